@@ -43,7 +43,8 @@ export const folders = {
   },
   packet: { folders: ['kernel'], ...pure },
   'diff/changes': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
-  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
+  'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs/promises', 'zlib'] },
+  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'diff/changes', 'dumps'],
@@ -94,6 +95,7 @@ export const folders = {
       'cluster',
       'input',
       'bundle',
+      'bundle/pack',
       'diff/changes',
       'diff',
       'apply',
@@ -160,6 +162,7 @@ export const folders = {
       'bundle',
       'diff/changes',
       'bundle/fleet',
+      'bundle/pack',
       'diff',
       'describe',
       'packet',
@@ -171,11 +174,32 @@ export const folders = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs', 'fs/promises', 'os', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'os', 'path', 'v8', 'worker_threads'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'kube-proxy/settings', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy/settings',
+      'cluster',
+      'bundle',
+      'bundle/pack',
+      'apply',
+      'sides',
+      'report',
+      'cli/shared',
+    ],
     packages: ['commander'],
     node: ['fs/promises', 'os', 'path'],
   },
+};
+
+/**
+ * What files use to load code that no import names, and why.
+ *
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+export const loadersOf = {
+  // A thread runs this program, which is one file, from a line of code.
+  'cli/kpc/fleet-threads.ts': ['eval'],
 };

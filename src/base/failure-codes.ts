@@ -9,6 +9,7 @@ export const failureMeanings = {
   interrupted: 'a signal stopped kpc-apply before it was done',
   'not-confirmed': 'the apply was not confirmed in time, and kpc-apply put everything back',
   'not-ready': 'the node lacks what the bundle needs, or another program works on it',
+  'not-trusted': 'no key that --trust names signed the bundle, or the node had a newer one',
   'nothing-to-confirm': 'no apply waits for a confirmation',
   'nothing-to-roll-back': 'there is no state to go back to',
   'nothing-to-undo': 'the last command did not change the node, so a rollback has nothing to undo',

@@ -9,7 +9,7 @@ import { formatUnifiedDiff } from '../report/unified.ts';
 import { checkOptionNames } from './texts.ts';
 
 export interface DiffOptions {
-  /** Compare what is not kube-proxy's too. */
+  /** Also compare what is not kube-proxy's. */
   readonly foreign?: boolean | undefined;
 }
 

@@ -7,9 +7,9 @@ import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { mapOf, type LibraryDiagnostic, type Texts } from './texts.ts';
 
 export interface ParsedBundle {
-  /** Undefined where a diagnostic is an error. */
+  /** Undefined if a diagnostic is an error. */
   readonly side: Side | undefined;
-  /** Undefined where there is no side, and for what `kpc-apply dump` wrote. */
+  /** Undefined if there is no side, and for what `kpc-apply dump` wrote. */
   readonly manifest: Manifest | undefined;
   readonly diagnostics: readonly LibraryDiagnostic[];
 }
@@ -26,14 +26,14 @@ export function parseBundle(name: string, files: Texts): ParsedBundle {
 }
 
 export interface ParsedDump {
-  /** Undefined where no text is what one of the tools prints. */
+  /** Undefined if no text is the output of one of the tools. */
   readonly side: Side | undefined;
   readonly diagnostics: readonly LibraryDiagnostic[];
 }
 
 /**
  * Reads what iptables-save, ipset save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and the like print on a node, in files of
- * whatever name. What is none of it is left out.
+ * whatever name. Other text is left out.
  */
 export function parseDump(name: string, files: Texts): ParsedDump {
   const texts = [...mapOf(files, name)].filter(

@@ -250,7 +250,7 @@ function report(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
-/** Everything that sees packets at a hook, in order. Undefined where the packet goes on. */
+/** Everything that sees packets at a hook, in order. Undefined if the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | undefined {
   flow.hook = hook;
   const { connection } = flow;

@@ -1,7 +1,7 @@
 import type { Step, Way, Decision } from './packet.ts';
 
 /**
- * Where the way of a packet parts: at random, or at a rule of which kpc cannot tell whether it matches. A way is walked
+ * Where a packet's way forks: at random, or at a rule that may or may not match. A way is walked
  * once for each sequence of choices; `planned` are those that are made, and beyond them it takes the first.
  */
 export class Choices {
@@ -30,7 +30,7 @@ export class Choices {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Whether to go on as if it were true, where nothing tells. `steps` lead there, with what cannot be told last. */
+  /** Whether to go on as if it matched, when that is unknown. `steps` lead there; the last one is the doubt. */
   doubt(steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', steps: steps() }) === 0;
   }

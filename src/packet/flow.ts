@@ -74,7 +74,7 @@ export function hasState(flow: Flow, state: string): Maybe {
   }
 }
 
-/** Whether an interface has that name; a `wildcard` at its end stands for any more characters. */
+/** Whether an interface has that name; a `wildcard` at its end matches any more characters. */
 export function isInterface(name: string | undefined, pattern: string, wildcard: '+' | '*'): Maybe {
   // Packets from elsewhere never come by these, whatever the interface is.
   if (name === undefined) return pattern === 'lo' || pattern === 'kube-ipvs0' ? false : undefined;
@@ -100,7 +100,7 @@ export function hasAddressType({ routing }: Flow, address: Address, type: string
   }
 }
 
-/** Ports that a client's kernel chooses from unless told otherwise (net.ipv4.ip_local_port_range). */
+/** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
 export function isPortIn(port: number | undefined, first: number, last: number): Maybe {

@@ -80,7 +80,7 @@ function indexRules(rules: readonly Rule[]): RuleIndex {
   return { byAddress, byPort, others };
 }
 
-/** Undefined where the packet goes on to the next rule. */
+/** Undefined if the packet goes on to the next rule. */
 function runRule(flow: Flow, table: PreparedTable, chain: Chain, position: number): Decision | undefined {
   const rule = chain.rules[position] as Rule;
   const jump = rule.args.find((arg) => arg.kind === 'jump');

@@ -31,7 +31,7 @@ function runChain(flow: Flow, table: PreparedNftTable, chain: NftChain): Decisio
   });
 }
 
-/** Undefined where the packet goes on to the next rule. */
+/** Undefined if the packet goes on to the next rule. */
 function runRule(
   flow: Flow,
   prepared: PreparedNftTable,
@@ -262,7 +262,7 @@ function payloadOf(flow: Flow, protocol: string, name: string): FieldReading {
     if (name === 'daddr') return { is: flow.destination };
     return name === 'protocol' || name === 'nexthdr' ? { is: protocolName(flow) } : 'unknown';
   }
-  // Ping has no ports: what stands in their place is no port of a Service.
+  // A ping has no ports: the bytes in their place never match a Service.
   if (protocol === 'th' ? flow.protocol === 'icmp' : flow.protocol !== protocol) return 'absent';
   if (name === 'dport') return { is: flow.port };
   return name === 'sport' && flow.sourcePort !== undefined ? { is: flow.sourcePort } : 'unknown';

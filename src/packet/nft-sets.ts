@@ -9,7 +9,7 @@ export type FieldValue = Address | number | string;
 /** The element that holds a key; undefined for none. */
 export type NftSetLookup = (key: readonly FieldValue[]) => Element | undefined;
 
-/** Hashes a set's or map's elements. Those that stand for many keys are tried one by one. */
+/** Hashes a set's or map's elements. Networks and ranges are tried one by one. */
 export function indexNftSet({ elements }: NftSet | NftMap): NftSetLookup {
   const exact = new Map<string, Element>();
   const ranges: Element[] = [];
@@ -42,7 +42,7 @@ function textOf(value: FieldValue): string {
   return typeof value === 'object' ? value.text : String(value);
 }
 
-/** Whether a constant stands for what a packet has. */
+/** Whether a constant matches what a packet has. */
 export function holds(constant: Value, value: FieldValue | undefined): boolean {
   switch (constant.kind) {
     case 'address':

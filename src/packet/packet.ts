@@ -99,7 +99,7 @@ export interface ReachedEndpoint extends SocketAddress {
   readonly source: Address | 'masqueraded';
 }
 
-/** What becomes of a packet. */
+/** How a packet ends. */
 export interface Fate {
   readonly verdict: Verdict;
   /** Sorted by address, then port. */

@@ -26,14 +26,14 @@ export function formatAll(files: BundleFiles): string {
     .join('\n');
 }
 
-/** The names that --print takes, and the file that each stands for. */
+/** The names that --print takes, and the file of each. */
 export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
   ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
   ['manifest', 'manifest.json'] as const,
   ['services', 'services.json'] as const,
 ]);
 
-/** The name after --print of the file that tells most of a bundle. */
+/** The name, for --print, of the file that says most about a bundle. */
 export function mainFile({ mode, files }: Manifest): string {
   const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
   return main ? stateFiles[main].print : 'manifest';
@@ -51,10 +51,10 @@ export function summarizeSide({
   return summarize({ counts, mode: settings.mode, node: { name }, families });
 }
 
-/** What of a manifest tells how much came out. */
+/** The fields of a manifest that say how much was compiled. */
 type Counted = Pick<Manifest, 'counts' | 'mode' | 'families'> & { readonly node: Pick<Manifest['node'], 'name'> };
 
-/** One line that says how much came out. */
+/** One line that says how much was compiled. */
 export function summarize({ counts, mode, node, families }: Counted): string {
   const many = (count: number | undefined, one: string, more = `${one}s`) =>
     `${formatCount(count ?? 0)} ${count === 1 ? one : more}`;

@@ -8,7 +8,7 @@ import type { Location } from '../kernel/origin.ts';
 /** What kpc compile writes into a folder: by --golden, or by -o. */
 export type FolderForm = 'bundle' | 'golden';
 
-/** How a folder with a golden bundle stands to what the input makes, for reports. */
+/** How a folder with a golden bundle compares with what the input compiles to, for reports. */
 export interface CheckReport {
   readonly folder: string;
   /** What the folder holds. */
@@ -67,16 +67,16 @@ function limit(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, most), `and ${formatCount(lines.length - most)} more`];
 }
 
-/** For people, for programs, and the two that tell a CI what --check found. */
+/** Two for people and programs, and two that report to a CI what --check found. */
 export type OutputFormat = 'text' | 'json' | 'github' | 'junit';
 
-/** A node whose folder is not what the input makes, and how. */
+/** A node whose folder differs, and how. */
 export interface NodeChange {
   readonly node: string;
   readonly what: string;
 }
 
-/** How the folders of many nodes stand to what the input makes. */
+/** How the folders of many nodes compare with what the input compiles to. */
 export interface FleetReport {
   readonly folder: string;
   /** All nodes that were compiled for. */

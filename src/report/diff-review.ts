@@ -13,7 +13,7 @@ import { describeReason } from '../diff/words.ts';
 import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
-/** What becomes of packets, or why that was not asked. */
+/** How packets end, or why kpc did not ask. */
 type PacketEffects = ({ readonly kind: 'asked' } & ServiceEffects) | { readonly kind: 'too-many' };
 
 /** Both sides of manifests or bundles, and how they differ. */

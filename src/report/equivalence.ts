@@ -11,7 +11,7 @@ import { escapeMarkdown } from './markdown.ts';
 export interface EquivalenceReport {
   readonly from: string;
   readonly to: string;
-  /** How many nodes there are, and how many stand for all of them. */
+  /** How many nodes there are, and how many represent them all. */
   readonly nodes: number;
   readonly asked: number;
   /** Classes of packets that were sent, of which neither side knows some. */

@@ -47,7 +47,7 @@ function annotation(
   return `::${level} ${[...at, `title=${escapeProperty(title)}`].join(',')}::${escapeData(text)}`;
 }
 
-/** Workflow commands end with the line, and %XX stands for what would end them sooner. */
+/** Workflow commands end with the line: %XX encodes what would end them sooner. */
 function escapeData(text: string): string {
   return printableLines(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

@@ -13,7 +13,7 @@ export interface DifferenceJson {
   readonly from: Pick<Side, 'kind' | 'name'>;
   readonly to: Pick<Side, 'kind' | 'name'>;
   readonly differs: boolean;
-  /** What one of the sides cannot tell. */
+  /** What one of the sides does not show. */
   readonly notCompared: readonly string[];
   /** Sorted by name. */
   readonly servicePorts: readonly ServicePortDifference[];
@@ -21,11 +21,11 @@ export interface DifferenceJson {
   readonly base: readonly KernelChange[];
   /** What is not kube-proxy's, where that was asked for. */
   readonly foreign: readonly KernelChange[];
-  /** What a dump does not tell to be kube-proxy's or another program's. */
+  /** What may be kube-proxy's or another program's: the dump does not show which. */
   readonly unaccounted: readonly KernelChange[];
 }
 
-/** What differs of one Service port: why, where both sides tell, and what that is in the kernel. */
+/** What differs in one Service port: why, if both sides show it, and what that is in the kernel. */
 export interface ServicePortDifference {
   /** "namespace/name:port". */
   readonly servicePort: string;

@@ -16,7 +16,7 @@ export interface PacketResult {
   readonly place: Location;
   readonly trace: Trace;
   readonly scene: Scene;
-  /** In which ways it is not as expected; none where it is. */
+  /** How it differs from what is expected; empty if it does not. */
   readonly faults: readonly string[];
 }
 

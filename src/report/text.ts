@@ -7,7 +7,7 @@ import { type CheckReport, summarizeFleet, type FleetReport } from './check-repo
 /** Gives a line its colour on a terminal; the text as it is elsewhere. */
 export type Paint = (role: ReportLine['role'], text: string) => string;
 
-/** What stands before a line of each role. */
+/** What each line begins with, by its role. */
 export const signs: { readonly [R in ReportLine['role']]: string } = {
   heading: '',
   title: '',

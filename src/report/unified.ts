@@ -38,7 +38,7 @@ export function formatFileDiffs(
   return [...diffs, ...others].join('');
 }
 
-/** How many lines go or come at least, whatever their order: it tells of files too different without seeking the difference. */
+/** The least number of lines that come or go, whatever their order: it finds files that are too different, without computing the difference. */
 function leastEdits(before: string, after: string): number {
   const counts = new Map<string, number>();
   for (const line of lines(before)) counts.set(line, (counts.get(line) ?? 0) + 1);

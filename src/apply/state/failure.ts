@@ -7,12 +7,15 @@ import { hasCode, isSystemError } from '../../bundle/errors.ts';
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly advice: string;
+  /** The tool that is at fault, if one is. */
+  readonly tool: string | undefined;
 
-  constructor(code: FailureCode, text: string, advice: string) {
+  constructor(code: FailureCode, text: string, advice: string, tool?: string) {
     super(text);
     this.name = 'Failure';
     this.code = code;
     this.advice = advice;
+    this.tool = tool;
   }
 }
 

@@ -15,7 +15,7 @@ import type { Terminal } from '../shared/terminal.ts';
 export interface ApplyEnvironment {
   readonly terminal: Terminal;
   readonly host: Host;
-  /** Told of whatever is done to the node, besides those who watch. */
+  /** Also called for each event of the work on the node. */
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
 }
 
@@ -57,14 +57,15 @@ function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
   };
 }
 
-/** What an operator may be waiting for in a log, or must know of. */
+/** What a log must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
-/** What is to be seen when the work has gone on, too. */
+/** What stays on the terminal when the work goes on. */
 const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, 'putting-back']);
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {
+    case 'planned':
     case 'reading':
       return 'reading the node';
     case 'recovering':
@@ -86,12 +87,13 @@ function describeEvent(event: ChangeEvent): string {
   }
 }
 
-/** Failures of what was asked for, and not of the node. */
+/** Failures of the request, not of the node. */
 const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'bad-bundle',
   'bad-usage',
   'nothing-to-roll-back',
   'nothing-to-undo',
+  'not-trusted',
 ]);
 
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
@@ -101,7 +103,7 @@ export async function reportFailure(failure: Failure, terminal: Terminal): Promi
   return asksInVain.has(failure.code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 
-/** Says what is not as it should be and does not stop the work. */
+/** Reports a problem that does not stop the work. */
 export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
   return terminal.err(`warning: ${printable(problem)}\n`);
 }

@@ -1,6 +1,6 @@
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { holdsGolden, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, makeBundle, type Bundle, type BundleContent } from '../../bundle/make-bundle.ts';
@@ -19,8 +19,8 @@ import { checkNodeName, chooseFleet, isFleet, type FleetOptions } from '../../co
 import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
-import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
+import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -37,6 +37,7 @@ import { tuneForShortRun } from './tune-compiler.ts';
 import { refuse } from '../shared/refuse.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
+  readonly jobs: number;
   readonly node?: readonly string[];
   readonly out?: string;
   readonly golden?: string;
@@ -59,6 +60,12 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     )
     .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
     .option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0')
+    .addOption(
+      new Option('--jobs <count>', 'write the folders of so many nodes at once; each takes memory of its own')
+        .argParser(parseJobs)
+        .default(1)
+        .conflicts(['print', 'check']),
+    )
     .option('--allow-empty', 'compile even if that programs nothing, which removes all Services from a node')
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
@@ -79,13 +86,25 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
         .default('text'),
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
-      // What is named here takes the place of what kpc.yaml names.
+      // Inputs named here replace those of kpc.yaml.
       const isGiven = command.getOptionValueSource('file') === 'cli';
       const file = [...(isGiven ? (options.file ?? []) : []), ...inputs];
       const quiet = quieten(terminal, options);
       const assuming = spellCommand(command, inputs, '--assume');
       done(await runCompile({ ...options, assuming, ...(inputs.length === 0 ? {} : { file }) }, quiet));
     });
+}
+
+/** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
+declare const KPC_IS_BINARY: boolean | undefined;
+const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
+
+const mostJobs = 64;
+
+function parseJobs(text: string): number {
+  const jobs = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (jobs < 1 || jobs > mostJobs) throw new InvalidArgumentError(`Write a number from 1 to ${mostJobs}.`);
+  return jobs;
 }
 
 /** The command as it was called, with one flag more, for a shell. */
@@ -115,16 +134,19 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const { hostAddresses: hosts, ...others } = options;
   const emptyResult = options.allowEmpty ? ('allowed' as const) : await whetherEmpty(options);
   const named = isHostFolder(hosts) || isFleet(options) ? others : options;
-  const loaded = await loadInputs({ ...named, emptyResult }, terminal.readStdin);
+  const inputOptions = { ...named, emptyResult };
+  const texts = await readInputs(inputOptions, terminal.readStdin);
+  const loaded = loadTexts(texts, inputOptions);
   const mistaken = await describeMistakenInput(loaded, options, terminal);
   if (mistaken) {
     await reportDiagnostics([mistaken], loaded.files, terminal);
     return reportFailure(options.output, [mistaken], terminal);
   }
-  return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
+  if (!isFleet(options)) return runOne(loaded, options, terminal);
+  return runFleet(loaded, texts, options, terminal);
 }
 
-/** An empty result of a cluster is right, but it must not take the place of one that programs Services. */
+/** A cluster may have an empty result, but it must not replace one that programs Services. */
 async function whetherEmpty({ out, golden, check: checked }: CompileOptions): Promise<'refused' | 'of-a-cluster'> {
   const folder = out ?? golden ?? checked;
   if (folder === undefined) return 'of-a-cluster';
@@ -132,7 +154,7 @@ async function whetherEmpty({ out, golden, check: checked }: CompileOptions): Pr
   return holdsServices(folder) ? 'refused' : 'of-a-cluster';
 }
 
-/** Where nothing could be compiled: whether that is since the input is a bundle or a dump, which kpc compile does not take. */
+/** If nothing could be compiled: whether the input is a bundle or a dump, which kpc compile does not take. */
 async function describeMistakenInput(
   { diagnostics, prepared }: LoadedInputs,
   { file = [] }: CompileOptions,
@@ -145,20 +167,28 @@ async function describeMistakenInput(
   return describeNoManifests(file, { stdin });
 }
 
-async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+async function runFleet(
+  loaded: LoadedInputs,
+  texts: InputTexts,
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const { golden, check: checked } = options;
   const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
     return refuse(terminal, 'several nodes need a folder', 'name one with -o, --golden or --check');
   }
+  if (options.jobs > 1 && isBinary) {
+    return refuse(terminal, '--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
+  }
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
-  const { bundles, diagnostics: found } = compileFleet(loaded, fleet, request);
+  const { nodes, diagnostics: found } = compileFleet(loaded, fleet, request);
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!bundles || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
-  const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
+  if (!nodes || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
+  const run = { texts, fleet, nodes, known: loaded.prepared.nodes, diagnostics, options, terminal };
   return out === undefined
     ? checkFleet(checked ?? '', run)
     : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
@@ -179,12 +209,12 @@ async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: T
   return output(content, diagnostics, options, terminal);
 }
 
-/** Whether to say which mode was taken, where nothing names one: --check compares with a bundle that says its own. */
+/** Whether to report the mode if nothing names one: with --check, the bundle names it. */
 function namesMode({ check: folder }: CompileOptions): boolean {
   return folder === undefined;
 }
 
-/** What is wrong with what is asked of one node. */
+/** What is wrong with the options for one node. */
 function checkRequest({ node, prune }: CompileOptions): readonly Diagnostic[] {
   return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [diagnose('bad-prune', {})] : [])];
 }
@@ -197,7 +227,7 @@ async function checkTarget({ check: folder }: CompileOptions, expected: Expected
   return problem ? [problem] : [];
 }
 
-/** The node's own addresses, from its own file where --host-addresses is a folder with those of many. */
+/** The node's own addresses, from its file if --host-addresses is a folder. */
 function readHostsOf(
   nodeName: string,
   { hostAddresses }: LoadedInputs,
@@ -222,7 +252,7 @@ async function output(
   const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, terminal);
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
-    // What is in a folder need not be told again.
+    // The folder has the files already.
     const files = folder === undefined ? { files: Object.fromEntries(bundle.files) } : { folder };
     await terminal.out(
       formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest: bundle.manifest, ...files }),

@@ -26,7 +26,7 @@ export interface DescribeOptions extends SideOptions, MessageOptions {
   readonly limit: number;
 }
 
-/** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
+/** A table has this many rows per line of a list: rows are short, and the table is what was asked for. */
 const rowsPerLine = 5;
 
 export function addDescribeCommand(program: Command, terminal: Terminal, done: Done): void {
@@ -49,7 +49,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
     .allowUnknownOption()
     .allowExcessArguments()
     .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)');
-  // All that there is by now is for manifests: what is compiled or in a kernel already does not go by it.
+  // The options so far are for manifests: they change nothing in a bundle or a dump.
   const ofManifests = command.options.map((option) => option.attributeName());
   command
     .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts(ofManifests))
@@ -64,7 +64,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
     .addOption(addLimit());
   addMessageOptions(command).action(
     async (_what: string | undefined, _inputs: readonly string[], all: DescribeOptions) => {
-      // What is named here takes the place of what kpc.yaml names.
+      // Inputs named here replace those of kpc.yaml.
       const isGiven = command.getOptionValueSource('file') === 'cli';
       const { what, paths } = await settleFirst(sortArguments(command, all), all, terminal);
       const { file: named, ...others } = all;
@@ -84,10 +84,10 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
   );
 }
 
-/** The flags for manifests that say something of a bundle or dump too. */
+/** The flags for manifests that also apply to a bundle or a dump. */
 const sharedFlags: ReadonlySet<string> = new Set(['file', 'node']);
 
-/** Which of the arguments is asked about, and which are to be looked at. */
+/** Which argument is the subject, and which are inputs. */
 interface SortedArguments {
   readonly what: string | undefined;
   readonly paths: readonly string[];
@@ -119,7 +119,7 @@ function couldBeAsked(word: string): boolean {
 function sortArguments(command: Command, options: DescribeOptions): SortedArguments {
   refuseFlags(command);
   const [first, ...others] = command.args;
-  // Where an input is named, a word is what it is asked about, though a file may be called so too.
+  // If an input is named, a word is the subject, even if a file has the same name.
   const isInput = (word: string): boolean => (namesNoInput(options) ? isPath(word) : isFileName(word));
   const rest = first !== undefined && isInput(first) ? command.args : others;
   const what = rest === command.args ? rest.find((word) => !isInput(word)) : first;
@@ -132,7 +132,7 @@ function sortArguments(command: Command, options: DescribeOptions): SortedArgume
   return { what, paths };
 }
 
-/** What the parser would say, did it not let options pass for the sake of a line of iptables-save. */
+/** What the parser would report if it did not let options pass, which a line of iptables-save needs. */
 function refuseFlags(command: Command): void {
   const flag = command.args.find((word) => /^-(?![AI] )./.test(word));
   if (flag !== undefined) {
@@ -144,7 +144,7 @@ function refuseFlags(command: Command): void {
   }
 }
 
-/** Whether no flag says where the Services are. */
+/** Whether no flag names an input. */
 function namesNoInput({ file, bundle, fromDump }: DescribeOptions): boolean {
   return file === undefined && bundle === undefined && fromDump === undefined;
 }
@@ -177,7 +177,7 @@ async function runDescribe(
 /** What is wrong, and what to do about it. */
 type Refusal = readonly [wrong: string, help?: string];
 
-/** Why an input is not what the flags say, in a sentence; undefined where it is. */
+/** Why an input does not match the flags; undefined if it does. */
 function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonly string[]): Refusal | undefined {
   const { bundle, fromDump, file } = options;
   if (input.kind === 'unreadable') return undefined;
@@ -195,7 +195,7 @@ function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonl
   return [`${flags.join(', ')}: only for manifests, and ${name} is a ${input.kind}`];
 }
 
-/** The Services to describe; undefined where they cannot be read, which has been said. */
+/** The Services to describe; undefined if they cannot be read, which has been reported. */
 async function readView(
   input: Exclude<NamedInput, { kind: 'dump' | 'mixed' }>,
   options: DescribeOptions,
@@ -260,7 +260,7 @@ async function printSubject(
   return exitStatus.ok;
 }
 
-/** What kubectl would take, and kpc does not. */
+/** What kubectl accepts, and kpc does not. */
 function adviseOnKind(what: string): string {
   if (isServiceWord(what) || what === 'all') return '; without any name, kpc describe prints a table of all Services';
   const [, kind] = /^([a-z]+)\/[\w.-]+$/i.exec(what) ?? [];

@@ -36,7 +36,7 @@ import { readNames } from '../../sides/name-dumps.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { reportInput } from './messages.ts';
 
-/** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
+/** A table has this many rows per line of a list: rows are short, and the table is what was asked for. */
 const rowsPerLine = 5;
 
 /** Prints the Services that a dump shows; manifests beside it name those of IPVS mode. */

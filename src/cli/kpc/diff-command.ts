@@ -153,7 +153,7 @@ function isReadAlready({ kind }: StoredSide): boolean {
   return kind === 'bundle' || kind === 'dump';
 }
 
-/** Where two releases made of the same manifests what the sides hold, nothing in the manifests tells why they differ. */
+/** If the sides follow two releases, the manifests do not show why they differ. */
 function noteReleases(from: Side, to: Side): readonly string[] {
   const [before, after] = [from.services?.settings.release, to.services?.settings.release];
   if (before === undefined || after === undefined || before === after) return [];

@@ -48,7 +48,7 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
   });
 }
 
-/** Compares both sides on the nodes that stand for all; undefined if a side cannot be used, which has been said. */
+/** Compares both sides on the nodes that represent all. Undefined if a side cannot be used, which has been reported. */
 export async function comparePairs(
   pairs: Pairs,
   from: string,

@@ -51,7 +51,7 @@ export interface KpcYaml {
 
 /**
  * Gives a command the flags that kpc.yaml holds and the command line does not: the file that `named` names, or the first one
- * in the working folder and those above it. Undefined where there is none.
+ * in the working folder and those above it. Undefined if there is none.
  */
 export function applyKpcYaml(command: Command, program: Command, named: string | undefined): KpcYaml | undefined {
   if (named === 'none') return undefined;
@@ -73,7 +73,7 @@ function describeForeign(path: string): Diagnostic {
   return diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path));
 }
 
-/** Undefined where there is none. What any user may have put there, as in /tmp, is not read. */
+/** Undefined if there is none. What any user may have put there, as in /tmp, is not read. */
 function findKpcYaml(): string | undefined {
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = join(folder, kpcYaml);
@@ -278,7 +278,7 @@ function rulesOut(one: Option, other: Option): boolean {
   return conflictsWith?.includes(other.attributeName()) ?? false;
 }
 
-/** A value as the words that would stand on the command line; undefined for what can't. */
+/** A value as words of a command line; undefined if it cannot be one. */
 function wordsOf(value: unknown, option: Option): readonly string[] | undefined {
   if (Array.isArray(value)) {
     if (!takesList(option)) return undefined;
@@ -288,7 +288,7 @@ function wordsOf(value: unknown, option: Option): readonly string[] | undefined 
   const word = wordOf(value);
   if (word === undefined) return undefined;
   if (takesBoolean(option)) return word === 'true' || word === 'false' ? [word] : undefined;
-  // A flag that may stand without its value is true, then.
+  // A flag that needs no value may be true.
   return typeof value === 'boolean' && !option.optional ? undefined : [word];
 }
 

@@ -20,13 +20,19 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** What was not foreseen has a status of its own too: 1 would mean that something differs. */
+/** What each thread of `kpc compile --jobs` calls. */
+export async function runFleetThread(): Promise<void> {
+  const { runThread } = await import('./fleet-threads.ts');
+  return runThread();
+}
+
+/** An unexpected error has its own status: 1 would mean that something differs. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {
     await terminal.err(`error: ${describeError(error)}\n${help}`);
   } catch {
-    // Where stderr is what does not work, the status has to tell.
+    // If stderr is what fails, only the status can say so.
   }
   return exitStatus.badInput;
 }

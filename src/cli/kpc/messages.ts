@@ -8,7 +8,7 @@ import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 
-/** What a command says besides its result, and what it takes for a failure. */
+/** What a command prints besides its result, and what it treats as a failure. */
 export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
@@ -25,7 +25,7 @@ export function addMessageOptions(command: Command): Command {
     .option('--strict', 'turn warnings into errors');
 }
 
-/** The terminal, or one that leaves out what --quiet does not want to hear. */
+/** The terminal; with --quiet one without warnings, notes and summaries. */
 export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): Terminal {
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
@@ -44,7 +44,7 @@ export function makeStrict(
   });
 }
 
-/** Whether --strict finds fault with what can be done otherwise. */
+/** Whether --strict makes a failure of what could be done. */
 export function failsStrictly(diagnostics: readonly Diagnostic[], { strict = false }: MessageOptions): boolean {
   return strict && diagnostics.some(({ severity }) => severity === 'warning');
 }
@@ -84,7 +84,7 @@ export async function reportDiagnostics(
   await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
 }
 
-/** Whether --quiet says it all the same: an error, or that the result is not of the whole input. */
+/** Whether --quiet prints it: an error, or that the result leaves out a part of the input. */
 function isLoud(diagnostic: Diagnostic): boolean {
   return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
 }
@@ -141,7 +141,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** Where nothing is compiled, programs and GitHub are told why in their own words too. `format` is that of --output. */
+/** If nothing is compiled, says why in the format of --output, too. */
 export async function reportFailure(
   format: string | undefined,
   diagnostics: readonly Diagnostic[],

@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
+import { addBundleCommand } from './bundle-command.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
@@ -31,6 +32,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: (command, done) => {
       addCompileCommand(command, terminal, done);
+      addBundleCommand(command, terminal, done);
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
       addTraceCommand(command, terminal, done);
@@ -45,8 +47,8 @@ export function kpcProgram(terminal: Terminal): Program {
 }
 
 /**
- * Gives the command that is called the flags of kpc.yaml, and says which file that was. Where it is wrong, or the command line
- * is, says all that is wrong with flags; whether that is anything.
+ * Gives the command the flags of kpc.yaml, and says which file that was. True if a flag is wrong, there or on the command
+ * line: all that are have been reported.
  */
 async function readKpcYaml(
   program: Command,
@@ -74,7 +76,7 @@ async function readKpcYaml(
   return false;
 }
 
-/** Says what is wrong with kpc.yaml, and with the values that flags have, whether from there or not. */
+/** Reports what is wrong with kpc.yaml and with the values of flags. */
 async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
   const options = called.opts<GivenFlags & { readonly output?: string }>();
   const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
@@ -86,7 +88,7 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   await reportFailure(options.output, diagnostics, terminal);
 }
 
-/** Flags that may stand without their value, true. */
+/** Flags whose value may be left out: it is true then. */
 const booleanFlags: ReadonlySet<string> = new Set([
   '--masquerade-all',
   '--iptables-localhost-nodeports',

@@ -29,7 +29,7 @@ export interface Pairs {
   readonly nodes: readonly string[];
   /** The inputs of the old side, if both are manifests. */
   readonly loaded: LoadedInputs | undefined;
-  /** Both sides of a node; undefined if one cannot be used, which has been said. */
+  /** Both sides of a node; undefined if one cannot be used, which has been reported. */
   readonly read: (node: string) => Promise<readonly [Scene, Scene] | undefined>;
 }
 
@@ -50,7 +50,7 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** Finds out what two sides are; undefined if they cannot be compared, which has been said. */
+/** Finds out what two sides are; undefined if they cannot be compared, which has been reported. */
 export async function readPairs(
   from: string,
   to: string,
@@ -116,7 +116,7 @@ async function pairsOfManifests(
         compileOne(loaded[0], from, node, memos[0]),
         compileOne(loaded[1], to, node, memos[1]),
       ] as const;
-      // What there is to say of the input is the same for both sides, and for all nodes.
+      // Both sides and all nodes have the same input: its messages come once.
       const isNew = ({ text }: Diagnostic): boolean => !said.some((each) => each.text === text);
       const fresh = readings.map((reading) => {
         const diagnostics = reading.diagnostics.filter(isNew);

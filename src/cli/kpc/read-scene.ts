@@ -15,8 +15,8 @@ import { type MessageOptions, reportInput } from './messages.ts';
 import { refuse } from '../shared/refuse.ts';
 
 /**
- * The node that packets are traced on, or each of the input's Nodes; undefined where there is none to be had, which has
- * been said.
+ * The node that packets are traced on, or each of the input's Nodes; undefined if there is none, which has been
+ * reported.
  */
 export async function readScenes(
   options: SideOptions & MessageOptions,
@@ -50,7 +50,7 @@ export async function readScenes(
   const scenes: Scene[] = [];
   for (const name of names) {
     const reading = compileLoaded(loaded, { ...options, node: name });
-    // What there is to say of the input is the same for all nodes.
+    // All nodes have the same input: its messages come once.
     const diagnostics = scenes.length > 0 ? [] : reading.diagnostics;
     const scene = await sceneOfReading({ ...reading, diagnostics }, options, terminal);
     if (!scene) return undefined;
@@ -59,7 +59,7 @@ export async function readScenes(
   return scenes;
 }
 
-/** A side that was read, as a scene; undefined if it cannot be used, which has been said. */
+/** A side that was read, as a scene; undefined if it cannot be used, which has been reported. */
 export async function sceneOfReading(
   reading: SideReading,
   options: MessageOptions,
@@ -77,7 +77,7 @@ export async function sceneOfReading(
 
 const noPorts = { ports: [], mode: undefined } as const;
 
-/** What a dump may hold of a packet's way that kpc does not read. Tables of other programs say so where it matters. */
+/** What a dump may hold of a packet's way that kpc does not read. Other programs' tables report that themselves. */
 function doubtsOf({ doubts }: Side): readonly string[] {
   return doubts.flatMap((doubt) =>
     doubt.kind === 'other-table' ? [] : [`${doubt.file} may hold more than kpc could read of it`],

@@ -135,7 +135,7 @@ class SceneReader {
   }
 }
 
-/** A terminal that says the same only once: what is wrong with manifests is so in each mode. */
+/** A terminal that prints the same text once: wrong manifests are wrong in each mode. */
 function once(terminal: Terminal): Terminal {
   const said = new Set<string>();
   const err = async (text: string): Promise<void> => {

@@ -110,7 +110,7 @@ function isMadeAlready(path: string): boolean {
   return !statSync(path).isDirectory() || existsSync(join(path, 'manifest.json'));
 }
 
-/** The Service that "svc/web" or "svc web" stands for, as kubectl has it; '' for all. */
+/** The Service that "svc/web" or "svc web" means to kubectl; '' for all. */
 function serviceOf(word: string, argv: readonly string[]): string | undefined {
   const [, name] = /^(?:svc|services?)(?:\/([\w.-]+))?$/i.exec(word) ?? [];
   if (name !== undefined) return `svc/${name}`;
@@ -200,13 +200,13 @@ export function isFileName(word: string): boolean {
   return /^[./~]/.test(word) || !statSync(word).isDirectory();
 }
 
-/** Whether a shell takes the word as it is, so that it can stand in a command to copy. */
+/** Whether a shell takes the word as it is, so that a command to copy can contain it. */
 function isPlain(word: string): boolean {
   return /^[\w./:@%+,-]{1,200}$/.test(word);
 }
 
 /**
- * The folder of `-o`. kubectl's `-o yaml` is refused: it would write a folder called "yaml". `hasOutput` tells whether
+ * The folder of `-o`. kubectl's `-o yaml` is refused: it would write a folder called "yaml". `hasOutput` says whether
  * the command has an `--output`.
  */
 export function parseOutFolder(hasOutput: boolean): (folder: string) => string {
@@ -247,7 +247,7 @@ const otherNames: Readonly<Record<string, string>> = {
   'service-ip-range': 'service-cluster-ip-range',
 };
 
-/** The flag among these that a name stands for elsewhere: what is spelled like it may be quite another one. */
+/** The flag among these that a name means in other tools: a similar spelling may be another flag. */
 export function findOtherName(name: string, flags: readonly string[]): string | undefined {
   const other = Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
   return other !== undefined && flags.includes(other) ? other : undefined;

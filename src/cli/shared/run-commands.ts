@@ -13,7 +13,7 @@ export interface Program {
   readonly addCommands: (program: Command, done: Done) => void;
   /**
    * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
-   * has wrong values, which have been told.
+   * has wrong values, which have been reported.
    */
   readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
 }

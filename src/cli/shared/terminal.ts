@@ -106,7 +106,7 @@ function startsColour(text: string, at: number): boolean {
  * other error of the stream.
  */
 function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
-  // The stream tells of an error twice: here, and by an event later on, which would end the process without a listener.
+  // The stream reports an error twice: here, and by an event later on, which would end the process without a listener.
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {

@@ -7,7 +7,7 @@ import { portKey, readQuestions, transports, type PortKey, type Questions } from
 import { addressAt, isSingle, keyOfSpan, representatives, type Span } from './spans.ts';
 import { isSameEnd } from '../explore.ts';
 
-/** A class of packets of which the two sides make something else, by the packet that stands for it. */
+/** A class of packets that the two sides treat differently, with one packet as its example. */
 export interface Difference {
   readonly sender: Sender;
   readonly packet: Packet;
@@ -28,7 +28,7 @@ export interface Only {
   readonly ports: ReadonlySet<PortKey>;
 }
 
-/** A destination with the ports that stand for all of its own. */
+/** A destination with ports that represent all of its ports. */
 interface Destination {
   readonly address: Address;
   readonly ports: readonly { readonly protocol: PacketProtocol; readonly port: number }[];
@@ -100,7 +100,7 @@ function* destinationsOf(
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // What is asked for with its ports alone is, with any other port, like the addresses around it.
     const isWhole = own.length === 0 || own.some((each) => each.isWhole);
-    // Ports of any address lead to rules of the node's own addresses: of others, one port of each rule stands for all.
+    // Ports of any address lead to rules of the node's own addresses: elsewhere, one port of each rule is enough.
     if (isWhole && !isNode) for (const list of ports.unbound) keys.add(list[turn++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of ports.others) keys.add(key);
     yield {

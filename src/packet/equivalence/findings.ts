@@ -29,7 +29,7 @@ export interface Finding {
   readonly nodes: readonly string[];
 }
 
-/** What becomes of packets on both sides, alike for all these senders. */
+/** How packets end on both sides, the same for all these senders. */
 export interface Effect {
   readonly target: Target['kind'];
   readonly senders: readonly string[];
@@ -263,13 +263,13 @@ function whichEndpoints({ endpoints }: Fate, ports: readonly KnownPort[]): strin
   return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';
 }
 
-/** What becomes of the same packets to some Services on two sides. */
+/** How packets to some Services end on two sides. */
 interface ServiceEffect extends Effect {
   /** "namespace/name", sorted; empty for packets to no Service. */
   readonly services: readonly string[];
 }
 
-/** What becomes of packets on two sides. */
+/** How packets end on two sides. */
 export interface ServiceEffects {
   readonly effects: readonly ServiceEffect[];
   /** Whether some packets only go to other endpoints, or to the same with other chances: no effect says so. */

@@ -41,7 +41,7 @@ export function addressAt(family: Family, at: bigint): Address {
   return address;
 }
 
-/** Documentation addresses, which stand for the rest of the world where nothing cuts them off from it. */
+/** Documentation addresses: they represent the rest of the world, unless a span separates them from it. */
 const preferred = { ipv4: 0xc6336463n, ipv6: 0x20010db8ffff00000000000000000063n };
 
 /** Where addresses that no host has begin and end. */

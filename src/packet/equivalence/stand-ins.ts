@@ -4,7 +4,7 @@ import type { Only } from './compare.ts';
 import { portKey, type PortKey } from './questions.ts';
 import { zoneLabel } from '../../cluster/node-context.ts';
 
-/** A node that stands for others, with what it is asked for; undefined for everything. */
+/** A node that represents others, with what is asked of it; undefined for everything. */
 export interface StandIn {
   readonly node: string;
   readonly only: Only | undefined;

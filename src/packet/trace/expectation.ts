@@ -122,7 +122,7 @@ function findEndpoint(
 /** How far a share of connections may be from the written one, which people round. */
 const tolerance = 0.005;
 
-/** In which ways a packet's fate is not as expected, each in a sentence; none where it is. */
+/** How a packet's fate differs from what is expected, each in a sentence. */
 export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
   const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === fate.verdict ? 0 : way.probability), 0);
   if (fate.verdict !== expected.verdict) {

@@ -164,7 +164,7 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
   return `${percent(probability).padStart(6)}  ${at(endpoint)}${where}; ${sees}`;
 }
 
-/** What an operator would ask next. */
+/** What an operator asks next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { sender, target, fate } = trace;
   const { ports, healthChecks, side } = scene;
@@ -215,7 +215,7 @@ function portAt({ target }: Pick<Trace, 'target'>, ports: readonly KnownPort[]):
   });
 }
 
-/** Why no rule takes a node port at this address of the node. */
+/** Why this address of the node serves no node port. */
 function unservedNodePort(trace: Trace, { ports, mode, side }: Scene): readonly string[] {
   const { address, port } = trace.target;
   const found = portAt(trace, ports);

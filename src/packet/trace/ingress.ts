@@ -55,7 +55,7 @@ function bestRoute(host: string, path: string, ingresses: readonly Sourced<Ingre
   })[0];
 }
 
-/** A wildcard stands for one label. */
+/** A wildcard matches one label. */
 function fitsHost(pattern: string, host: string): boolean {
   if (pattern.startsWith('*.')) return host.slice(host.indexOf('.')) === pattern.slice(1) && !host.startsWith('.');
   return pattern === '' || pattern === host;

@@ -99,7 +99,7 @@ interface KnownAddress {
 }
 
 interface KnownEndpoint extends SocketAddress {
-  /** Undefined where nothing tells. */
+  /** Undefined if not known. */
   readonly isLocal: boolean | undefined;
 }
 
@@ -219,7 +219,7 @@ function complete(scene: Scene, other: Scene): Scene {
   return { ...scene, side: completed, node, evaluate: evaluatorOf(completed, node, scene.mode) };
 }
 
-/** A node with the addresses that a side knows. Which link has which is known of dumps alone, and routes of none. */
+/** A node with the addresses that a side knows. Only a dump shows which link has which address; nothing shows routes. */
 export function nodeOfSide({ state, services }: Side): PacketNode {
   const links: readonly Link[] = services
     ? [nodeLink(services.node)]
