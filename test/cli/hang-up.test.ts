@@ -13,19 +13,22 @@ const source = `
   import { isatty } from 'node:tty';
   import { writeFileSync } from 'node:fs';
   import { processTerminal } from './src/cli/shared/terminal.ts';
-  import { onInterrupt } from './src/cli/kpc-apply/interrupt.ts';
-  const { release } = onInterrupt();
+  import { interruptible } from './src/cli/kpc-apply/interrupt.ts';
   const terminal = processTerminal();
+  const hangUp = () => new Promise((resolve) => {
+    const looking = setInterval(() => {
+      if (isatty(2)) return;
+      clearInterval(looking);
+      terminal.err('no one hears this\\n').catch(() => undefined).then(resolve);
+    }, 50);
+  });
   terminal.err('here I am\\n');
-  writeFileSync(process.argv[2], '');
-  const looking = setInterval(() => {
-    if (isatty(2)) return;
-    clearInterval(looking);
-    terminal.err('no one hears this\\n').catch(() => undefined).then(() => {
-      release();
-      process.exitCode = 3;
-    });
-  }, 50);
+  void interruptible(() => {
+    writeFileSync(process.argv[2], '');
+    return hangUp();
+  }).then(() => {
+    process.exitCode = 3;
+  });
 `;
 const program = join(scratch, 'program.cjs');
 

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { dumpNode } from '../../apply/change/dump-node.ts';
-import { replaceFolder, type FolderProblem } from '../../bundle/folder.ts';
+import { replaceFolder } from '../../bundle/folder.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { Failure } from '../../apply/state/failure.ts';
@@ -10,6 +10,7 @@ import { addStateOption } from './options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { version } from '../../base/version.ts';
+import { describeFolderProblem } from '../../report/folder-problem.ts';
 
 interface DumpOptions extends NodeOptions {
   readonly out: string;
@@ -32,7 +33,8 @@ async function runDump(options: DumpOptions, environment: ApplyEnvironment): Pro
   const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
   const problem = await replaceFolder(options.out, files);
   if (problem) {
-    throw new Failure('bad-usage', `cannot write ${options.out}: ${reasonOf(problem)}`, 'name another folder');
+    const [text, help = 'name another folder'] = describeFolderProblem(problem);
+    throw new Failure('bad-usage', text, help);
   }
   const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
   const many = (count: number, one: string, more = `${one}s`) => `${formatCount(count)} ${count === 1 ? one : more}`;
@@ -41,19 +43,4 @@ async function runDump(options: DumpOptions, environment: ApplyEnvironment): Pro
     `${parts.join(', ')} and ${many(addresses, 'address', 'addresses')}, written to ${options.out}\n`,
   );
   return exitStatus.ok;
-}
-
-function reasonOf(problem: FolderProblem): string {
-  switch (problem.kind) {
-    case 'io':
-      return problem.reason;
-    case 'is-a-golden':
-      return 'it holds a golden of kpc compile';
-    case 'is-no-golden':
-      return 'it holds a bundle';
-    case 'is-a-file':
-      return 'it is a file';
-    case 'not-a-bundle':
-      return `it holds ${problem.strangers.join(', ')}`;
-  }
 }
