@@ -1,7 +1,7 @@
-import { parseAddress, type Address } from './address.ts';
+import { joinHostPort, parseAddress, type Address } from './address.ts';
 import { parsePaddedPort } from './port.ts';
 
-/** An address with a port. joinHostPort writes it. */
+/** An address with a port. */
 export interface SocketAddress {
   readonly address: Address;
   readonly port: number;
@@ -16,4 +16,9 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   const port = parsePaddedPort(text.slice(colon + 1));
   const address = parseAddress(isBracketed ? host.slice(1, -1) : host);
   return address && port !== undefined ? { address, port } : undefined;
+}
+
+/** "10.0.0.1:80" or "[fd00::1]:80". */
+export function formatSocketAddress({ address, port }: SocketAddress): string {
+  return joinHostPort(address.text, port);
 }

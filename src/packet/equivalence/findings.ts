@@ -5,6 +5,7 @@ import { type KnownPort, type Scene, serviceOf } from '../trace/scene.ts';
 import { causeIds, causeOf, causes, type CauseId } from './causes.ts';
 import { ownAddresses, sourceWord, type Difference, compareScenes } from './compare.ts';
 import { targetFinder, type FindTarget, type Target } from './subject.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
 
 /**
  * What a difference does to clients: what worked no longer does, or works in another way, or something works that did not;
@@ -194,12 +195,11 @@ function servedWords({ from, to }: MutableFinding['served']): readonly string[] 
   ];
 }
 
-function at({ address, port }: Pick<ReachedEndpoint, 'address' | 'port'>): string {
-  return joinHostPort(address.text, port);
-}
-
 /** The endpoints with their chances. */
-function endpointsKey({ endpoints }: Fate, wordOf: (endpoint: ReachedEndpoint) => string = at): string {
+function endpointsKey(
+  { endpoints }: Fate,
+  wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
+): string {
   const chances = new Map<string, number>();
   for (const each of endpoints) chances.set(wordOf(each), (chances.get(wordOf(each)) ?? 0) + each.probability);
   return [...chances].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
@@ -208,7 +208,10 @@ function endpointsKey({ endpoints }: Fate, wordOf: (endpoint: ReachedEndpoint) =
 /** The endpoints besides the sender, with their chances and the source that they see. */
 function othersKey(fate: Fate, sender: Address | undefined, nodes: ReadonlyMap<string, Address>): string {
   const endpoints = fate.endpoints.filter(({ address }) => address.text !== sender?.text);
-  return endpointsKey({ ...fate, endpoints }, (each) => `${at(each)} as ${sourceWord(each.source, nodes)}`);
+  return endpointsKey(
+    { ...fate, endpoints },
+    (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`,
+  );
 }
 
 function sourceName(source: Fate['source'], packet: Packet, nodes: ReadonlyMap<string, Address>): string {
@@ -256,8 +259,10 @@ function fateWords(
 }
 
 function whichEndpoints({ endpoints }: Fate, ports: readonly KnownPort[]): string {
-  const known = new Map(ports.flatMap((port) => port.endpoints).map((each) => [at(each), each.isLocal]));
-  const places = new Set(endpoints.map((each) => known.get(at(each))));
+  const known = new Map(
+    ports.flatMap((port) => port.endpoints).map((each) => [formatSocketAddress(each), each.isLocal]),
+  );
+  const places = new Set(endpoints.map((each) => known.get(formatSocketAddress(each))));
   if (places.has(undefined)) return ' to other endpoints';
   if (places.size > 1) return ' to endpoints on this and other nodes';
   return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';

@@ -2,7 +2,7 @@ import { joinWords } from '../../base/join-words.ts';
 import { count } from '../../diff/changes/counts.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { describeElsewhere, findElsewhere } from '../../describe/elsewhere.ts';
-import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
+import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
@@ -19,6 +19,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import type { Side } from '../../diff/side.ts';
 import type { ServiceHealthCheck } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
 
 /** A step in words. */
 interface ToldStep {
@@ -49,7 +50,10 @@ export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
   const node = name === '' ? side.name : `node ${name}`;
   const to = target.label === undefined ? '' : ` (${target.label})`;
   const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
-  const where = target.protocol === 'icmp' ? `ping to ${target.address.text}` : `${target.protocol} to ${at(target)}`;
+  const where =
+    target.protocol === 'icmp'
+      ? `ping to ${target.address.text}`
+      : `${target.protocol} to ${formatSocketAddress(target)}`;
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`,
     verdict: verdictWords(trace, scene),
@@ -114,15 +118,11 @@ function line(role: DescriptionLine['role'], depth: number, text: string): Descr
   return { role, depth, text };
 }
 
-function at({ address, port }: { readonly address: Address; readonly port: number }): string {
-  return joinHostPort(address.text, port);
-}
-
 function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
   const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
   switch (fate.verdict) {
     case 'delivered': {
-      const reached = new Set(fate.endpoints.map(at)).size;
+      const reached = new Set(fate.endpoints.map(formatSocketAddress)).size;
       const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === 'delivered' ? 0 : way.probability), 0);
       const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
       return `delivered to ${count(reached, 'endpoint')}${rest}:`;
@@ -152,7 +152,9 @@ function percent(probability: number): string {
 
 function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }: Scene): string {
   const { source, probability } = endpoint;
-  const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
+  const known = ports
+    .flatMap(({ endpoints }) => endpoints)
+    .find((each) => formatSocketAddress(each) === formatSocketAddress(endpoint));
   const where = known?.isLocal === undefined ? '' : known.isLocal ? ', on this node' : ', on another node';
   const kept = source === 'masqueraded' ? undefined : source.text;
   const sees =
@@ -161,7 +163,7 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
       : kept === address?.text
         ? 'sees the client as it is'
         : `sees ${kept} as the client`;
-  return `${percent(probability).padStart(6)}  ${at(endpoint)}${where}; ${sees}`;
+  return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}`;
 }
 
 /** What an operator asks next. */
@@ -185,7 +187,9 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   if (habit !== undefined && fate.endpoints.length > 1)
     notes.push(`scheduler ${scheduled?.server.scheduler}: ${habit}`);
   const strays = fate.endpoints.some(({ source, ...endpoint }) => {
-    const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
+    const known = ports
+      .flatMap(({ endpoints }) => endpoints)
+      .find((each) => formatSocketAddress(each) === formatSocketAddress(endpoint));
     return source !== 'masqueraded' && known?.isLocal === false && sender.words === 'a client outside the cluster';
   });
   if (strays) {
@@ -270,8 +274,8 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   );
   const isOne = policies.length === 1;
   const what = `${isOne ? 'policy' : 'policies'} ${names}${direction === 'egress' ? ' on egress' : ''}`;
-  const all = new Set(fate.endpoints.map(at)).size;
-  const where = endpoints.length < all ? ` at ${joinWords(endpoints.map(at), 'and')}` : '';
+  const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
+  const where = endpoints.length < all ? ` at ${joinWords(endpoints.map(formatSocketAddress), 'and')}` : '';
   const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
   switch (verdict) {
     case 'refused':
@@ -316,11 +320,11 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
       const { server, chosen, hook } = step;
       const chance = server.realServers.filter(({ weight }) => weight > 0).length;
       const what = chosen
-        ? `IPVS sends it to ${at(chosen)}, one of ${chance} by scheduler ${server.scheduler}`
+        ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${chance} by scheduler ${server.scheduler}`
         : 'IPVS has no real server for it, and refuses it';
       return {
         hook,
-        where: `virtual server ${server.protocol} ${at(server)}`,
+        where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
         what,
         rule: undefined,
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
@@ -414,7 +418,7 @@ function nftEffect(step: NftStep): string {
   }
   switch (last?.kind) {
     case 'dnat':
-      return `goes to ${at(last.target)}`;
+      return `goes to ${formatSocketAddress(last.target)}`;
     case 'dnat-random':
       return `goes to one of ${count(last.targets.length, 'endpoint')}`;
     case 'goto-random':

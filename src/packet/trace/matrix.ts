@@ -3,6 +3,7 @@ import type { Fate, PacketProtocol } from '../packet.ts';
 import { healthCheckWords } from './explain.ts';
 import { packetOf, readSender, senderKinds, type Sender } from './question.ts';
 import type { KnownPort, Scene } from './scene.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
 export interface Matrix {
@@ -100,7 +101,7 @@ function targetsOf(port: KnownPort, { node }: Scene): readonly MatrixTarget[] {
 export function fateInShort(fate: Fate | undefined): string {
   if (!fate) return '-';
   if (fate.verdict !== 'delivered') return fate.verdict;
-  const count = new Set(fate.endpoints.map(({ address, port }) => joinHostPort(address.text, port))).size;
+  const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
   const source = isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept';
   return `${count} ${source}`;

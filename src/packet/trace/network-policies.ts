@@ -1,7 +1,7 @@
 import type { LabelSelector, NetworkPolicy, PolicyPeer, PolicyPort, Sourced } from '../../cluster/objects.ts';
-import { compareAddresses, contains, isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
+import { compareAddresses, contains, isLoopback, type Address } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/origin.ts';
-import type { SocketAddress } from '../../kernel/socket-address.ts';
+import { type SocketAddress, formatSocketAddress } from '../../kernel/socket-address.ts';
 import type { PacketProtocol } from '../packet.ts';
 import type { Trace } from './question.ts';
 import type { Scene, KnownLabels, KnownPod } from './scene.ts';
@@ -118,7 +118,7 @@ function group(found: readonly PolicyFinding[]): readonly PolicyFinding[] {
   for (const each of found) {
     const key = [each.direction, each.verdict, ...each.policies.map(({ name }) => name)].join(' ');
     const endpoints = [...(groups.get(key)?.endpoints ?? []), ...each.endpoints];
-    const texts = new Map(endpoints.map((end) => [joinHostPort(end.address.text, end.port), end]));
+    const texts = new Map(endpoints.map((end) => [formatSocketAddress(end), end]));
     groups.set(key, {
       ...each,
       endpoints: [...texts.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
