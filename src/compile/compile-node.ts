@@ -28,26 +28,23 @@ import { compileIptables } from '../modes/iptables/compile-iptables.ts';
 import { IptablesMemo } from '../modes/iptables/iptables-memo.ts';
 import { compileIpvs } from '../modes/ipvs/compile-ipvs.ts';
 import { IpvsMemo } from '../modes/ipvs/ipvs-memo.ts';
-import { isLoopback, type Address, type Network } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import { compileNftables } from '../modes/nftables/compile-nftables.ts';
 import { findLongComments } from '../modes/nftables/long-comments.ts';
 import { NftablesMemo } from '../modes/nftables/nftables-memo.ts';
-import { families, type Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../cluster/slices/stray-slices.ts';
 import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
-
-/** --ip-family: auto takes the families that the Services and the node use. */
-export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
-export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** How kube-proxy behaves; undefined where the release that the settings name tells it. */
+  /** How kube-proxy behaves; undefined if that follows from the release in the settings. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
@@ -175,10 +172,10 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
 /** The same inputs under other settings, as those of a bundle, by the release that these name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
   const { release } = settings;
-  const [told, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
-  const isTheSame = told.size === read.size && [...told].every(([gate, isOn]) => read.get(gate) === isOn);
+  const [given, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
+  const isTheSame = given.size === read.size && [...given].every(([gate, isOn]) => read.get(gate) === isOn);
   if (release === prepared.settings.release && isTheSame) return { ...prepared, settings };
-  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...told]));
+  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...given]));
   const seen = prepareForBehaviours(prepared, release, behaviours);
   return { ...seen, settings: withGatedSettings(settings, behaviours) };
 }
@@ -257,32 +254,9 @@ export function compileState(
 
 /**
  * The node's name: --node, else hostnameOverride, else that of the only Node among the inputs or of the first that is assumed;
- * '' where none tells.
+ * '' if none has a name.
  */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));
-}
-
-function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {
-  switch (choice) {
-    case 'ipv4':
-      return ['ipv4'];
-    case 'ipv6':
-      return ['ipv6'];
-    case 'dual':
-      return families;
-    case 'auto':
-      return usedFamilies(cluster, node);
-  }
-}
-
-function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
-  const used = families.filter(
-    (family) =>
-      cluster.servicePorts.some((port) => port.family === family) ||
-      node.podCIDRs.some((network) => network.family === family) ||
-      !isLoopback(node.nodeIPs[family]),
-  );
-  return used.length > 0 ? used : ['ipv4'];
 }

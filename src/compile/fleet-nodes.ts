@@ -30,7 +30,7 @@ export interface Fleet {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** The addresses of many nodes, and what is wrong with what tells them. */
+/** The addresses of many nodes, and what is wrong with their source. */
 export interface Hosts {
   readonly addresses: ReadonlyMap<string, readonly Address[]>;
   readonly diagnostics: readonly Diagnostic[];

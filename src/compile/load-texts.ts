@@ -14,9 +14,16 @@ import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
-import { prepare, type IpFamilyChoice, type Prepared } from './compile-node.ts';
+import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
 import { parseHostAddresses, type HostText } from './host-addresses.ts';
-import { parseVersionChoice, startingRelease, type VersionChoice } from './kubernetes-version.ts';
+import {
+  parseVersionChoice,
+  startingRelease,
+  type VersionChoice,
+  checkReleases,
+  releaseOfNode,
+} from './kubernetes-version.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {
@@ -226,4 +233,16 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
     .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
     .map(([kind, count]) => ({ kind, count }));
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
+}
+
+/** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
+export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInputs {
+  if (loaded.version.kind !== 'auto') return loaded;
+  const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
+  if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
+  const { release, said } = found;
+  const note = diagnose('kubernetes-version', { release, node: nodeName, version: said });
+  const prepared = prepareForRelease(loaded.prepared, release);
+  const faults = checkReleases(loaded.prepared, [prepared]);
+  return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
 }

@@ -8,8 +8,16 @@ import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
-import { addAddress, addEndpoint, finishDraft, startDraft, type PortDraft } from './port-draft.ts';
+
+import {
+  addAddress,
+  addEndpoint,
+  finishDraft,
+  startDraft,
+  type PortDraft,
+  type DecompiledPort,
+  type MasqueradedClients,
+} from './decompiled-port.ts';
 
 /** A Service port while its rules are read. */
 interface Draft extends PortDraft {

@@ -10,7 +10,7 @@ import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
+import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompiled-port.ts';
 import { clientsOf } from './decompile-iptables.ts';
 
 /** What kube-proxy's sets say of addresses and ports. */

@@ -10,8 +10,16 @@ import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
-import { addAddress, addEndpoint, finishDraft, startDraft, type PortDraft } from './port-draft.ts';
+
+import {
+  addAddress,
+  addEndpoint,
+  finishDraft,
+  startDraft,
+  type PortDraft,
+  type DecompiledPort,
+  type MasqueradedClients,
+} from './decompiled-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
 export function decompileNftables(state: KernelState, owners: NftOwners): readonly DecompiledPort[] {

@@ -6,7 +6,8 @@ import { classifyServers } from '../diff/server-belonging.ts';
 import type { Side } from '../diff/side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';
-import { decompile, type DecompiledPort } from './decompile.ts';
+import { decompile } from './decompile.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
 
 /**
  * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not tell which

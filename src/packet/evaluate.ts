@@ -16,13 +16,13 @@ import type { Family } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { explore, type Choices } from './explore.ts';
-import type { Decision, End, Flow } from './flow.ts';
+import type { Flow } from './flow.ts';
 import { hooks, ipvsStations, natStations, tableStations, type Hook } from './hooks.ts';
 import { indexIpSet } from './ip-sets.ts';
 import { runTable, type PreparedTable } from './iptables-rules.ts';
 import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
 import { loopbackInterface, routingOf, type PacketNode, type Routing } from './node.ts';
-import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way } from './packet.ts';
+import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way, Decision, End } from './packet.ts';
 import { findVirtualServer, indexVirtualServers, schedule } from './virtual-servers.ts';
 
 export type Evaluator = (packet: Packet) => Fate;

@@ -22,9 +22,9 @@ import { hasProxyFlags } from '../kube-proxy/settings/flags.ts';
 import { settingsInMode } from '../kube-proxy/settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
-import { settleVersion } from '../compile/kubernetes-version.ts';
+
 import { checkMode } from '../input/choose-mode.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';

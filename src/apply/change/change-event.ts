@@ -1,5 +1,5 @@
 import type { Failure } from '../state/failure.ts';
-import type { Step } from '../plan/steps.ts';
+import type { Step } from '../plan/kind-steps.ts';
 
 /** How a change goes on, for an operator who watches. */
 export type ChangeEvent =

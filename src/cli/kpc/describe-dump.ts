@@ -1,4 +1,5 @@
-import { decompile, type Decompiled, type DecompiledPort } from '../../describe/decompile.ts';
+import { decompile, type Decompiled } from '../../describe/decompile.ts';
+import type { DecompiledPort } from '../../describe/decompiled-port.ts';
 import {
   describeDecompiled,
   findClosedPort,
@@ -14,7 +15,8 @@ import {
   describeSharedInWords,
   type DescriptionLine,
 } from '../../describe/describe-words.ts';
-import { bareName, findHeld, type SharedSubject } from '../../describe/find-subject.ts';
+import { bareName, findHeld } from '../../describe/find-subject.ts';
+import type { SharedSubject } from '../../describe/find-nftables.ts';
 import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { ipFamilyChoices } from '../../compile/compile-node.ts';
+import { ipFamilyChoices } from '../../compile/choose-families.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 

@@ -2,8 +2,8 @@ import { existsSync, statSync } from 'node:fs';
 import { readNamedFile } from '../../base/read-file.ts';
 import { checkNodes, oneNode } from '../../compile/check-node.ts';
 import { chooseNodeName, compileNode, NodeMemo } from '../../compile/compile-node.ts';
-import { settleVersion } from '../../compile/kubernetes-version.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
+
+import { settleVersion, type LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { oneLine } from '../../diff/one-line.ts';

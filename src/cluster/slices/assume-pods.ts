@@ -9,7 +9,7 @@ import { families } from '../../kernel/family.ts';
 import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
 import { PodIndex } from './pod-index.ts';
 import { findSelecting, hasEndpoints } from './selecting.ts';
-import { standalonePods, ownerKey, standingWorkloads } from './standing.ts';
+import { standalonePods, ownerKey, uncontrolledWorkloads } from './uncontrolled.ts';
 
 /** What Pods are assumed of. */
 export interface Assumption {
@@ -30,16 +30,16 @@ export interface Assumption {
 export interface AssumedPods {
   /** Those of the input that have a status, and those that are assumed. */
   readonly pods: readonly Sourced<Pod>[];
-  /** Workloads that are to have no Pod: a Service may look for one. */
+  /** Workloads with no replicas: a Service may select them. */
   readonly idle: readonly Workload[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** A cluster with more Pods is none that Kubernetes is made for. */
+/** Kubernetes supports no more Pods in a cluster. */
 const maxPods = 150_000;
 
-/** A workload, or a Pod that stands for itself, and how many Pods it comes to. */
-interface Stand {
+/** The Pods of one workload, or one Pod that nothing controls. */
+interface PodSet {
   readonly key: string;
   readonly owner: Owner;
   readonly template: { readonly metadata: Pod['metadata']; readonly spec: PodSpec };
@@ -50,7 +50,7 @@ interface Stand {
   readonly replicas: number;
 }
 
-/** Where the Pod of a number stands, and what is its own. */
+/** Where the Pod with this index runs, and its name. */
 interface Place {
   readonly index: number;
   readonly name: string;
@@ -71,20 +71,20 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const nodes = assumption.nodes.map(({ object }) => object);
   const sorted = nodes.toSorted((a, b) => compareText(seatName(a), seatName(b)));
   const keyed = [
-    ...standingWorkloads(workloads, real).map((workload) => standOf(workload, sorted)),
-    ...standalonePods(pods, workloads).map((pod) => standOfPod(pod, sorted)),
+    ...uncontrolledWorkloads(workloads, real).map((workload) => podSetOfWorkload(workload, sorted)),
+    ...standalonePods(pods, workloads).map((pod) => podSetOfPod(pod, sorted)),
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
   if (total > maxPods) return { pods: real, idle: [], diagnostics: [describeTooMany(keyed, total)] };
-  const stands = withoutKinds(keyed);
+  const podSets = withoutKinds(keyed);
   const networksOf = (node: Node | undefined): readonly Network[] => chooseNetworks(node, assumption);
   const taken = new Set([
     ...assumption.taken,
     ...real.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? []),
     ...nodes.flatMap((node) => nodeAddresses(node).map(({ text }) => text)),
   ]);
-  const addresses = choosePodAddresses((least) => claimsOf(stands, least, networksOf), taken);
-  const placed = stands.flatMap((stand) => placePods(stand, networksOf, addresses));
+  const addresses = choosePodAddresses((least) => claimsOf(podSets, least, networksOf), taken);
+  const placed = podSets.flatMap((podSet) => placePods(podSet, networksOf, addresses));
   return {
     pods: [...real, ...placed.map(({ pod }) => pod)],
     idle: workloads.filter(({ object }) => object.replicas === 0).map(({ object }) => object),
@@ -92,7 +92,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   };
 }
 
-/** With names for those that leave theirs to the API server: by what they are, so that their order has no say. */
+/** Names those that leave their name to the API server, by their content, so that their order does not matter. */
 function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): readonly Sourced<T>[] {
   const nameless = objects.filter(({ object }) => object.metadata.name === '');
   if (nameless.length === 0) return objects;
@@ -112,16 +112,16 @@ function seatName({ metadata, assumedAs }: Node): string {
 }
 
 /**
- * The stands with keys that do not name the kind, so that a Deployment that becomes a StatefulSet keeps its addresses; it is
+ * The same with keys that do not name the kind, so that a Deployment that becomes a StatefulSet keeps its addresses; the kind is
  * named only where two kinds share a name.
  */
-function withoutKinds(stands: readonly Stand[]): readonly Stand[] {
+function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
-  return stands.map((stand) => {
-    const key = nameKey(stand.template.metadata.namespace, stand.owner.name);
-    if (seen.has(key)) return stand;
+  return podSets.map((podSet) => {
+    const key = nameKey(podSet.template.metadata.namespace, podSet.owner.name);
+    if (seen.has(key)) return podSet;
     seen.add(key);
-    return { ...stand, key };
+    return { ...podSet, key };
   });
 }
 
@@ -129,7 +129,7 @@ function nameKey(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }
 
-function standOf({ object: workload, source }: Sourced<Workload>, nodes: readonly Node[]): Stand {
+function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes: readonly Node[]): PodSet {
   const { kind, metadata, template } = workload;
   const key = ownerKey(metadata.namespace, { kind, name: metadata.name });
   const base = {
@@ -157,7 +157,7 @@ function standOf({ object: workload, source }: Sourced<Workload>, nodes: readonl
   return { ...base, scales: true, replicas: workload.replicas, places };
 }
 
-function standOfPod({ object: pod, source }: Sourced<Pod>, nodes: readonly Node[]): Stand {
+function podSetOfPod({ object: pod, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {
   const { metadata, spec } = pod;
   const key = ownerKey(metadata.namespace, { kind: 'Pod', name: metadata.name });
   const places = [{ index: 0, name: metadata.name, seat: metadata.name, node: spread(metadata, spec, nodes)(0) }];
@@ -196,15 +196,15 @@ function isInside(inner: Network, outer: Network): boolean {
 }
 
 function claimsOf(
-  stands: readonly Stand[],
+  podSets: readonly PodSet[],
   least: number,
   networksOf: (node: Node | undefined) => readonly Network[],
 ): readonly Claim[] {
-  return stands.flatMap(({ key, template, scales, replicas, places }) => {
+  return podSets.flatMap(({ key, template, scales, replicas, places }) => {
     if (template.spec.hostNetwork) return [];
     const room = scales ? roomFor(replicas, least) : replicas;
     return places(room).flatMap(({ index, node, seat }) => {
-      // One of each Node is told by the Node's name: another Node is not to change its address.
+      // The Pod of a DaemonSet is named by its Node: another Node must not change its address.
       const [workload, at] = scales ? [key, index] : [`${key}/${seat}`, 0];
       return networksOf(node).map((network) => ({ network, workload, index: at, wanted: index < replicas }));
     });
@@ -219,7 +219,7 @@ interface PlacedPod {
 }
 
 function placePods(
-  { key, owner, template, source, scales, replicas, places }: Stand,
+  { key, owner, template, source, scales, replicas, places }: PodSet,
   networksOf: (node: Node | undefined) => readonly Network[],
   chosen: ReadonlyMap<string, Address>,
 ): readonly PlacedPod[] {
@@ -241,9 +241,9 @@ function hostAddresses(node: Node | undefined): readonly Address[] {
 }
 
 function makePod(
-  { metadata, spec }: Stand['template'],
+  { metadata, spec }: PodSet['template'],
   owner: Owner,
-  source: Stand['source'],
+  source: PodSet['source'],
   name: string,
   node: Node | undefined,
   addresses: readonly Address[],
@@ -268,16 +268,16 @@ function makePod(
   return { object, source };
 }
 
-function describeTooMany(stands: readonly Stand[], total: number): Diagnostic {
-  const [largest] = stands.toSorted((a, b) => b.replicas - a.replicas);
+function describeTooMany(podSets: readonly PodSet[], total: number): Diagnostic {
+  const [largest] = podSets.toSorted((a, b) => b.replicas - a.replicas);
   const most = largest && { name: largest.key, count: largest.replicas };
   const details = { of: 'workloads', count: total, limit: maxPods, largest: most } as const;
   return diagnose('too-many', details, largest?.source.place(['spec', 'replicas']));
 }
 
-/** Pods that nothing has an address for. */
+/** Pods without an address. */
 function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: Assumption): readonly Diagnostic[] {
-  // What no Service looks for needs no address.
+  // A Pod that no Service selects needs no address.
   const index = new PodIndex(all.map(({ pod }) => pod));
   const selecting = findSelecting(services, index).filter(({ service }) => !hasEndpoints(service, given));
   // Services that select the same by one label share the list.

@@ -4,7 +4,7 @@ import { allocateZones, type ZoneRatios } from './zone-allocation.ts';
 /** The annotations that ask for hints by CPUs; the first wins where both are there. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
-/** The values of trafficDistribution that stand for hints. */
+/** The values of trafficDistribution that ask for hints. */
 const distributions: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
 /** The endpoints of one Service and family with the hints that the endpointslice controller gives them. */

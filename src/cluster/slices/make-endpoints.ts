@@ -5,7 +5,7 @@ import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods } from './assume-pods.ts';
 import { podsToSlices, type SlicesOfPods } from './pods-to-slices.ts';
 
-/** What tells which Pods there are. */
+/** Where Pods come from. */
 export interface PodSources {
   /** With all addresses that kpc gives them. */
   readonly services: readonly Sourced<Service>[];

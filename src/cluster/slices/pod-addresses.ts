@@ -4,7 +4,7 @@ import { addressAfter, type Address, type Network } from '../../kernel/address.t
 /** A Pod that wants an address of a network. */
 export interface Claim {
   readonly network: Network;
-  /** What tells the workload from all others, the same in each run. */
+  /** Identifies the workload, the same in each run. */
   readonly workload: string;
   /** Which of the workload's Pods it is. */
   readonly index: number;

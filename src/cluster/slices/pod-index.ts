@@ -45,7 +45,7 @@ function comparePods({ object: a }: Sourced<Pod>, { object: b }: Sourced<Pod>): 
   );
 }
 
-/** What is left to tell two Pods by whose names the API server is to make. */
+/** Distinguishes two Pods whose names the API server will generate. */
 function addressesOf({ status }: Pod): string {
   return status?.addresses.map(({ text }) => text).join() ?? '';
 }

@@ -8,7 +8,7 @@ import { compareNames } from './compare-names.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
 import { PodIndex } from './pod-index.ts';
 import { findSelecting, hasEndpoints, type Selecting } from './selecting.ts';
-import { ownerKey } from './standing.ts';
+import { ownerKey } from './uncontrolled.ts';
 import { describeTargetPorts } from './target-port-names.ts';
 import { describeUnselective } from './unselective.ts';
 

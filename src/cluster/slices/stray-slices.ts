@@ -168,7 +168,7 @@ function nameInSlice(meant: MeantSlicePort, port: ServicePortSpec): string {
   }
 }
 
-/** What to write, judged by the ports of the slices that no port of the Service goes by. */
+/** What to write, judged by the ports of the slices that no port of the Service uses. */
 function findMeantPort(port: ServicePortSpec, free: EndpointSlice['ports']): MeantSlicePort | undefined {
   const other = free.find(({ name }) => name === port.name);
   if (other) return { kind: 'protocol', protocol: other.protocol };
@@ -182,7 +182,7 @@ function findMeantPort(port: ServicePortSpec, free: EndpointSlice['ports']): Mea
   return candidates.includes('') ? { kind: 'missing-name' } : undefined;
 }
 
-/** Whether kube-proxy goes by the endpoints of a Service. */
+/** Whether kube-proxy programs the endpoints of a Service. */
 function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }

@@ -4,7 +4,7 @@ import type { LabelDifference, NearPods } from '../../diagnostics/endpoints.ts';
 import type { ObjectMeta, Pod, Service, Sourced, Workload } from '../objects.ts';
 import { hasLabels, type Selector } from './pod-index.ts';
 import type { Selecting } from './selecting.ts';
-import { ownerKey } from './standing.ts';
+import { ownerKey } from './uncontrolled.ts';
 
 /** More Pods than these are not compared with what a Service looks for, nor for more Services. */
 const maxCompared = 10_000;
@@ -36,7 +36,7 @@ export function describeUnselective(
   ];
 }
 
-/** The first of each name: that another Service has its name is told as an error. */
+/** The first of each name: another Service of that name is an error of its own. */
 function onePerName(services: readonly Selecting[]): readonly Selecting[] {
   const byName = new Map<string, Selecting>();
   for (const each of services) {
@@ -64,7 +64,7 @@ function idleCandidate({ kind, metadata: { namespace, name }, template }: Worklo
   return { namespace, name: ownerKey(namespace, { kind, name }), labels: template.labels };
 }
 
-/** Those in one namespace with the same labels are alike here; the first by name stands for them. */
+/** Those in one namespace with the same labels are alike here; the first by name represents them. */
 function distinctLabels(all: readonly Candidate[]): readonly Candidate[] {
   const byLabels = new Map<string, Candidate>();
   for (const candidate of all) {

@@ -13,7 +13,7 @@ export type ZoneRatios = ReadonlyMap<string, number>;
 
 /**
  * The zones' shares of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined where a ready
- * Node does not tell its zone or its CPUs, and where there is one zone only.
+ * Node lacks its zone or its CPUs, or if only one zone exists.
  */
 export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
   const byZone = new Map<string, bigint>();
@@ -36,8 +36,8 @@ function milliOf(nano: bigint): number {
 
 /**
  * The zone that each endpoint is to serve, in the order of `zones`, the endpoints' own; undefined where hints would do
- * harm or where that cannot be told (TopologyCache.AddHints). Where the controller goes by the order of a map, the first by
- * name is taken.
+ * harm or if that is unknown (TopologyCache.AddHints). If the controller's choice depends on the order of a map, kpc takes
+ * the first by name.
  */
 export function allocateZones(
   zones: readonly (string | undefined)[],

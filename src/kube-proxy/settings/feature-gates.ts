@@ -52,7 +52,7 @@ export function withGatedSettings<T extends GatedSettings>(settings: T, behaviou
   } as T;
 }
 
-/** The feature gates that settings tell. */
+/** The feature gates that settings record. */
 export function gatesOfSettings(settings: GatedSettings): FeatureGates {
   const gates = new Map<string, boolean>();
   if (settings.ignoresExternalIPs) gates.set('AllowServiceExternalIPs', false);

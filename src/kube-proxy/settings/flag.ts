@@ -1,7 +1,7 @@
 /** The kinds of flags, with the values that the command line gives them. */
 export interface FlagValues {
   text: string;
-  /** True where the flag stands alone. */
+  /** True if the flag has no value. */
   switch: boolean | string;
   /** A text with commas between the items, or a list of such texts. */
   list: string | readonly string[];
@@ -41,7 +41,7 @@ export function listFlag<const Usage extends `--${string} <${string}>`>(usage: U
   return makeFlag('list', usage, help, notes);
 }
 
-/** A flag that is on where it stands alone: "--masquerade-all [bool]". */
+/** A flag that is on without a value: "--masquerade-all [bool]". */
 export function switchFlag<const Usage extends `--${string} [bool]`>(usage: Usage, help: string, notes?: FlagNotes) {
   return makeFlag('switch', usage, help, notes);
 }

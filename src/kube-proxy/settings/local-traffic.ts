@@ -29,7 +29,7 @@ const storedDetectLocal = variantOf('mode', {
   InterfaceNamePrefix: objectOf({ interfaceNamePrefix: storedText }),
 });
 
-/** How kube-proxy tells the traffic of the node's own Pods from other traffic. */
+/** How kube-proxy recognises the traffic of the node's own Pods. */
 export type DetectLocal = Shaped<typeof storedDetectLocal>;
 
 type DetectLocalMode = DetectLocal['mode'];

@@ -15,7 +15,7 @@ const allFields = {
   nftables: field('nftables.masqueradeAll', flag),
 } satisfies Record<Section, unknown>;
 
-/** --masquerade-all counts in every mode, the field only in the section that the mode goes by. */
+/** --masquerade-all counts in every mode, the field only in the mode's own section. */
 export const masqueradeAll = setting({
   flags: [allFlag],
   fields: Object.values(allFields),

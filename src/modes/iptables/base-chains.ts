@@ -25,8 +25,8 @@ const externalPortals: Jump = {
 };
 
 /**
- * kube-proxy puts each jump before all other rules (iptablesJumpChains, iptablesKubeletJumpChains), so its last comes
- * to stand first. Here they are in the order in which packets meet them.
+ * kube-proxy puts each jump before all other rules (iptablesJumpChains, iptablesKubeletJumpChains), so its last jump ends up
+ * first. Here they are in the order in which packets meet them.
  */
 const filterJumps: Readonly<Record<string, readonly Jump[]>> = {
   INPUT: [

@@ -1,7 +1,7 @@
 import { hashName } from '../../base/hash-name.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 
-/** Chains that every node has in iptables mode, under kube-proxy's names. Some stand in both tables. */
+/** Chains that every node has in iptables mode, under kube-proxy's names. Some are in both tables. */
 export const baseChains = {
   services: 'KUBE-SERVICES',
   externalServices: 'KUBE-EXTERNAL-SERVICES',

@@ -28,8 +28,8 @@ const largeClusterEndpoints = 1000;
 
 /**
  * What kube-proxy in iptables mode programs for the families: tables filter and nat of each, and route_localnet where
- * node ports listen on 127.0.0.1. Where kube-proxy fills a chain in no fixed order, the Service ports stand in the
- * cluster's. The accounting rules through nfacct, which kube-proxy adds where the kernel has it, are left out.
+ * node ports listen on 127.0.0.1. If kube-proxy fills a chain in no fixed order, the Service ports are in the
+ * cluster's. The accounting rules through nfacct, which kube-proxy adds if the kernel has it, are left out.
  * `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileIptables(

@@ -11,7 +11,7 @@ import type { Origin } from '../../kernel/origin.ts';
 import { endpointChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
 import { drop, jumpTo, reject } from './rule-args.ts';
 
-/** What becomes of the packets to one Service port on one node, with the names of its chains. */
+/** Where the packets to one Service port go on one node, with the names of its chains. */
 export interface ServicePortPlan {
   readonly traffic: TrafficPlan;
   /** Names of all chains the port may have, in use or not. */

@@ -26,7 +26,7 @@ export interface FamilyNode {
 
 /** What one Service port puts into the kernel, before all ports are put together. */
 export interface ServicePortPlan {
-  /** In kube-proxy's order: where two have one address and port, the later one stands. */
+  /** In kube-proxy's order: of two with one address and port, the later one wins. */
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
   /** Load balancer addresses that the node itself may not use: its own address is in no source range. */

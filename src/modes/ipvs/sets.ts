@@ -31,7 +31,7 @@ export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
 
-/** What the kernel makes a hash set with unless told otherwise: kube-proxy's sets overflow past this many entries. */
+/** The kernel's default size of a hash set: kube-proxy's sets overflow past this many entries. */
 const usualElements = 65_536;
 
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {

@@ -7,7 +7,7 @@ import type { Origin } from '../../kernel/origin.ts';
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
 const mhPort: SchedulerFlag = 'flag-2';
 
-/** Where a virtual server stands and what it sends to. */
+/** Where a virtual server listens, and what it sends to. */
 export interface Listener {
   readonly address: Address;
   /** The Service's port, or its node port. */
@@ -48,7 +48,7 @@ export function makeRealServers(endpoints: readonly Endpoint[], servicePort: Ser
 }
 
 /**
- * One virtual server for each address, port and protocol, sorted. Inside a Service port the last one stands, as each
+ * One virtual server for each address, port and protocol, sorted. Inside a Service port the last one wins, because each
  * write of kube-proxy's replaces the one before; between Service ports the first in the cluster's order does.
  */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {

@@ -154,8 +154,8 @@ function nodePortMap(map: string): Expression {
 }
 
 /**
- * Packets to the addresses that node ports listen on. Where that is every address, `unlisted` tells those of the node,
- * and loopback is left out: node ports do not work there.
+ * Packets to the addresses that node ports listen on. If that is every address, `unlisted` matches those of the node,
+ * except loopback: node ports do not work there.
  */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,

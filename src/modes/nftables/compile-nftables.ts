@@ -21,7 +21,7 @@ import type { PlacedElement, ServiceContext, ServiceObjects } from './service-pa
 
 /**
  * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
- * Service ports stand in the cluster's order, elements sorted by their key. `memo` is for runs that compile one cluster
+ * Service ports are in the cluster's order, elements in the order of their keys. `memo` is for runs that compile one cluster
  * and its settings for many nodes.
  */
 export function compileNftables(
@@ -112,7 +112,7 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
   return new Map([...bySet].map(([set, elements]) => [set, settleClaims(sortElements(elements))]));
 }
 
-/** Elements of one key stand together, those of one Service port too. */
+/** Keeps elements of one key together, and those of one Service port. */
 function settleClaims({ elements, areDistinct }: SortedElements): readonly Element[] {
   if (areDistinct) return elements;
   const settled: Element[] = [];

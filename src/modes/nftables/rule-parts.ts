@@ -99,7 +99,7 @@ export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behavi
   return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
 }
 
-/** What tells the clients whose packets to cluster IPs are masqueraded; undefined where there are none. */
+/** What matches the clients whose packets to cluster IPs are masqueraded; undefined if there are none. */
 export function masqueradedClients(
   { toClusterIPs }: MasqueradePlan,
   fields: FamilyFields,

@@ -2,7 +2,7 @@ import type { Owners } from '../../diff/changes/owners.ts';
 import type { ServiceHealthCheck } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import type { Ingress, Namespace, NetworkPolicy, Node, Pod, Service, Sourced } from '../../cluster/objects.ts';
-import type { DecompiledPort } from '../../describe/decompile.ts';
+import type { DecompiledPort } from '../../describe/decompiled-port.ts';
 import type { AddressObjects } from '../../describe/elsewhere.ts';
 import type { Side } from '../../diff/side.ts';
 import { loopbackAddresses, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';

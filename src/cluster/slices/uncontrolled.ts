@@ -1,6 +1,6 @@
 import type { Owner, Pod, Sourced, Workload } from '../objects.ts';
 
-/** The label by which the Pods and the ReplicaSet of one template of a Deployment are told. */
+/** The label that the Pods and the ReplicaSet of one template of a Deployment share. */
 const templateHashLabel = 'pod-template-hash';
 
 /** What names an object that makes Pods. */
@@ -9,10 +9,10 @@ export function ownerKey(namespace: string, { kind, name }: Owner): string {
 }
 
 /**
- * The workloads that Pods are to be assumed of: those that neither another workload of the input controls, as a Deployment
- * its ReplicaSets, nor have Pods in the input that tell how many there are.
+ * The workloads whose Pods kpc assumes: those that no other workload of the input controls, as a Deployment
+ * controls its ReplicaSets, and that have no Pods in the input.
  */
-export function standingWorkloads(
+export function uncontrolledWorkloads(
   workloads: readonly Sourced<Workload>[],
   real: readonly Sourced<Pod>[],
 ): readonly Sourced<Workload>[] {
@@ -47,7 +47,7 @@ function indexWorkloads(workloads: readonly Sourced<Workload>[]): Workloads {
   );
 }
 
-/** What controls the Pod, and what controls that: the ReplicaSet's name tells its Deployment where it is not there. */
+/** What controls the Pod, and what controls that: the name of an absent ReplicaSet gives its Deployment. */
 function ownersOf({ metadata, owner }: Pod, byKey: Workloads): readonly string[] {
   if (!owner) return [];
   const { namespace, labels } = metadata;

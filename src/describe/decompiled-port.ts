@@ -1,6 +1,40 @@
 import type { Family, Protocol } from '../kernel/family.ts';
-import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledEndpoint, DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
+import type { PortAddress, TrafficPolicy, PortFacts } from '../diff/port-facts.ts';
+
+/** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
+export interface DecompiledPort extends Omit<PortFacts, 'type' | 'endpoints'> {
+  /** "namespace/name:port" where comments tell it, else "10.96.0.1:80/TCP" or "node port 30080/TCP". */
+  readonly name: string;
+  /** Undefined where nothing tells them, as in sets alone. */
+  readonly endpoints: readonly DecompiledEndpoint[] | undefined;
+  /** What becomes of traffic that no endpoint is chosen for. */
+  readonly fallback?: 'no-endpoints' | 'local-drops' | 'local-to-all';
+  readonly masquerade?: Masquerade;
+}
+
+/** Whose packets leave the node with the node's address for their source. */
+export interface Masquerade {
+  /** Of those to the cluster IP. */
+  clusterIP?: MasqueradedClients;
+  /** Of those to external addresses and the node port. */
+  external?: MasqueradedClients;
+}
+
+export type MasqueradedClients =
+  | { readonly kind: 'all' }
+  /** `clients` is what pods are told by: a network, or "interface cni0". */
+  | { readonly kind: 'all-but'; readonly clients: string }
+  /** The node's own. */
+  | { readonly kind: 'node' };
+
+interface DecompiledEndpoint {
+  /** "ip:port". */
+  readonly endpoint: string;
+  /** The policies whose traffic it takes, as far as the state tells them apart. */
+  readonly takes: readonly TrafficPolicy[];
+  /** Set of a real server of weight 0: it takes no new connections. */
+  readonly draining?: true;
+}
 
 /** A Service port while the rules that tell of it are read. */
 export interface PortDraft {

@@ -1,17 +1,22 @@
-/** What a folder of src may import, and what it is for. */
-interface FolderRule {
-  /** Folders of src besides itself. */
-  readonly folders: readonly string[];
-  /** Packages from npm, by name. */
-  readonly packages: readonly string[];
-  /** Modules of Node. Without any, the folder also runs in a browser. */
-  readonly node: readonly string[];
-}
+// @ts-check
 
-const pure = { packages: [], node: [] } as const;
+/**
+ * What a folder of src may import.
+ *
+ * @typedef {object} FolderRule
+ * @property {readonly string[]} folders of src, besides itself
+ * @property {readonly string[]} packages from npm, by name
+ * @property {readonly string[]} node modules of Node; a folder without any also runs in a browser
+ */
 
-/** The import direction: a folder imports only what this table says. What comes first imports nothing of what follows. */
-export const folders: Readonly<Record<string, FolderRule>> = {
+const pure = { packages: [], node: [] };
+
+/**
+ * The import direction: a folder imports only what this table says. What comes first imports nothing of what follows.
+ *
+ * @type {Readonly<Record<string, FolderRule>>}
+ */
+export const folders = {
   base: { folders: [], packages: ['@noble/hashes'], node: ['crypto', 'fs', 'tty'] },
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
@@ -174,6 +179,3 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['fs/promises', 'os', 'path'],
   },
 };
-
-/** The folder of the command line, whose folders put all the others together. Nothing else imports them. */
-export const topFolder = 'cli';
