@@ -12,6 +12,7 @@ import { reportDiagnostics } from './report-diagnostics.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import { tuneForShortRun } from './tune-compiler.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
@@ -110,6 +111,7 @@ async function runDiff(
   flags: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  tuneForShortRun();
   const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
   if (from === '-' && to === '-') {
     await terminal.err(formatError('only one side can be read from stdin'));
