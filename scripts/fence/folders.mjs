@@ -43,6 +43,7 @@ export const folders = {
   },
   packet: { folders: ['kernel'], ...pure },
   'diff/changes': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
+  'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs/promises', 'zlib'] },
   'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: {
@@ -52,7 +53,7 @@ export const folders = {
   },
   describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'diff/changes', 'diff'], ...pure },
   'packet/trace': {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'diff/changes', 'diff', 'describe'],
+    folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'packet', 'cluster', 'diff/changes', 'diff', 'describe'],
     ...pure,
   },
   'packet/equivalence': {
@@ -94,6 +95,7 @@ export const folders = {
       'cluster',
       'input',
       'bundle',
+      'bundle/pack',
       'diff/changes',
       'diff',
       'apply',
@@ -160,6 +162,7 @@ export const folders = {
       'bundle',
       'diff/changes',
       'bundle/fleet',
+      'bundle/pack',
       'diff',
       'describe',
       'packet',
@@ -174,7 +177,18 @@ export const folders = {
     node: ['fs', 'fs/promises', 'os', 'path', 'v8', 'worker_threads'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'kube-proxy/settings', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy/settings',
+      'cluster',
+      'bundle',
+      'bundle/pack',
+      'apply',
+      'sides',
+      'report',
+      'cli/shared',
+    ],
     packages: ['commander'],
     node: ['fs/promises', 'os', 'path'],
   },

@@ -40,6 +40,20 @@ export function addClaimOptions(command: Command, { hasBundle = true } = {}): Co
     );
 }
 
+/** The files with the keys that must have signed a bundle; any bundle will do where there are none. */
+export interface TrustOptions {
+  readonly trust: readonly string[];
+}
+
+export function addTrustOption(command: Command): Command {
+  return command.addOption(
+    new Option('--trust <file>', 'accept only a pack that a key in this file signed; give it again for more files')
+      .argParser((file: string, before: readonly string[]) => [...before, file])
+      .default([], 'none')
+      .env('KPC_TRUST'),
+  );
+}
+
 /** For commands that only remove or restore. */
 export function addForceOption(command: Command): Command {
   return command.addOption(new Option('--force', 'continue even if kube-proxy is running').default(false, 'no'));

@@ -6,7 +6,7 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, makeBundle, type Bundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
-import { outputFormats, type OutputFormat } from '../../report/check-format.ts';
+import type { OutputFormat } from '../../report/check-report.ts';
 import { nameSome } from '../../base/name-some.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
@@ -14,6 +14,7 @@ import { compileFleet } from '../../compile/compile-fleet.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { checkNodeName, chooseFleet, isFleet, type FleetOptions } from '../../compile/fleet-nodes.ts';
 import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
@@ -23,12 +24,18 @@ import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/loa
 import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
-import { reportFailure } from './report-failure.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import {
+  addMessageOptions,
+  failsStrictly,
+  makeStrict,
+  quieten,
+  type MessageOptions,
+  reportDiagnostics,
+  reportFailure,
+} from './messages.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly jobs: number;
@@ -76,7 +83,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .option('--check <folder>', 'write nothing; print how this bundle or golden differs: exit status 1 if it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
-        .choices(outputFormats)
+        .choices(['text', 'json', 'github', 'junit'] satisfies readonly OutputFormat[])
         .default('text'),
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
@@ -122,8 +129,7 @@ function quoteForShell(word: string): string {
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    await terminal.err(formatError(`--output ${options.output} is for --check`, 'name a folder with --check'));
-    return exitStatus.badInput;
+    return refuse(terminal, `--output ${options.output} is for --check`, 'name a folder with --check');
   }
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
@@ -171,8 +177,7 @@ async function runFleet(
   const { golden, check: checked } = options;
   const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err(formatError('several nodes need a folder', 'name one with -o, --golden or --check'));
-    return exitStatus.badInput;
+    return refuse(terminal, 'several nodes need a folder', 'name one with -o, --golden or --check');
   }
   if (options.jobs > 1 && isBinary) {
     await terminal.err(
@@ -279,8 +284,7 @@ async function write(
       ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
       : await replaceFolder(folder, files);
   if (problem) {
-    await terminal.err(formatError(...describeFolderProblem(problem)));
-    return exitStatus.badInput;
+    return refuse(terminal, ...describeFolderProblem(problem));
   }
   await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
@@ -296,37 +300,15 @@ async function check(
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
-    await terminal.err(formatError(`cannot read ${folder}: ${result.reason}`));
-    return exitStatus.badInput;
+    return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
-  const { reportCheck } = await import('../../report/check-report.ts');
+  const { formatCheck, reportCheck } = await import('../../report/check-formats.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
-  switch (format) {
-    case 'text': {
-      const { checkToText } = await import('../../report/text.ts');
-      const { formatFileDiffs } = await import('../../report/unified.ts');
-      await terminal.out(same ? '' : formatFileDiffs(folder, result));
-      await say(terminal, checkToText(report));
-      break;
-    }
-    case 'json': {
-      const { checkToJson } = await import('../../report/json.ts');
-      await terminal.out(checkToJson(report, diagnostics));
-      break;
-    }
-    case 'github': {
-      const { checkToGithub } = await import('../../report/github.ts');
-      await terminal.out(checkToGithub(report, diagnostics));
-      break;
-    }
-    case 'junit': {
-      const { checkToJunit } = await import('../../report/junit.ts');
-      await terminal.out(checkToJunit(report));
-      break;
-    }
-  }
+  const { printed, note } = formatCheck(report, result, format, diagnostics);
+  await terminal.out(printed);
+  await say(terminal, note);
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
   await say(
@@ -340,10 +322,10 @@ async function print(name: string, content: BundleContent, terminal: Terminal): 
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
-    await terminal.err(
-      formatError(`there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`),
+    return refuse(
+      terminal,
+      `there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`,
     );
-    return exitStatus.badInput;
   }
   await terminal.out(text);
   return exitStatus.ok;

@@ -1,33 +1,29 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
-
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-
 import {
   FleetFolder,
   type FleetProblem,
   type NodeDifference,
   type WrittenNode,
 } from '../../bundle/fleet/fleet-folder.ts';
-
 import { isInShard } from '../../bundle/fleet/shard.ts';
 import type { FleetThreads } from './fleet-threads.ts';
 import { filesOf, writeNode } from './write-node.ts';
-import type { NodeChange } from '../../report/fleet-report.ts';
-import type { OutputFormat } from '../../report/check-format.ts';
-import type { CheckReport, FolderForm } from '../../report/check-report.ts';
+import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
 import type { FleetNode } from '../../compile/compile-fleet.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Fleet, FleetOptions } from '../../compile/fleet-nodes.ts';
 import type { InputTexts } from '../../compile/load-texts.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
-import { showProgress } from './fleet-progress.ts';
+import { showProgress } from './messages.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {
@@ -48,8 +44,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
   if (await isFile(path)) {
-    await run.terminal.err(formatError(...describeFolderProblem({ kind: 'is-a-file', folder: path })));
-    return exitStatus.badInput;
+    return refuse(run.terminal, ...describeFolderProblem({ kind: 'is-a-file', folder: path }));
   }
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
@@ -81,8 +76,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
 
 /** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
 export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
-  const { reportCheck } = await import('../../report/check-report.ts');
-  const { formatFleetCheck } = await import('../../report/format-fleet-check.ts');
+  const { formatFleetCheck, reportCheck } = await import('../../report/check-formats.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
@@ -95,8 +89,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     const difference = await folder.compare(node, filesOf(each, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
-      await run.terminal.err(formatError(`cannot read ${path}/${node}: ${difference.reason}`));
-      return exitStatus.badInput;
+      return refuse(run.terminal, `cannot read ${path}/${node}: ${difference.reason}`);
     }
     const what = describeDifference(difference);
     if (what !== undefined) changed.push({ node, what });

@@ -6,7 +6,7 @@ import { loadTexts, type InputOptions, type InputTexts } from '../../compile/loa
 import type { FileOptions } from '../../compile/read-texts.ts';
 import { TextFile } from '../../input/text-file.ts';
 import type { FolderForm } from '../../report/check-report.ts';
-import type { MessageOptions } from './message-options.ts';
+import type { MessageOptions } from './messages.ts';
 import { threadArgument } from './thread-argument.ts';
 import { writeNode } from './write-node.ts';
 

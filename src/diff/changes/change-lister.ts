@@ -16,21 +16,24 @@ export interface ChangeCount {
 }
 
 /** What things of a kernel are called, each in the words that people are told. */
-export type ChangedObject =
-  | 'virtual server'
-  | 'set'
-  | 'set entry'
-  | 'set element'
-  | 'table'
-  | 'map'
-  | 'counter'
-  | 'chain'
-  | 'link'
-  | 'address'
-  | 'sysctl'
-  | 'IPVS timeouts'
-  | 'kernel module'
-  | 'setting';
+export const changedObjects = [
+  'virtual server',
+  'set',
+  'set entry',
+  'set element',
+  'table',
+  'map',
+  'counter',
+  'chain',
+  'link',
+  'address',
+  'sysctl',
+  'IPVS timeouts',
+  'kernel module',
+  'setting',
+] as const;
+
+export type ChangedObject = (typeof changedObjects)[number];
 
 /** The count of each object and change that is there at all, in the order in which they come. */
 export function tally(changes: readonly (readonly [object: ChangedObject, change: ChangeKind])[]): ChangeCount[] {
