@@ -27,14 +27,14 @@ const { compileSchemas } = await import('./compile-schemas.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
- * Exports what the program has, and runs it where the file itself is what node was told to run.
+ * Exports the program's main, and runs it where the file itself is what node was told to run.
  *
  * @param {string} source
  */
 function entry(source) {
   return `
     import { main } from './${source}';
-    export * from './${source}';
+    export { main };
     async function run() {
       process.exitCode = await main(process.argv.slice(2));
     }

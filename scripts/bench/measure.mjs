@@ -67,6 +67,7 @@ export function compare(command, other, runs) {
       pairs.map(([own, theirs]) => ({
         wall: own.wall / theirs.wall,
         cpu: /** @type {number} */ (own.cpu) / /** @type {number} */ (theirs.cpu),
+        peak: /** @type {number} */ (own.peak) / /** @type {number} */ (theirs.peak),
       })),
     ),
   };

@@ -4,6 +4,7 @@ import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
+import { passingRules } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
 import { writeNode } from './bundle-node.ts';
@@ -109,7 +110,8 @@ export function writeServiceRanges({ cluster, settings }: BundleContent): Manife
 /** What a manifest counts of a state. */
 export function countState(state: KernelState): Readonly<Record<CountName, number>> {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
-  const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
+  const chains = iptables.flatMap((table) => [...table.values()]);
+  const nftChains = state.nftables.flatMap((table) => [...table.chains.values()]);
   const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
     virtualServers: state.virtualServers.length,
@@ -117,8 +119,8 @@ export function countState(state: KernelState): Readonly<Record<CountName, numbe
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
     sets: state.sets.length + nftSets.length,
     setEntries: sum([...state.sets.map(({ entries }) => entries.length), ...nftSets.map((set) => set.elements.length)]),
-    chains: chains.length,
-    rules: sum(chains.map(({ rules }) => rules.length)),
+    chains: chains.length + nftChains.length,
+    rules: sum(chains.map((chain) => passingRules(chain).length)) + sum(nftChains.map(({ rules }) => rules.length)),
   };
 }
 

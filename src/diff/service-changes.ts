@@ -1,5 +1,6 @@
 import { explainEndpoints, isLocalNode, isUsed, type EndpointUse } from '../cluster/endpoint-choice.ts';
 import { compareText } from '../kernel/compare-text.ts';
+import type { EndpointStatus } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { Behaviour, Release } from '../kube-proxy/releases.ts';
@@ -244,8 +245,12 @@ function diffPorts(
       add({ kind: 'list', field: 'families', added: [port.family], removed: [] });
       continue;
     }
-    for (const reason of diffPort(old, port)) add(reason);
-    for (const reason of diffEndpoints(old, port, fromSide, toSide)) add(reason);
+    const ofPort = diffPort(old, port);
+    for (const reason of ofPort) add(reason);
+    // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
+    if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
+      for (const reason of diffEndpoints(old, port, fromSide, toSide)) add(reason);
+    }
     for (const reason of diffHealthCheck(old, port, fromSide, toSide)) add(reason);
   }
   for (const port of from) {
@@ -305,6 +310,33 @@ function policy(local: boolean): string {
 
 function affinity(seconds: number | undefined): string {
   return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
+}
+
+/** Whether two ports that differ in no field of their own have the same endpoints, and the same node looks at them. */
+function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, toSide: SideServices): boolean {
+  const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
+  const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
+  if (!isSameNode || !isSameReach || from.endpoints.length !== to.endpoints.length) return false;
+  return from.endpoints.every((endpoint, i) => {
+    const other = to.endpoints[i];
+    return other !== undefined && endpoint.label === other.label && isSameStatus(endpoint.status, other.status);
+  });
+}
+
+function isSameStatus(one: EndpointStatus, other: EndpointStatus): boolean {
+  return (
+    one.nodeName === other.nodeName &&
+    one.zone === other.zone &&
+    one.ready === other.ready &&
+    one.serving === other.serving &&
+    one.terminating === other.terminating &&
+    isSameList(one.nodeHints, other.nodeHints) &&
+    isSameList(one.zoneHints, other.zoneHints)
+  );
+}
+
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((item, i) => item === other[i]);
 }
 
 function diffEndpoints(

@@ -19,6 +19,48 @@ export interface Chain {
   readonly origin?: Origin | undefined;
 }
 
+/** Makes the rules of chains of one kind, each from what the chain is for. */
+export interface RuleMaker<Subject> {
+  makeRules(subject: Subject): readonly Rule[];
+  originOf(subject: Subject): Origin;
+}
+
+/**
+ * A chain whose rules are made when they are asked for. Of a chain for each endpoint there are so many that all their rules
+ * at once take more memory than the rest of a compilation.
+ */
+export class LazyChain<Subject> implements Chain {
+  readonly name: string;
+  readonly #maker: RuleMaker<Subject>;
+  readonly #subject: Subject;
+  #rules: readonly Rule[] | undefined;
+
+  constructor(name: string, maker: RuleMaker<Subject>, subject: Subject) {
+    this.name = name;
+    this.#maker = maker;
+    this.#subject = subject;
+  }
+
+  get origin(): Origin {
+    return this.#maker.originOf(this.#subject);
+  }
+
+  /** The same values each time. */
+  get rules(): readonly Rule[] {
+    return (this.#rules ??= this.makeRules());
+  }
+
+  /** New values, of which the chain keeps none. */
+  makeRules(): readonly Rule[] {
+    return this.#rules ?? this.#maker.makeRules(this.#subject);
+  }
+}
+
+/** The chain's rules for a reader that keeps none of them. */
+export function passingRules(chain: Chain): readonly Rule[] {
+  return chain instanceof LazyChain ? chain.makeRules() : chain.rules;
+}
+
 /**
  * One rule: its arguments in the order they are written. kube-proxy's order and the order of iptables-save differ;
  * ruleMeaning gives the same text for both, and equality compares that text. Neither origin nor the order of arguments
@@ -121,7 +163,10 @@ export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string
 
 /** The lines that append a chain's rules. */
 export function formatAppends(chain: Chain): string {
-  return chain.rules.map((rule) => `${formatAppend(chain.name, rule)}\n`).join('');
+  const start = `-A ${formatWord(chain.name)}`;
+  let text = '';
+  for (const rule of passingRules(chain)) text += `${start}${formatArgs(rule)}\n`;
+  return text;
 }
 
 /** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */

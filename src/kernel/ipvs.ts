@@ -141,40 +141,60 @@ export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];
 } {
-  const drafts = new Map<string, DraftServer>();
+  const services: ReadServices = { byKey: new Map(), last: undefined };
   const unread: UnreadLine[] = [];
   let number = 0;
   for (const raw of text.split('\n')) {
     number++;
     const line = raw.trim();
     if (line === '') continue;
-    const reason = readServerLine(drafts, line.split(/[ \t]+/));
+    const reason = readServerLine(services, splitLine(line));
     if (reason !== undefined) unread.push({ line: number, text: raw, reason });
   }
-  for (const server of drafts.values()) server.realServers.sort(compareRealServers);
-  return { virtualServers: [...drafts.values()].sort(compareVirtualServers), unread };
+  const drafts = [...services.byKey.values()];
+  for (const server of drafts) server.realServers.sort(compareRealServers);
+  return { virtualServers: drafts.sort(compareVirtualServers), unread };
+}
+
+/** The words of a line, which has one blank between two of them wherever kpc or ipvsadm wrote it. */
+function splitLine(line: string): readonly string[] {
+  return /\t| {2}/.test(line) ? line.split(/[ \t]+/) : line.split(' ');
+}
+
+/** The services read so far. A real server's line most often names the service of the line before it. */
+interface ReadServices {
+  readonly byKey: Map<string, DraftServer>;
+  last: { readonly flag: string; readonly name: string; readonly draft: DraftServer } | undefined;
 }
 
 /** Reads a line into the services. Returns why it cannot be read. */
-function readServerLine(drafts: Map<string, DraftServer>, words: readonly string[]): string | undefined {
+function readServerLine(services: ReadServices, words: readonly string[]): string | undefined {
   const [command, flag, name, ...options] = words;
   if (command !== '-A' && command !== '-a') return 'not an ipvsadm line';
   if (flag === '-f') return 'a firewall-mark service, which kube-proxy does not make';
+  const { byKey, last } = services;
+  if (command === '-a' && last && flag === last.flag && name === last.name) return addRealServer(last.draft, options);
   const protocol = flag === undefined ? undefined : protocolsByFlag.get(flag);
-  if (protocol === undefined || name === undefined) return 'not an ipvsadm line';
+  if (flag === undefined || protocol === undefined || name === undefined) return 'not an ipvsadm line';
   const at = parseSocketAddress(name);
   if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
   const key = `${protocol} ${at.address.text} ${at.port}`;
-  const draft = drafts.get(key);
+  const draft = byKey.get(key);
   if (command === '-A') {
     if (draft) return 'this service is there already';
     const { address, port } = at;
     const made = readServiceOptions({ family: address.family, protocol, address, port }, options);
     if (typeof made === 'string') return made;
-    drafts.set(key, made);
+    byKey.set(key, made);
+    services.last = { flag, name, draft: made };
     return undefined;
   }
   if (!draft) return 'a real server of a service that is not there';
+  services.last = { flag, name, draft };
+  return addRealServer(draft, options);
+}
+
+function addRealServer(draft: DraftServer, options: readonly string[]): string | undefined {
   const server = readRealServer(options);
   if (typeof server === 'string') return server;
   draft.realServers.push(server);

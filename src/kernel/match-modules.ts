@@ -1,4 +1,4 @@
-import type { RuleArg, Tables } from './iptables.ts';
+import { passingRules, type RuleArg, type Tables } from './iptables.ts';
 
 /** The modules behind what a rule matches, in load order. */
 const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
@@ -21,8 +21,8 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();
   for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {
-    for (const { rules } of chains.values()) {
-      for (const { args } of rules) {
+    for (const chain of chains.values()) {
+      for (const { args } of passingRules(chain)) {
         for (const { kind } of args) used.add(kind);
       }
     }

@@ -66,21 +66,34 @@ export function recognizeVirtualServers(
   const isOfService = (server: VirtualServer) => bound.has(server.address.text) || listed.has(socketOf(server));
   const nodePorts = new Set(state.sets.flatMap(listNodePorts));
   const own = ownAddresses(state);
-  const schedulers = new Set<string>();
-  const endpoints = new Set<string>();
-  for (const server of [...known, ...state.virtualServers.filter(isOfService)]) {
-    schedulers.add(server.scheduler);
-    for (const real of server.realServers) endpoints.add(`${server.protocol} ${realServerKey(real)}`);
-  }
+  // Most virtual servers are on an address of a Service: then neither of the two is asked for.
+  let found: ServiceMarks | undefined;
+  const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
   return (server) => {
     if (isOfService(server)) return true;
     const { family, protocol, address, port, realServers } = server;
-    if (!nodePorts.has(`${family} ${protocol} ${port}`) || !schedulers.has(server.scheduler)) return false;
+    if (!nodePorts.has(`${family} ${protocol} ${port}`) || !marks().schedulers.has(server.scheduler)) return false;
     // Without real servers, only the address decides.
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
     const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
-    return isMasquerading && realServers.some((real) => endpoints.has(`${protocol} ${realServerKey(real)}`));
+    return isMasquerading && realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
   };
+}
+
+/** What virtual servers of Services have, by which others of kube-proxy's are known. */
+interface ServiceMarks {
+  readonly schedulers: ReadonlySet<string>;
+  readonly endpoints: ReadonlySet<string>;
+}
+
+function markServices(servers: readonly VirtualServer[]): ServiceMarks {
+  const schedulers = new Set<string>();
+  const endpoints = new Set<string>();
+  for (const server of servers) {
+    schedulers.add(server.scheduler);
+    for (const real of server.realServers) endpoints.add(`${server.protocol} ${realServerKey(real)}`);
+  }
+  return { schedulers, endpoints };
 }
 
 /** "10.96.0.1,tcp:80", as sets have it. */

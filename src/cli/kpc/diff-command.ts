@@ -11,6 +11,7 @@ import { addInputOptions } from './input-options.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
+import { tuneForShortRun } from './tune-compiler.ts';
 import { refuse } from '../shared/refuse.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
@@ -109,6 +110,7 @@ async function runDiff(
   flags: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  tuneForShortRun();
   const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
   if (from === '-' && to === '-') {
     return refuse(terminal, 'only one side can be read from stdin');

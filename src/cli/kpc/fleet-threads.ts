@@ -1,4 +1,4 @@
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { FleetFolder, type FleetProblem, type NodeResult, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';
 import type { Fleet } from '../../compile/fleet-nodes.ts';
@@ -7,10 +7,8 @@ import type { FileOptions } from '../../compile/read-texts.ts';
 import { TextFile } from '../../input/text-file.ts';
 import type { FolderForm } from '../../report/check-report.ts';
 import type { MessageOptions } from './messages.ts';
+import { threadArgument } from './thread-argument.ts';
 import { writeNode } from './write-node.ts';
-
-/** What a thread runs: this program, which is one file. */
-const threadCode = 'require(process.argv[2]).runFleetThread();';
 
 /** Where the nodes' folders are, and what is known of them. */
 interface Target {
@@ -78,7 +76,7 @@ export class FleetThreads {
   }
 
   #startThread(job: FleetJob): void {
-    const worker = new Worker(threadCode, { eval: true, argv: [__filename], workerData: job });
+    const worker = new Worker(__filename, { argv: [threadArgument], workerData: job });
     this.#workers.push(worker);
     const end = new Promise<void>((resolve, reject) => {
       worker.on('message', (result: NodeResult) => {
@@ -96,8 +94,9 @@ export class FleetThreads {
   }
 }
 
-/** What a thread does: it says of each node what became of its folder. */
-export async function runThread(): Promise<void> {
+/** What a thread does: it says of each node what became of its folder. Does nothing in the main thread; whether this is another. */
+export async function runThread(): Promise<boolean> {
+  if (isMainThread) return false;
   const { path, form, links, texts, options, fleet } = workerData as FleetJob;
   const { config } = texts;
   const files = texts.manifests.map(copyFile);
@@ -115,8 +114,9 @@ export async function runThread(): Promise<void> {
     const result = await writeNode(folder, node, form);
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
     parentPort?.postMessage(result);
-    if (result.kind === 'failed') return;
+    if (result.kind === 'failed') break;
   }
+  return true;
 }
 
 /** A text that came from another thread has no methods any more. */

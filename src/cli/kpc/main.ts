@@ -1,6 +1,7 @@
 import { describeError, isSystemError } from '../../bundle/errors.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { processTerminal, type Terminal } from '../shared/terminal.ts';
+import { threadArgument } from './thread-argument.ts';
 import { version } from '../../base/version.ts';
 
 /**
@@ -13,6 +14,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     return exitStatus.ok;
   }
   try {
+    if (argv[0] === threadArgument && (await ranThread())) return exitStatus.ok;
     const { runProgram } = await import('./program.ts');
     return await runProgram(argv, terminal);
   } catch (error) {
@@ -20,8 +22,8 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** What each thread of `kpc compile --jobs` calls. */
-export async function runFleetThread(): Promise<void> {
+/** Does the work of a thread of `kpc compile --jobs`; whether this is one. */
+async function ranThread(): Promise<boolean> {
   const { runThread } = await import('./fleet-threads.ts');
   return runThread();
 }

@@ -47,8 +47,8 @@ interface OwnerIndex {
 interface ServerLabels {
   /** By virtualServerKey. */
   readonly servers: Labels;
-  /** By "TCP address port" of an endpoint. */
-  readonly endpoints: Labels;
+  /** By "TCP address port" of an endpoint: there are many, and few comparisons ask. */
+  readonly endpoints: () => Labels;
   /** By address on kube-ipvs0. */
   readonly addresses: Labels;
   /** By "ipv4 TCP 30080". */
@@ -158,7 +158,9 @@ function indexEntries(states: readonly KernelState[]): Labels {
 
 /** In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
 function indexServers(states: readonly KernelState[]): ServerLabels {
-  const labels: ServerLabels = { servers: new Map(), endpoints: new Map(), addresses: new Map(), nodePorts: new Map() };
+  const servers: Labels = new Map();
+  const endpoints = once(() => indexEndpoints(states, servers));
+  const labels: ServerLabels = { servers, endpoints, addresses: new Map(), nodePorts: new Map() };
   for (const { virtualServers, links } of states) {
     for (const server of virtualServers) remember(labels.servers, virtualServerKey(server), server.origin?.servicePort);
     for (const { addresses } of links) {
@@ -180,9 +182,19 @@ function indexServersOf(state: KernelState, labels: ServerLabels): void {
     const label = labels.servers.get(key);
     if (isNodePort) remember(labels.nodePorts, `${family} ${protocol} ${port}`, label);
     else remember(labels.addresses, address.text, label);
-    for (const real of server.realServers)
-      remember(labels.endpoints, `${protocol} ${real.address.text} ${real.port}`, label);
   }
+}
+
+/** An endpoint belongs to the first virtual server that forwards to it; `servers` has the labels of all of them. */
+function indexEndpoints(states: readonly KernelState[], servers: Labels): Labels {
+  const labels: Labels = new Map();
+  for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
+    const label = servers.get(virtualServerKey(server));
+    for (const real of server.realServers) {
+      remember(labels, `${server.protocol} ${real.address.text} ${real.port}`, label);
+    }
+  }
+  return labels;
 }
 
 function allChains(state: KernelState): readonly Chain[] {
@@ -238,7 +250,7 @@ function ownerOfEntry(set: IpSet, entry: SetEntry, index: OwnerIndex): string | 
   const { address, protocol, port } = entry;
   if (address && protocol !== undefined) {
     const key = `${protocol} ${address.text} ${port}`;
-    return servers.get(key) ?? endpoints.get(key);
+    return servers.get(key) ?? endpoints().get(key);
   }
   const ofPorts = /-(TCP|UDP)$/.exec(set.name)?.[1];
   if (ofPorts !== undefined) return nodePorts.get(`${setFamily(set)} ${ofPorts} ${port}`);

@@ -1,4 +1,4 @@
-import { hashName } from '../../base/hash-name.ts';
+import { hashName, prefixedHash } from '../../base/hash-name.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 
 /** Chains that every node has in iptables mode, under kube-proxy's names. Some are in both tables. */
@@ -37,7 +37,8 @@ export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>)
   };
 }
 
-/** The name of the chain that sends a Service port's packets to one endpoint ("ip:port", servicePortEndpointChainName). */
-export function endpointChainName(port: Pick<ServicePort, 'label' | 'protocol'>, endpointLabel: string): string {
-  return `KUBE-SEP-${hashName(port.label + port.protocol.toLowerCase() + endpointLabel, 16)}`;
+/** The names of the chains that send a Service port's packets to one endpoint each ("ip:port", servicePortEndpointChainName). */
+export function endpointChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): (endpointLabel: string) => string {
+  const start = port.label + port.protocol.toLowerCase();
+  return (endpointLabel) => prefixedHash('KUBE-SEP-', start + endpointLabel);
 }

@@ -1,15 +1,8 @@
-import type { Endpoint, ServicePort } from '../../cluster/model.ts';
-import {
-  originOf,
-  type Firewall,
-  type TrafficPath,
-  type TrafficPlan,
-  type TrafficPolicy,
-} from '../../cluster/plan-traffic.ts';
+import type { Endpoint } from '../../cluster/model.ts';
+import { type Firewall, type TrafficPath, type TrafficPlan, type TrafficPolicy } from '../../cluster/plan-traffic.ts';
 import type { RuleArg } from '../../kernel/iptables.ts';
-import type { Origin } from '../../kernel/origin.ts';
-import { endpointChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
-import { drop, jumpTo, reject } from './rule-args.ts';
+import { endpointChainNames, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
+import { drop, reject } from './rule-args.ts';
 
 /** Where the packets to one Service port go on one node, with the names of its chains. */
 export interface ServicePortPlan {
@@ -28,14 +21,13 @@ export interface ServicePortPlan {
 export interface EndpointTarget {
   readonly endpoint: Endpoint;
   readonly chain: string;
-  readonly jump: RuleArg;
-  readonly origin: Origin;
 }
 
 /** Names the chains of a Service port and its endpoints. */
 export function planServicePort(traffic: TrafficPlan): ServicePortPlan {
   const { port, reachable, clusterEndpoints, localEndpoints } = traffic;
-  const targets = reachable.map((endpoint) => makeTarget(port, endpoint));
+  const nameChain = endpointChainNames(port);
+  const targets = reachable.map((endpoint) => ({ endpoint, chain: nameChain(endpoint.label) }));
   return {
     traffic,
     chains: serviceChainNames(port),
@@ -68,11 +60,6 @@ const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has
 /** How a path's packets are turned away; undefined where they are not. */
 export function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath): RefusalWords | undefined {
   return refusal && { comment: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
-}
-
-function makeTarget(port: ServicePort, endpoint: Endpoint): EndpointTarget {
-  const chain = endpointChainName(port, endpoint.label);
-  return { endpoint, chain, jump: jumpTo(chain), origin: originOf(port, endpoint.place) };
 }
 
 function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endpoint[]): readonly EndpointTarget[] {

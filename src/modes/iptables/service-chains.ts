@@ -6,7 +6,7 @@ import {
   type TrafficPlan,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import type { Chain, Rule, RuleArg } from '../../kernel/iptables.ts';
+import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables.ts';
 import type { Origin } from '../../kernel/origin.ts';
 import { matchClusterIP } from './capture-rules.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
@@ -30,15 +30,35 @@ export function serviceChains(plan: ServicePortPlan, context: ChainContext, chan
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
-  const spread = (policy: TrafficPolicy, targets: readonly EndpointTarget[]) =>
-    targets.length > 0 ? [policyChain(plan, policy, targets, context, chances, origin)] : [];
+  const toEndpoints = new EndpointRules(traffic, context);
   return [
     ...(traffic.external.isUsed ? [externalChain(plan, context, origin)] : []),
     ...(firewall ? [firewallChain(plan, firewall, context, origin)] : []),
-    ...spread('Cluster', plan.clusterTargets),
-    ...spread('Local', plan.localTargets),
-    ...plan.targets.map((target) => endpointChain(traffic, target, context)),
+    ...policyChains(plan, context, chances, origin),
+    ...plan.targets.map((target) => new LazyChain(target.chain, toEndpoints, target)),
   ];
+}
+
+/** KUBE-SVC- and KUBE-SVL-, where they have endpoints. */
+function policyChains(
+  plan: ServicePortPlan,
+  context: ChainContext,
+  chances: Chances,
+  origin: Origin,
+): readonly Chain[] {
+  const rules = new PolicyRules(plan, context, chances, origin);
+  return (['Cluster', 'Local'] as const)
+    .filter((policy) => policyTargets(plan, policy).length > 0)
+    .map((policy) => new LazyChain(policyChainName(plan, policy), rules, policy));
+}
+
+function policyTargets(plan: ServicePortPlan, policy: TrafficPolicy): readonly EndpointTarget[] {
+  switch (policy) {
+    case 'Cluster':
+      return plan.clusterTargets;
+    case 'Local':
+      return plan.localTargets;
+  }
 }
 
 /** KUBE-EXT-: where packets to all external addresses and the node port arrive (see ExternalPath). */
@@ -82,18 +102,31 @@ function firewallChain(
 }
 
 /** KUBE-SVC- or KUBE-SVL-: spreads packets over the endpoints of one policy. */
-function policyChain(
-  plan: ServicePortPlan,
-  policy: TrafficPolicy,
-  targets: readonly EndpointTarget[],
-  context: ChainContext,
-  chances: Chances,
-  origin: Origin,
-): Chain {
-  const { traffic } = plan;
-  const rules = policy === traffic.internal.policy ? masqueradeInternalRules(traffic, context) : [];
-  for (const rule of targetRules(traffic, targets, context, chances)) rules.push(rule);
-  return { name: policyChainName(plan, policy), rules, origin };
+class PolicyRules implements RuleMaker<TrafficPolicy> {
+  readonly #plan: ServicePortPlan;
+  readonly #context: ChainContext;
+  readonly #chances: Chances;
+  readonly #origin: Origin;
+
+  constructor(plan: ServicePortPlan, context: ChainContext, chances: Chances, origin: Origin) {
+    this.#plan = plan;
+    this.#context = context;
+    this.#chances = chances;
+    this.#origin = origin;
+  }
+
+  makeRules(policy: TrafficPolicy): readonly Rule[] {
+    const { traffic } = this.#plan;
+    const rules = policy === traffic.internal.policy ? masqueradeInternalRules(traffic, this.#context) : [];
+    for (const rule of targetRules(traffic, policyTargets(this.#plan, policy), this.#context, this.#chances)) {
+      rules.push(rule);
+    }
+    return rules;
+  }
+
+  originOf(): Origin {
+    return this.#origin;
+  }
 }
 
 /** Packets to the cluster IP whose answer must come back by this node. */
@@ -122,7 +155,9 @@ function targetRules(
 ): readonly Rule[] {
   const sticky: Rule[] = [];
   const spread: Rule[] = [];
-  for (const [index, { endpoint, chain, jump, origin }] of targets.entries()) {
+  for (const [index, { endpoint, chain }] of targets.entries()) {
+    const jump = jumpTo(chain);
+    const origin = originOf(port, endpoint.place);
     const about = `${port.label} -> ${endpoint.label}`;
     if (affinitySeconds !== undefined) {
       const action = { kind: 'rcheck', seconds: affinitySeconds, reap: true } as const;
@@ -137,8 +172,30 @@ function targetRules(
 }
 
 /** KUBE-SEP-: sends packets to one endpoint, and remembers the client where the Service has session affinity. */
-function endpointChain({ port, affinitySeconds }: TrafficPlan, target: EndpointTarget, context: ChainContext): Chain {
-  const { endpoint, chain, origin } = target;
+class EndpointRules implements RuleMaker<EndpointTarget> {
+  readonly #traffic: TrafficPlan;
+  readonly #context: ChainContext;
+
+  constructor(traffic: TrafficPlan, context: ChainContext) {
+    this.#traffic = traffic;
+    this.#context = context;
+  }
+
+  makeRules(target: EndpointTarget): readonly Rule[] {
+    return endpointRules(this.#traffic, target, this.#context, this.originOf(target));
+  }
+
+  originOf({ endpoint }: EndpointTarget): Origin {
+    return originOf(this.#traffic.port, endpoint.place);
+  }
+}
+
+function endpointRules(
+  { port, affinitySeconds }: TrafficPlan,
+  { endpoint, chain }: EndpointTarget,
+  context: ChainContext,
+  origin: Origin,
+): readonly Rule[] {
   const [module, protocol] = protocolArgs[port.protocol];
   const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', address: endpoint.address, port: endpoint.port } };
   const source: RuleArg = { kind: 'source', range: endpoint.address };
@@ -148,14 +205,10 @@ function endpointChain({ port, affinitySeconds }: TrafficPlan, target: EndpointT
     affinitySeconds === undefined
       ? endpointArgs(context, port.label, module, protocol, rewrite)
       : endpointArgs(context, port.label, remember(chain), module, protocol, rewrite);
-  return {
-    name: chain,
-    rules: [
-      { args: masquerade, origin },
-      { args: send, origin },
-    ],
-    origin,
-  };
+  return [
+    { args: masquerade, origin },
+    { args: send, origin },
+  ];
 }
 
 function remember(chain: string): RuleArg {

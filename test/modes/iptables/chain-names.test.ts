@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointChainName, serviceChainNames } from '../../../src/modes/iptables/chain-names.ts';
+import { endpointChainNames, serviceChainNames } from '../../../src/modes/iptables/chain-names.ts';
 
 const port = { label: 'default/nginx-service:http', protocol: 'TCP' } as const;
 
@@ -13,9 +13,9 @@ test('a Service port has the chain names that kube-proxy gives it', () => {
 });
 
 test('an endpoint has one for each Service port', () => {
-  expect(endpointChainName(port, '10.244.1.237:8080')).toBe('KUBE-SEP-E5YAJJHSVPIYXGKI');
-  expect(endpointChainName(port, '10.244.0.235:8080')).toBe('KUBE-SEP-MT2MSR5ETYEALASG');
-  expect(endpointChainName({ ...port, label: 'default/other:http' }, '10.244.1.237:8080')).not.toBe(
+  expect(endpointChainNames(port)('10.244.1.237:8080')).toBe('KUBE-SEP-E5YAJJHSVPIYXGKI');
+  expect(endpointChainNames(port)('10.244.0.235:8080')).toBe('KUBE-SEP-MT2MSR5ETYEALASG');
+  expect(endpointChainNames({ ...port, label: 'default/other:http' })('10.244.1.237:8080')).not.toBe(
     'KUBE-SEP-E5YAJJHSVPIYXGKI',
   );
 });

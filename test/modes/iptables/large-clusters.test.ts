@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServicePort } from '../../../src/cluster/model.ts';
-import { endpointChainName } from '../../../src/modes/iptables/chain-names.ts';
+import { endpointChainNames } from '../../../src/modes/iptables/chain-names.ts';
 import { formatChance } from '../../../src/modes/iptables/service-chains.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 import { address, compile, endpoint, rules, servicePort } from './compile.ts';
@@ -20,7 +20,7 @@ function perEndpointRules(state: KernelState): readonly string[] {
 /** Whether the first port's rules that name an endpoint have comments. */
 function hasComments(ports: readonly ServicePort[]): boolean {
   const chain = compile(ports).iptables.ipv4?.nat?.get(
-    endpointChainName(servicePort({ portName: 'http' }), '10.244.9.9:8080'),
+    endpointChainNames(servicePort({ portName: 'http' }))('10.244.9.9:8080'),
   );
   return chain?.rules[0]?.args[0]?.kind === 'comment';
 }
