@@ -8,7 +8,7 @@ import type { Watch } from '../../apply/change/watch.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/family.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
 import { reportWarning, type ApplyEnvironment } from './environment.ts';
 
@@ -58,7 +58,7 @@ export function createWatchMonitor(
   const metrics = createWatchMetrics(version, host);
   const notifier = createNotifier(host, process.env);
   let lastSuccess: number | undefined;
-  let known: readonly Family[] = families;
+  let known: readonly Family[] = [];
 
   const onText = (): Answer => ({
     status: 200,
