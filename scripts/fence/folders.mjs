@@ -44,7 +44,7 @@ export const folders = {
   packet: { folders: ['kernel'], ...pure },
   'diff/changes': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs/promises', 'zlib'] },
-  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
+  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'diff/changes', 'dumps'],
@@ -53,7 +53,7 @@ export const folders = {
   },
   describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'diff/changes', 'diff'], ...pure },
   'packet/trace': {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'diff/changes', 'diff', 'describe'],
+    folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'packet', 'cluster', 'diff/changes', 'diff', 'describe'],
     ...pure,
   },
   'packet/equivalence': {
@@ -174,7 +174,7 @@ export const folders = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs', 'fs/promises', 'os', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'os', 'path', 'v8', 'worker_threads'],
   },
   'cli/kpc-apply': {
     folders: [

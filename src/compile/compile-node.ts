@@ -1,6 +1,6 @@
 import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Assumptions } from './assumptions.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { BundleContent, BundleInputs } from '../bundle/make-bundle.ts';
 import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
@@ -208,16 +208,29 @@ export class NodeMemo {
 
 /** Compiles for one node. */
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
+  return compileInputs(prepared, settleInputs(prepared, request), memo);
+}
+
+/** All that a node's bundle is made of, before its state is compiled. */
+export function settleInputs(prepared: Prepared, request: NodeRequest): BundleInputs {
   const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
-  const behaviours = prepared.behaviours ?? behavioursOf(settings.release, prepared.gates);
-  const cluster = settleOnNode(prepared.cluster, node, behaviours);
+  const cluster = settleOnNode(prepared.cluster, node, behavioursFor(prepared));
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
-  const state = compileState(cluster, node, settings, chosen, memo, behaviours);
   const { assigned, assumedEndpoints } = prepared;
   const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
-  const content = { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
-  return isNodeAssumed ? { ...content, isNodeAssumed } : content;
+  const inputs = { cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
+  return isNodeAssumed ? { ...inputs, isNodeAssumed } : inputs;
+}
+
+/** What the bundle holds that is made of these inputs. */
+export function compileInputs(prepared: Prepared, inputs: BundleInputs, memo?: NodeMemo): BundleContent {
+  const { cluster, node, settings, families: chosen } = inputs;
+  return { ...inputs, state: compileState(cluster, node, settings, chosen, memo, behavioursFor(prepared)) };
+}
+
+function behavioursFor({ behaviours, settings, gates }: Prepared): Behaviours {
+  return behaviours ?? behavioursOf(settings.release, gates);
 }
 
 /** What kube-proxy would program on the node, in the mode that the settings say. */

@@ -52,7 +52,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
-  readonly assume?: boolean | undefined;
+  readonly assume?: boolean | 'by-default' | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   /** The command as it was called, with what makes it assume, for the message of one that does not. */
@@ -128,8 +128,10 @@ export interface LoadedInputs {
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { assume = false, namespace, skipInvalid, traffic, into } = options;
-  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints ?? (assume || undefined));
-  const isTolerant = assume && options.assumeEndpoints === undefined;
+  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(
+    options.assumeEndpoints ?? (assume ? true : undefined),
+  );
+  const isTolerant = assume !== false && options.assumeEndpoints === undefined;
   const inputs = collectInputs(texts.manifests, {
     workloads: networks !== undefined,
     traffic,
@@ -191,7 +193,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...(host?.diagnostics ?? []),
       ...(assumptions
         ? [
-            ...describeAssumptions(inputs, assumptions, prepared, options.emptyResult === undefined),
+            ...describeAssumptions(inputs, assumptions, prepared, assume === 'by-default'),
             // One note is enough.
             ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
           ]

@@ -1,6 +1,7 @@
 import { Chalk } from 'chalk';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Paint } from './text.ts';
+import { oneLine } from '../diff/one-line.ts';
 
 /** Colours of the lines of a report. */
 export function reportPainter(colour: boolean): Paint {
@@ -42,4 +43,19 @@ export function descriptionPainter(colour: boolean): (role: DescriptionLine['rol
         return text;
     }
   };
+}
+
+/** Descriptions for people, each a block of lines. */
+export function formatDescription(blocks: readonly (readonly DescriptionLine[])[], isColoured: boolean): string {
+  const paint = descriptionPainter(isColoured);
+  return blocks
+    .map((lines) =>
+      lines
+        .map((each, i) => {
+          const gap = i > 0 && each.role === 'heading' ? '\n' : '';
+          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${oneLine(each.text)}`)}\n`;
+        })
+        .join(''),
+    )
+    .join('\n');
 }

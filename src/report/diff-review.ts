@@ -10,8 +10,7 @@ import { listFacts } from '../diff/port-facts.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeReason } from '../diff/words.ts';
-import type { ServiceEffects } from '../packet/equivalence/by-service.ts';
-import type { Severity } from '../packet/equivalence/findings.ts';
+import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
 /** What becomes of packets, or why that was not asked. */

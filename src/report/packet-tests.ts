@@ -6,7 +6,7 @@ import type { Location } from '../kernel/origin.ts';
 import type { Trace } from '../packet/trace/question.ts';
 import { explainTrace, tellTrace, traceJson } from '../packet/trace/explain.ts';
 import type { Scene } from '../packet/trace/scene.ts';
-import { formatDescription } from './description-text.ts';
+import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
 import { formatTestSuite } from './junit.ts';
 

@@ -122,7 +122,7 @@ export async function compileSide(
   readStdin: () => Promise<Stdin>,
 ): Promise<SideReading> {
   const stored = other.kind === 'bundle' ? other.manifest : undefined;
-  const assume = options.assume === true && canAssumeBeside(other, options);
+  const assume = canAssumeBeside(other, options) && options.assume;
   const named = options.node ?? (stored?.node.name || undefined);
   const loaded = await loadInputs(
     { ...options, assume, node: named, file: [path, ...(options.file ?? [])] },

@@ -29,10 +29,10 @@ function flagText(flag: Option): string {
   return `${flag.flags}\n${describeFlag(flag)}`;
 }
 
-function describeFlag({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
+function describeFlag({ description, argChoices, defaultValue, defaultValueDescription, negate }: Option): string {
   const notes: string[] = [];
   if (argChoices) notes.push(`one of ${argChoices.map((choice) => `\`${choice}\``).join(', ')}`);
-  if (defaultValue !== undefined && defaultValue !== false && !description.includes('(default:')) {
+  if (defaultValue !== undefined && defaultValue !== false && !negate && !description.includes('(default:')) {
     // The name of the machine at hand is not in every copy of the page.
     const shown = defaultValue === hostname() ? "the machine's name" : `\`${String(defaultValue)}\``;
     notes.push(`default: ${defaultValueDescription ?? shown}`);

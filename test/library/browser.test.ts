@@ -34,7 +34,7 @@ async function bundle(contents: string): Promise<string> {
 const context = createContext({ ...browserGlobals });
 let inBrowser: typeof Library;
 beforeAll(async () => {
-  runInContext(await bundle("export * from './src/index.ts';"), context);
+  runInContext(await bundle("export * from './src/library/index.ts';"), context);
   inBrowser = runInContext('kpc', context) as typeof Library;
 });
 

@@ -1,9 +1,11 @@
 import { describeError, hasCode } from '../errors.ts';
+import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
-import { link, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { readRegularFile } from '../../base/read-file.ts';
 import { isBundleFile, isRemainOf, listStrangers, replaceFolder, type FolderProblem } from '../folder.ts';
-import { goldenHead } from '../../base/own-names.ts';
+import { bundleHead, goldenHead } from '../../base/own-names.ts';
 import { isGoldenFile } from '../golden-names.ts';
 import type { BundleFiles } from '../make-bundle.ts';
 import type { BundleFileName, Manifest } from '../manifest.ts';
@@ -20,8 +22,9 @@ export interface NodeFiles {
 }
 
 /** What became of a node's folder. */
-export type NodeResult =
-  { readonly kind: 'written' | 'unchanged' } | { readonly kind: 'failed'; readonly problem: FleetProblem };
+export type WrittenNode = 'written' | 'unchanged';
+
+export type NodeResult = { readonly kind: WrittenNode } | { readonly kind: 'failed'; readonly problem: FleetProblem };
 
 /** How a node's folder differs from what it should be. */
 export type NodeDifference =
@@ -37,25 +40,104 @@ export type NodeDifference =
 export class FleetFolder {
   readonly folder: string;
   /** SHA-256 → a file with that content. */
-  readonly #paths = new Map<string, string>();
+  readonly #paths: Map<string, string>;
   /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
   #found: Found | undefined;
 
-  constructor(folder: string) {
+  /** `links` are those of a folder that is the same. */
+  constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
     this.folder = folder;
+    this.#paths = new Map(links);
+  }
+
+  /** SHA-256 → a file with that content, to link to. */
+  get links(): ReadonlyMap<string, string> {
+    return this.#paths;
   }
 
   /** Makes the node's folder hold the bundle. Does nothing where it does already. */
   async write(node: string, bundle: NodeFiles): Promise<NodeResult> {
-    const target = join(this.folder, node);
+    const problem = await this.#clear(node);
+    return problem ? { kind: 'failed', problem } : this.#write(node, bundle);
+  }
+
+  /**
+   * As write, of a bundle that is made of inputs with that SHA-256. It is not made if the folder still holds, byte by byte,
+   * what was written when it was last made of them.
+   */
+  async update(node: string, inputs: string, make: () => NodeFiles): Promise<NodeResult> {
+    const problem = await this.#clear(node);
+    if (problem) return { kind: 'failed', problem };
+    if (await this.#isMadeOf(node, inputs)) return { kind: 'unchanged' };
+    const bundle = make();
+    const result = await this.#write(node, bundle);
+    if (result.kind === 'failed') return result;
     try {
-      if (await this.#isBundle()) return { kind: 'failed', problem: { kind: 'is-a-bundle', folder: this.folder } };
-      await this.#removeRemains(node);
+      const path = this.#stampPath(node);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
     } catch (error) {
       return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
     }
+    return result;
+  }
+
+  /** Why the node's folder cannot be written; removes what a killed run left of it. */
+  async #clear(node: string): Promise<FleetProblem | undefined> {
+    try {
+      if (await this.#isBundle()) return { kind: 'is-a-bundle', folder: this.folder };
+      await this.#removeRemains(node);
+      return undefined;
+    } catch (error) {
+      return { kind: 'io', folder: this.folder, reason: describeError(error) };
+    }
+  }
+
+  /**
+   * Whether the node's folder holds what was last made of the inputs. Its stamp says so of the manifest, and the manifest of
+   * the other files. What cannot be read is made again.
+   */
+  async #isMadeOf(node: string, inputs: string): Promise<boolean> {
+    const target = join(this.folder, node);
+    try {
+      const stamp = readRegularFile(this.#stampPath(node), longestStamp).toString('latin1');
+      const manifest = readOwnFile(target, bundleHead);
+      if (stampOf(inputs, manifest) !== stamp) return false;
+      const { files } = JSON.parse(manifest.toString('utf8')) as Pick<Manifest, 'files'>;
+      const digests = new Map(Object.entries(files));
+      const present = await readdir(target);
+      if (present.length !== digests.size + 1) return false;
+      for (const [name, digest] of digests) if (!(await this.#holds(target, name, digest))) return false;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #holds(target: string, name: string, digest: string): Promise<boolean> {
+    const path = join(target, name);
+    const identity = identify(await stat(path, { bigint: true }));
+    if (this.#verified.get(identity) === digest) return true;
+    if (hashOf(readOwnFile(target, name)) !== digest) return false;
+    this.#verify(identity, digest, path);
+    return true;
+  }
+
+  #verify(identity: string, digest: string, path: string): void {
+    this.#verified.set(identity, digest);
+    if (!this.#paths.has(digest)) this.#paths.set(digest, path);
+  }
+
+  /** A file beside the nodes' folders, for a bundle's own folder holds what the node needs and no more. */
+  #stampPath(node: string): string {
+    // A node may be called services.json, which a reader of folders would take for manifests.
+    return join(this.folder, stamps, `${node}~`);
+  }
+
+  async #write(node: string, bundle: NodeFiles): Promise<NodeResult> {
+    const target = join(this.folder, node);
     if ((await this.compare(node, bundle, 1)).kind === 'same') return { kind: 'unchanged' };
     // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
@@ -93,10 +175,7 @@ export class FleetFolder {
     const identity = identify(await stat(path, { bigint: true }));
     if (digest !== undefined && this.#verified.get(identity) === digest) return true;
     const same = readOwnFile(target, name).equals(Buffer.from(text));
-    if (same && digest !== undefined) {
-      this.#verified.set(identity, digest);
-      if (!this.#paths.has(digest)) this.#paths.set(digest, path);
-    }
+    if (same && digest !== undefined) this.#verify(identity, digest, path);
     return same;
   }
 
@@ -164,11 +243,28 @@ export class FleetFolder {
 
   async remove(node: string): Promise<void> {
     await rm(join(this.folder, node), { recursive: true });
+    await rm(this.#stampPath(node), { force: true });
   }
 }
 
 /** Each is in every folder of its form. */
-const heads: ReadonlySet<string> = new Set(['manifest.json', goldenHead]);
+const heads: ReadonlySet<string> = new Set([bundleHead, goldenHead]);
+
+/** Where the stamps of the nodes' folders are. No node has a name that begins with a dot. */
+const stamps = '.compiled';
+
+const longestStamp = 64;
+
+/** Names what a bundle is made of and what was made. */
+function stampOf(inputs: string, manifest: string | Buffer): string {
+  return hashOf(`${inputs}\n`, manifest);
+}
+
+function hashOf(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+}
 
 /** What was in the folder when it was first looked at. */
 interface Found {

@@ -37,7 +37,10 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
     )
     .addOption(
       use === 'looks'
-        ? new Option('--no-assume', 'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes')
+        ? new Option(
+            '--no-assume',
+            'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes',
+          ).default('by-default')
         : new Option('--assume', 'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes'),
     )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')

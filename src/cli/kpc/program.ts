@@ -10,9 +10,7 @@ import { addDiffCommand } from './diff-command.ts';
 import { addExplainCommand } from './explain-command.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findMisnamed, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions } from './message-options.ts';
-import { settleBooleans } from './optional-values.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addTestCommand } from './test-command.ts';
 import { addEquivalenceCommand } from './equivalence-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
@@ -20,6 +18,7 @@ import { addTraceCommand } from './trace-command.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
+import { isPath } from '../shared/near-misses.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
@@ -85,6 +84,24 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   const files = new Map(found ? [[found.file.name, found.file]] : []);
   await reportDiagnostics(diagnostics, files, terminal);
   if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  const { reportFailure } = await import('./report-failure.ts');
+  const { reportFailure } = await import('./messages.ts');
   await reportFailure(options.output, diagnostics, terminal);
+}
+
+/** Flags that may stand without their value, true. */
+const booleanFlags: ReadonlySet<string> = new Set([
+  '--masquerade-all',
+  '--iptables-localhost-nodeports',
+  '--ipvs-strict-arp',
+  '--conntrack-tcp-be-liberal',
+]);
+
+/** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
+function settleBooleans(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--');
+  return argv.map((word, i) => {
+    const next = argv[i + 1];
+    if ((end >= 0 && i >= end) || !booleanFlags.has(word) || next === undefined) return word;
+    return !/^(?:true|false)$/i.test(next) && !next.startsWith('-') && isPath(next) ? `${word}=true` : word;
+  });
 }

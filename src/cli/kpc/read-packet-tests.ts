@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { isObject } from '../../base/shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
@@ -67,6 +68,12 @@ export function readPacketTests(paths: readonly string[], inputs: OtherInputs, s
       diagnostics.push(
         diagnose('bad-expectation', { problem: 'nothing' }, { file: path, locate: () => file.locationAt(0) }),
       );
+    }
+    const [first] = read.documents;
+    const fields = first && isObject(first.value) ? Object.keys(first.value) : [];
+    if (first && fields.length > 0 && !fields.includes('tests') && !fields.includes('inputs')) {
+      diagnostics.push(diagnose('bad-expectation', { problem: 'not-tests', fields }, first.source.place([])));
+      continue;
     }
     for (const document of read.documents) {
       const reader = new Reader(document, inputs);

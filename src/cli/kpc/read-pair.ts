@@ -12,9 +12,8 @@ import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-
 import { sideOfManifests, type SideReading } from '../../sides/stored-side.ts';
 import { onOneNode, partsOfDump, type Scene } from '../../packet/trace/scene.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { makeStrict, type MessageOptions } from './message-options.ts';
+import { makeStrict, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { sceneOfReading } from './read-scene.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };

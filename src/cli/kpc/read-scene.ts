@@ -11,8 +11,7 @@ import { recogniseInputs } from '../../sides/recognise-input.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
 import { sceneOf, type Scene } from '../../packet/trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { failsStrictly, makeStrict, type MessageOptions } from './message-options.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
+import { failsStrictly, makeStrict, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 /**

@@ -164,7 +164,8 @@ export function causeOf(facts: CaseFacts): CauseId {
     case 'unknown':
       break;
   }
-  const { policies, ports } = target;
+  const { ports } = target;
+  const policies = ports.findLast((port) => port.policies)?.policies;
   if (ports.every(({ endpoints }) => endpoints.length === 0)) return 'no-endpoints';
   if (isHairpin) return 'hairpin';
   const isLocal = target.kind === 'cluster-ip' ? policies?.internalLocal : policies?.externalLocal;

@@ -11,14 +11,6 @@ export interface Target {
   /** The Services that have the address or node port: "namespace/name:port". */
   readonly labels: readonly string[];
   readonly ports: readonly KnownPort[];
-  readonly policies: Policies | undefined;
-}
-
-/** What a Service port says of traffic; not known of a dump. */
-interface Policies {
-  readonly externalLocal: boolean;
-  readonly internalLocal: boolean;
-  readonly hasSourceRanges: boolean;
 }
 
 export type FindTarget = (packet: Packet) => Target;
@@ -29,13 +21,12 @@ export function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string
   const byAddress = new Map<string, KnownPort[]>();
   const nodePorts = new Map<string, KnownPort[]>();
   const healthChecks = new Map<string, string>();
-  const policies = new Map<string, Policies>();
   const push = <T>(map: Map<string, T[]>, key: string, item: T): void => {
     const known = map.get(key);
     if (known) known.push(item);
     else map.set(key, [item]);
   };
-  for (const { ports, healthChecks: checks, side } of scenes) {
+  for (const { ports, healthChecks: checks } of scenes) {
     for (const port of ports) {
       for (const { kind, address } of port.addresses) {
         if (port.port !== undefined)
@@ -46,19 +37,11 @@ export function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string
     }
     for (const { family, port, namespace, service } of checks)
       healthChecks.set(`${family} ${port}`, `${namespace}/${service}`);
-    for (const port of side.services?.cluster.servicePorts ?? []) {
-      policies.set(`${port.label} ${port.family}`, {
-        externalLocal: port.externalPolicyLocal,
-        internalLocal: port.internalPolicyLocal,
-        hasSourceRanges: port.sourceRanges.length > 0,
-      });
-    }
   }
   const at = (kind: Target['kind'], ports: readonly KnownPort[]): Target => ({
     kind,
     ports,
     labels: [...new Set(ports.map(({ label }) => label))],
-    policies: ports.map(({ label, family }) => policies.get(`${label} ${family}`)).find((each) => each !== undefined),
   });
   return ({ destination: { text, family }, protocol, port }) => {
     const served = sockets.get(`${text} ${portKey(protocol, port)}`);
@@ -71,7 +54,7 @@ export function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string
     const nodePort = isNode ? nodePorts.get(`${family} ${portKey(protocol, port)}`) : undefined;
     if (nodePort) return at('node-port', nodePort);
     const check = isNode && protocol === 'tcp' ? healthChecks.get(`${family} ${port}`) : undefined;
-    if (check !== undefined) return { kind: 'health-check', ports: [], labels: [check], policies: undefined };
+    if (check !== undefined) return { kind: 'health-check', ports: [], labels: [check] };
     if (isNode) return at('node', []);
     const near = byAddress.get(text);
     if (near) return at(protocol === 'icmp' ? 'ping' : 'unserved-port', near);

@@ -3,7 +3,7 @@ import { joinHostPort, parseAddress, type Address } from '../../kernel/address.t
 import type { Family } from '../../kernel/family.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
 import type { Fate, Verdict } from '../packet.ts';
-import type { Read, Sender } from './question.ts';
+import { wrong, type Read, type Sender } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** What is expected to become of a packet, as a file of kpc test has it. */
@@ -38,12 +38,11 @@ const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
 
 type SourceWord = (typeof sourceWords)[number];
 
-const wrong = (text: string): { readonly kind: 'wrong'; readonly text: string } => ({ kind: 'wrong', text });
-
 /** What is wrong with an expectation. */
 interface ExpectationFault {
   readonly field: 'expect' | 'source';
   readonly text: string;
+  readonly help?: string | undefined;
 }
 
 /** Finds out which endpoints are meant. */
@@ -91,7 +90,7 @@ function findEndpoints(
   return written.flatMap(([words, probability]) => {
     const found = findEndpoint(words, family, namespace, scene);
     if (found.kind === 'read') return [{ words, probability, ...found.value }];
-    faults.push({ field: 'expect', text: found.text });
+    faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
     return [];
   });
 }
@@ -108,18 +107,15 @@ function findEndpoint(
 ): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
   const socket = parseSocketAddress(words);
   if (socket) return { kind: 'read', value: socket };
-  if (parseAddress(words)) return wrong(`which port of ${words}? Write ${joinHostPort(words, 80)}, for example`);
+  if (parseAddress(words)) {
+    return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
+  }
   const [, name = '', port] = /^(?:pods?\/)?([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
   const full = name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
   const pod = pods.get(full);
-  if (!pod) {
-    const near = nearest(full, [...pods.keys()]);
-    return wrong(
-      `${words} is neither address:port nor a Pod of the input${near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ''}`,
-    );
-  }
+  if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
   const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
-  if (!address) return wrong(`Pod ${full} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`);
+  if (!address) return wrong({ problem: 'no-address-of-pod', pod: full, family: family ?? 'ipv4' });
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 

@@ -1,5 +1,5 @@
 import { joinWords } from '../../base/join-words.ts';
-import { count as countThing } from '../../diff/changes/counts.ts';
+import { count } from '../../diff/changes/counts.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { describeElsewhere, findElsewhere } from '../../describe/elsewhere.ts';
 import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
@@ -8,13 +8,17 @@ import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
 import type { Location } from '../../kernel/origin.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
+import { serviceLink } from '../../kube-proxy/link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Hook } from '../hooks.ts';
 import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
-import { healthCheckNote } from './health-check.ts';
 import { listMissing, type KnownPort, type Scene } from './scene.ts';
+import { assignedTexts } from '../../cluster/assign-addresses.ts';
+import type { Side } from '../../diff/side.ts';
+import type { ServiceHealthCheck } from '../../cluster/model.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 
 /** A step in words. */
 interface ToldStep {
@@ -118,10 +122,10 @@ function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
   const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
   switch (fate.verdict) {
     case 'delivered': {
-      const count = new Set(fate.endpoints.map(at)).size;
+      const reached = new Set(fate.endpoints.map(at)).size;
       const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === 'delivered' ? 0 : way.probability), 0);
       const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
-      return `delivered to ${countThing(count, 'endpoint')}${rest}:`;
+      return `delivered to ${count(reached, 'endpoint')}${rest}:`;
     }
     case 'refused':
       return 'refused: the sender gets an error at once';
@@ -169,7 +173,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   if (check) notes.push(healthCheckNote(check, target.address, side));
   const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
   if (elsewhere) notes.push(describeElsewhere(elsewhere));
-  notes.push(...unservedNodePort(trace, scene));
+  notes.push(...unservedNodePort(trace, scene), ...localPolicy(trace, scene), ...ownServiceAddress(trace, scene));
   const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
   if (sticky) {
     notes.push(
@@ -202,7 +206,7 @@ const schedulerHabits: Readonly<Record<string, string>> = {
 };
 
 /** The Service port that is asked for. */
-function portAt({ target }: Trace, ports: readonly KnownPort[]): KnownPort | undefined {
+function portAt({ target }: Pick<Trace, 'target'>, ports: readonly KnownPort[]): KnownPort | undefined {
   return ports.find(({ port, nodePort, addresses, family, protocol }) => {
     if (family !== target.address.family || protocol.toLowerCase() !== target.protocol) return false;
     return addresses.some(({ address }) => address.text === target.address.text)
@@ -212,7 +216,7 @@ function portAt({ target }: Trace, ports: readonly KnownPort[]): KnownPort | und
 }
 
 /** Why no rule takes a node port at this address of the node. */
-function unservedNodePort(trace: Trace, { ports, mode }: Scene): readonly string[] {
+function unservedNodePort(trace: Trace, { ports, mode, side }: Scene): readonly string[] {
   const { address, port } = trace.target;
   const found = portAt(trace, ports);
   if (!mode || found?.nodePort !== port || trace.fate.verdict === 'delivered') return [];
@@ -228,7 +232,35 @@ function unservedNodePort(trace: Trace, { ports, mode }: Scene): readonly string
   const served = defaultNodePortAddresses.includes('primary')
     ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
     : 'nodePortAddresses leaves it out';
-  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${served}`];
+  const named = side.services?.settings.nodePortAddresses ?? [];
+  const isUsual = named.length === 0 || named.join() === defaultNodePortAddresses.join();
+  const why = isUsual ? served : `nodePortAddresses is ${named.join(', ')}`;
+  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`];
+}
+
+/** What policy Local makes of packets on a node without an endpoint of the Service. */
+function localPolicy({ target, fate }: Trace, { ports, mode }: Scene): readonly string[] {
+  const port = portAt({ target }, ports);
+  const isClusterIP = port?.addresses.some(
+    ({ kind, address }) => kind === 'cluster-ip' && address.text === target.address.text,
+  );
+  const isLocal = isClusterIP ? port?.policies?.internalLocal : port?.policies?.externalLocal;
+  if (!mode || !port || !isLocal || port.endpoints.length === 0) return [];
+  if (port.endpoints.some((endpoint) => endpoint.isLocal !== false)) return [];
+  const does = fate.verdict === 'delivered' ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes` : '';
+  const policy = isClusterIP ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  return [`${policy} is Local, and ${port.label} has no endpoint on this node${does}`];
+}
+
+/** Whether the node itself asks with an address of a Service, which it has as one of its own. */
+function ownServiceAddress({ sender, fate }: Trace, { side, mode }: Scene): readonly string[] {
+  const source = sender.address ?? fate.source;
+  if (!mode || sender.enters || source === 'masqueraded') return [];
+  const held = side.state.links.find(({ name }) => name === serviceLink)?.addresses ?? [];
+  if (!held.some(({ address }) => address.text === source.text)) return [];
+  return [
+    `the source is the address of the Service itself: ${modeFacts[mode].title} gives ${source.text} to the node, on ${serviceLink}`,
+  ];
 }
 
 function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
@@ -384,9 +416,9 @@ function nftEffect(step: NftStep): string {
     case 'dnat':
       return `goes to ${at(last.target)}`;
     case 'dnat-random':
-      return `goes to one of ${countThing(last.targets.length, 'endpoint')}`;
+      return `goes to one of ${count(last.targets.length, 'endpoint')}`;
     case 'goto-random':
-      return `goes on to one of ${countThing(last.chains.length, 'endpoint')}`;
+      return `goes on to one of ${count(last.chains.length, 'endpoint')}`;
     case 'masquerade':
       return "gets the node's address as its source";
     case 'reject':
@@ -433,4 +465,45 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
       ...(place ? { file: place.file, line: place.line, column: place.column } : {}),
     })),
   };
+}
+
+/** A line that names those of the values in some texts that kpc chose, as the input lacks them; none if there are none. */
+export function assumedIn(texts: readonly string[], { services }: Side): readonly DescriptionLine[] {
+  if (!services) return [];
+  const { assumed, node } = services;
+  const chosen = new Set([
+    ...assumed.services.flatMap(assignedTexts),
+    ...assumed.pods,
+    ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
+  ]);
+  // An address and a port are one word, and an IPv6 address in brackets too.
+  const words = texts.flatMap((text) => text.split(/[\s,()[\]/]+/)).flatMap((word) => [word, ...splitPort(word)]);
+  const named = [...new Set(words)].filter((word) => chosen.has(word));
+  return named.length === 0 ? [] : [{ role: 'dim', depth: 1, text: `assumed: ${named.join(', ')}` }];
+}
+
+/** "10.0.0.1:80" as "10.0.0.1" and "80"; what is left of "[fd00::1]:80" is ":80". */
+function splitPort(word: string): readonly string[] {
+  const [, host = '', port = ''] = /^([^:]*):(\d+):?$/.exec(word) ?? [];
+  return [host, port];
+}
+
+/** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
+export function healthCheckWords(
+  { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
+  { services }: Pick<Side, 'services'>,
+): string {
+  const local = readyEndpoints.filter(({ nodeName }) => nodeName === services?.node.name).length;
+  const status = local > 0 ? 200 : 503;
+  return `health check of ${namespace}/${service} on port ${port}: kube-proxy answers ${status}, with ${count(local, 'ready endpoint')} on this node`;
+}
+
+/** The same of one address of the node: kube-proxy listens where it serves node ports (newServiceHealthServer). */
+function healthCheckNote(check: ServiceHealthCheck, address: Address, side: Pick<Side, 'services'>): string {
+  const { services } = side;
+  const served = services && planNodePorts(services.settings, services.node, address.family).addresses;
+  if (!served || served.some(({ text }) => text === address.text))
+    return `this is the ${healthCheckWords(check, side)}`;
+  const { namespace, service, port } = check;
+  return `port ${port} is for the health check of ${namespace}/${service}, but kube-proxy does not listen at ${address.text}: nodePortAddresses leaves it out`;
 }

@@ -2,7 +2,7 @@ import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { mostSuggestions, nearest } from '../../describe/suggest.ts';
 import type { Ingress, IngressRoute, Sourced } from '../../cluster/objects.ts';
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
-import { ask, type Question, type Read, type Trace } from './question.ts';
+import { ask, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** A request's way over an Ingress: to its load balancer, and from its controller on to Services. */
@@ -21,7 +21,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   const [, scheme, host = '', path = '/'] = /^(https?:\/\/)?([^/:]+)(?::\d+)?(\/.*)?$/i.exec(question.to) ?? [];
   const found = bestRoute(host.toLowerCase(), path, scene.ingresses);
   if (!found || (scheme === undefined && found.route.host === '')) {
-    return scheme === undefined ? undefined : { kind: 'wrong', text: `no Ingress of the input has ${host}${path}` };
+    return scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: `${host}${path}` });
   }
   return follow(found.ingress, [found.route], question, scene);
 }
@@ -34,15 +34,14 @@ function followNamed(name: string, question: Question, scene: Scene): Read<Ingre
   );
   const [ingress, ...others] = own;
   if (ingress && others.length === 0) return follow(ingress, ingress.object.routes, question, scene);
-  if (ingress) return { kind: 'wrong', text: `several Ingresses are called ${name}: ${own.map(nameOf).join(', ')}` };
+  if (ingress) return wrong({ problem: 'several-ingresses', name, names: own.map(nameOf) });
   const names = scene.ingresses.map(nameOf);
   const isBare = !wanted.includes('/');
   const close = new Set(nearest(wanted, isBare ? names.map((each) => each.split('/')[1] ?? each) : names));
   const near = names
     .filter((each) => close.has(isBare ? (each.split('/')[1] ?? each) : each))
     .slice(0, mostSuggestions);
-  const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : '';
-  return { kind: 'wrong', text: `no Ingress ${wanted} in the input${hint}` };
+  return wrong({ problem: 'no-ingress', name: wanted, near });
 }
 
 /** The route of a request: the most exact host first, then an exact path, then the longest prefix. */
@@ -96,7 +95,7 @@ function follow(
   const trace = (from: string, to: string): void => {
     const answer = ask({ ...question, from, to, protocol: 'tcp' }, scene);
     if (answer.kind === 'read') traces.push(answer.value);
-    else problems.push(answer.text);
+    else problems.push(...answer.faults.map(({ diagnostic: { text, help } }) => `${text}: ${help}`));
   };
   const port = object.hasTls ? 443 : 80;
   for (const text of object.addresses) {

@@ -1,6 +1,6 @@
 import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet.ts';
-import { healthCheckWords } from './health-check.ts';
+import { healthCheckWords } from './explain.ts';
 import { packetOf, readSender, senderKinds, type Sender } from './question.ts';
 import type { KnownPort, Scene } from './scene.ts';
 

@@ -4,8 +4,7 @@ import type { Location } from '../../kernel/origin.ts';
 import type { SocketAddress } from '../../kernel/socket-address.ts';
 import type { PacketProtocol } from '../packet.ts';
 import type { Trace } from './question.ts';
-import type { KnownLabels, KnownPod } from './pods.ts';
-import type { Scene } from './scene.ts';
+import type { Scene, KnownLabels, KnownPod } from './scene.ts';
 
 /** Policies that may or do refuse what kube-proxy delivers. */
 export interface PolicyFinding {

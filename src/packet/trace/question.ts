@@ -1,3 +1,5 @@
+import type { ArgumentsOf } from '../../diagnostics/codes.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
 import { parseAskedAddress } from '../../describe/asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from '../../describe/asked-name.ts';
@@ -51,11 +53,19 @@ export interface Trace {
   readonly fate: Fate;
 }
 
-/** Something that was read, or what is wrong with it, in a sentence. */
-export type Read<T> = { readonly kind: 'read'; readonly value: T } | { readonly kind: 'wrong'; readonly text: string };
+/** Something that was read, or what is wrong with it. */
+export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;
+
+interface Wrong {
+  readonly kind: 'wrong';
+  readonly diagnostic: Diagnostic;
+}
 
 const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
-const wrong = (text: string): { readonly kind: 'wrong'; readonly text: string } => ({ kind: 'wrong', text });
+
+export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
+  return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
+}
 
 /** The senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
@@ -75,50 +85,52 @@ export function readSender(
   if (kind) return senderOfKind(kind, family, scene, inInterface);
   const address = parseAddress(from);
   if (address) {
-    if (address.family !== family) return wrong(`${from} cannot reach an address of the other family`);
+    if (address.family !== family) return wrong({ problem: 'other-family', from });
     return read(senderAt(address, scene, inInterface));
   }
+  if (/^\d+(\.\d+){3}$/.test(from)) return wrong({ problem: 'no-address', text: from });
   const name = from.replace(/^pods?\//, '');
   const full = name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
   const pod = scene.pods.get(full);
   if (!pod) {
     const near = nearest(full, [...scene.pods.keys()]);
-    const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ': name an address, or one of these words';
-    return wrong(`no Pod ${full} in the input, and ${from} is not ${senderKinds.join(', ')}${hint}`);
+    return wrong({ problem: 'no-sender', name: full, from, kinds: senderKinds, near });
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
-  if (!own) return wrong(`Pod ${full} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`);
+  if (!own) return wrong({ problem: 'no-address-of-pod', pod: full, family });
   const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === scene.side.services?.node.name;
   const enters = { interface: inInterface ?? (isHere ? podInterface(scene, family) : nodeInterface(scene)) };
   return read({ words: `Pod ${full}${isHere ? '' : ' on another node'}`, address: own, enters });
 }
 
 function senderOfKind(kind: SenderKind, family: Family, scene: Scene, inInterface: string | undefined): Read<Sender> {
+  const from = (words: string, address: Address, usual: string | undefined): Read<Sender> =>
+    read({ words, address, enters: { interface: inInterface ?? usual } });
   switch (kind) {
     case 'node':
       return read({ words: 'the node itself', address: undefined, enters: undefined });
     case 'pod': {
       const address = podAddress(scene, family, true);
-      if (!address) return wrong('no network of Pods on this node is known: name the Pod, or its address');
-      const enters = { interface: inInterface ?? podInterface(scene, family) };
-      return read({ words: 'a pod on this node', address, enters });
+      return address ? from('a pod on this node', address, podInterface(scene, family)) : noPods('no-pods-here', scene);
     }
     case 'remote-pod': {
       const address = podAddress(scene, family, false);
-      if (!address) return wrong('no network of Pods on other nodes is known: name the Pod, or its address');
-      return read({
-        words: 'a pod on another node',
-        address,
-        enters: { interface: inInterface ?? nodeInterface(scene) },
-      });
+      return address
+        ? from('a pod on another node', address, nodeInterface(scene))
+        : noPods('no-pods-elsewhere', scene);
     }
     case 'external': {
       const address = firstFree(outside[family], scene);
-      if (!address) return wrong('no address is free');
-      const enters = { interface: inInterface ?? nodeInterface(scene) };
-      return read({ words: 'a client outside the cluster', address, enters });
+      if (!address) return wrong({ problem: 'no-free-address' });
+      return from('a client outside the cluster', address, nodeInterface(scene));
     }
   }
+}
+
+/** Pods are on no node if none of several is named. */
+function noPods(problem: 'no-pods-here' | 'no-pods-elsewhere', { side, objects }: Scene): Read<Sender> {
+  const nodes = objects.nodes.length;
+  return wrong(side.services?.node.name === '' && nodes > 1 ? { problem: 'no-node-named', nodes } : { problem });
 }
 
 function senderAt(address: Address, scene: Scene, inInterface: string | undefined): Sender {
@@ -223,9 +235,14 @@ function readTarget(
     const chosen = protocol ?? (asked.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
     if (chosen === 'icmp') return read({ address, port: 0, protocol: chosen, label: undefined });
     const port = asked.port ?? onlyPort(scene.ports, address, chosen);
-    if (port === undefined) return wrong(`which port of ${to}? Write ${joinHostPort(address.text, 80)}, for example`);
+    if (port === undefined) {
+      return wrong({ problem: 'which-port', to, ports: [], example: joinHostPort(address.text, 80) });
+    }
     return read({ address, port, protocol: chosen, label: undefined });
   }
+  const [, host = '', port] = /^(.*):(\d+)$/.exec(to) ?? [];
+  if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
+  if (/^\d+(\.\d+){3}$/.test(port === undefined ? to : host)) return wrong({ problem: 'no-address', text: to });
   return readService({ to, protocol, namespace, isOutside }, family, scene);
 }
 
@@ -252,24 +269,17 @@ function readService(
   );
   const [first] = fitting;
   const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
-  if (!way) return wrong(`${to} has no such port or family here`);
+  if (!way) return wrong({ problem: 'no-such-port', to });
   const labels = new Set(fitting.map(({ label }) => label));
   if (labels.size > 1 && protocol !== 'icmp') {
     const examples = [...labels].map((label) => label.split('/').at(-1) ?? label);
-    return wrong(`which port of ${to}? It has ${examples.join(', ')}`);
+    return wrong({ problem: 'which-port', to, ports: examples });
   }
   const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
 /** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
-/** Why kube-proxy programs nothing for a Service. */
-const skippedWords = {
-  headless: 'is headless: it has no cluster IP, and kube-proxy programs nothing for it; name one of its Pods',
-  'external-name': 'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
-  'no-cluster-ip': 'has no cluster IP yet, so that kube-proxy programs nothing for it',
-} as const;
-
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
@@ -278,7 +288,7 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
     return service === wanted || (!wanted.includes('/') && service.endsWith(`/${wanted}`));
   });
   const services = new Set(own.map(serviceOf));
-  if (services.size > 1) return wrong(`several Services are called ${name}: ${[...services].join(', ')}`);
+  if (services.size > 1) return wrong({ problem: 'several-services', name, names: [...services] });
   if (own.length === 0) {
     const known = [...new Set(scene.ports.map(serviceOf))];
     const bare = (service: string): string => (wanted.includes('/') ? service : (service.split('/').at(-1) ?? service));
@@ -287,14 +297,16 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
     const skipped = scene.side.services?.cluster.services.find(
       (each) => each.skipped && (`${each.namespace}/${each.name}` === wanted || each.name === wanted),
     );
-    if (skipped?.skipped) return wrong(`${skipped.namespace}/${skipped.name} ${skippedWords[skipped.skipped]}`);
-    return wrong(`no Service ${wanted} here${near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ''}`);
+    if (skipped?.skipped) {
+      return wrong({ problem: 'skipped', service: `${skipped.namespace}/${skipped.name}`, why: skipped.skipped });
+    }
+    return wrong({ problem: 'no-service', name: wanted, near });
   }
   if (port === undefined) return read(own);
   const chosen = own.filter((each) => each.label.endsWith(`:${port}`) || String(each.port) === port);
   if (chosen.length > 0) return read(chosen);
-  const known = [...new Set(own.map((each) => `${each.port}/${each.protocol}`))].join(', ');
-  return wrong(`${[...services].join('')} has no port ${port} (has ${known})`);
+  const known = [...new Set(own.map((each) => `${each.port}/${each.protocol}`))];
+  return wrong({ problem: 'no-port', service: [...services].join(''), port, ports: known });
 }
 
 /** The address by which a Service port is asked: its cluster IP, or from outside what it has for that. */
@@ -327,7 +339,7 @@ export function packetOf(sender: Sender, target: Target): Packet {
 /** What is wrong with an end of a packet. */
 interface EndFault {
   readonly end: 'from' | 'to';
-  readonly text: string;
+  readonly diagnostic: Diagnostic;
 }
 
 /** Both ends of a packet. */
@@ -336,7 +348,7 @@ export function readEnds(
   scene: Scene,
 ):
   | { readonly kind: 'read'; readonly value: { readonly sender: Sender; readonly target: Target } }
-  | { readonly kind: 'wrong'; readonly text: string; readonly faults: readonly EndFault[] } {
+  | { readonly kind: 'wrong'; readonly faults: readonly EndFault[] } {
   const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
   const target = readTarget({ to, protocol, namespace, isOutside: from === 'external' }, family, scene);
   // Without a target, a sender of either family will do.
@@ -347,16 +359,19 @@ export function readEnds(
     return { kind: 'read', value: { sender: sender.value, target: target.value } };
   }
   const faults: readonly EndFault[] = [
-    ...(sender?.kind === 'wrong' ? [{ end: 'from', text: sender.text } as const] : []),
-    ...(target.kind === 'wrong' ? [{ end: 'to', text: target.text } as const] : []),
+    ...(sender?.kind === 'wrong' ? [{ end: 'from', diagnostic: sender.diagnostic } as const] : []),
+    ...(target.kind === 'wrong' ? [{ end: 'to', diagnostic: target.diagnostic } as const] : []),
   ];
-  return { kind: 'wrong', text: faults.at(-1)?.text ?? '', faults };
+  return { kind: 'wrong', faults };
 }
 
-/** Sends the packet that is asked about. */
-export function ask(question: Question, scene: Scene): Read<Trace> {
+/** Sends the packet that is asked about; or all that is wrong with it. */
+export function ask(
+  question: Question,
+  scene: Scene,
+): { readonly kind: 'read'; readonly value: Trace } | { readonly kind: 'wrong'; readonly faults: readonly EndFault[] } {
   const ends = readEnds(question, scene);
   if (ends.kind === 'wrong') return ends;
   const { sender, target } = ends.value;
-  return read({ sender, target, fate: scene.evaluate(packetOf(sender, target)) });
+  return { kind: 'read', value: { sender, target, fate: scene.evaluate(packetOf(sender, target)) } };
 }

@@ -1,7 +1,16 @@
 import type { Owners } from '../../diff/changes/owners.ts';
 import type { ServiceHealthCheck } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
-import type { Ingress, Namespace, NetworkPolicy, Node, Pod, Service, Sourced } from '../../cluster/objects.ts';
+import type {
+  Ingress,
+  Namespace,
+  NetworkPolicy,
+  Node,
+  Pod,
+  Service,
+  Sourced,
+  ContainerPort,
+} from '../../cluster/objects.ts';
 import type { DecompiledPort } from '../../describe/decompiled-port.ts';
 import type { AddressObjects } from '../../describe/elsewhere.ts';
 import type { Side } from '../../diff/side.ts';
@@ -14,7 +23,6 @@ import { serviceLink } from '../../kube-proxy/link.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../evaluate.ts';
 import type { PacketNode } from '../node.ts';
-import { indexPods, type KnownPod } from './pods.ts';
 
 /** Where packets are traced: one node with its state, and the Services that it serves. */
 export interface Scene {
@@ -73,7 +81,16 @@ export interface KnownPort {
   readonly healthCheckNodePort: number | undefined;
   /** Seconds of session affinity by client address. */
   readonly affinitySeconds: number | undefined;
+  /** Undefined of a dump, which does not show them. */
+  readonly policies: Policies | undefined;
   readonly endpoints: readonly KnownEndpoint[];
+}
+
+/** What a Service port says of traffic. */
+interface Policies {
+  readonly externalLocal: boolean;
+  readonly internalLocal: boolean;
+  readonly hasSourceRanges: boolean;
 }
 
 interface KnownAddress {
@@ -239,6 +256,11 @@ function portsOfCluster({ cluster, node }: NonNullable<Side['services']>): reado
       nodePort: port.nodePort || undefined,
       healthCheckNodePort: port.healthCheckNodePort || undefined,
       affinitySeconds: port.affinitySeconds,
+      policies: {
+        externalLocal: port.externalPolicyLocal,
+        internalLocal: port.internalPolicyLocal,
+        hasSourceRanges: port.sourceRanges.length > 0,
+      },
       endpoints: port.endpoints.map(({ address, port: number, status }) => ({
         address,
         port: number,
@@ -261,9 +283,57 @@ function portOfDump(port: DecompiledPort): KnownPort {
     nodePort: port.nodePort,
     healthCheckNodePort: port.healthCheckNodePort,
     affinitySeconds: port.affinitySeconds,
+    policies: undefined,
     endpoints: (port.endpoints ?? []).flatMap(({ endpoint }) => {
       const socket = parseSocketAddress(endpoint);
       return socket ? [{ ...socket, isLocal: undefined }] : [];
     }),
   };
+}
+
+/** What is known of a Pod, or of what may be one. */
+export interface KnownPod {
+  /** Undefined where it is not known. */
+  readonly namespace: string | undefined;
+  readonly labels: KnownLabels;
+  /** Its named ports; undefined where they are not known. */
+  readonly ports: readonly ContainerPort[] | undefined;
+  readonly nodeName: string;
+}
+
+export interface KnownLabels {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether there are no others. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * The Pods by their addresses. Of an endpoint whose Pod is not in the input, its Service's selector says some of the
+ * labels. What runs in a host's network is no Pod to network plugins.
+ */
+function indexPods(
+  pods: readonly Sourced<Pod>[],
+  services: readonly Sourced<Service>[],
+  /** Service, as "namespace/name" → its endpoints. */
+  endpoints: ReadonlyMap<string, readonly SocketAddress[]>,
+  hosts: ReadonlySet<string>,
+): ReadonlyMap<string, KnownPod> {
+  const known = new Map<string, KnownPod>();
+  for (const { object } of services) {
+    const { metadata, spec } = object;
+    if (!spec.selector) continue;
+    const labels = { labels: spec.selector, isWhole: false };
+    for (const { address } of endpoints.get(`${metadata.namespace}/${metadata.name}`) ?? []) {
+      known.set(address.text, { namespace: metadata.namespace, labels, ports: undefined, nodeName: '' });
+    }
+  }
+  for (const { object } of pods) {
+    const { metadata, spec, status } = object;
+    if (spec.hostNetwork || !status || status.ended) continue;
+    const labels = { labels: metadata.labels, isWhole: true };
+    const pod = { namespace: metadata.namespace, labels, ports: spec.ports, nodeName: spec.nodeName };
+    for (const { text } of status.addresses) known.set(text, pod);
+  }
+  for (const host of hosts) known.delete(host);
+  return known;
 }

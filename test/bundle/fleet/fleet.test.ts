@@ -24,6 +24,8 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const input = join(scratch, 'input');
 const whole = join(scratch, 'whole');
 
+const nodesIn = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith('.'));
+
 let folders = 0;
 const freshPath = () => join(scratch, `out-${++folders}`);
 
@@ -46,7 +48,7 @@ beforeAll(async () => {
 
 describe('a run for all nodes', () => {
   test('writes for each what a run for it alone writes', async () => {
-    const names = readdirSync(whole);
+    const names = nodesIn(whole);
     expect(names).toHaveLength(27);
     for (const node of ['node-1', 'node-3', 'node-10']) {
       const alone = freshPath();
@@ -56,14 +58,14 @@ describe('a run for all nodes', () => {
   });
 
   test('stores a file that many nodes have once', () => {
-    const inodes = new Set(readdirSync(whole).map((node) => statSync(join(whole, node, 'services.json')).ino));
+    const inodes = new Set(nodesIn(whole).map((node) => statSync(join(whole, node, 'services.json')).ino));
     expect(inodes.size).toBe(1);
-    const manifests = new Set(readdirSync(whole).map((node) => statSync(join(whole, node, 'manifest.json')).ino));
+    const manifests = new Set(nodesIn(whole).map((node) => statSync(join(whole, node, 'manifest.json')).ino));
     expect(manifests.size).toBe(27);
   });
 
   test('writes bundles that can be read back', () => {
-    for (const node of readdirSync(whole)) {
+    for (const node of nodesIn(whole)) {
       const names = readdirSync(join(whole, node));
       const files = new Map(names.map((name) => [name, readFileSync(join(whole, node, name), 'utf8')]));
       expect(readBundle(files)).toMatchObject({ kind: 'bundle', bundle: { manifest: { node: { name: node } } } });
@@ -82,10 +84,40 @@ describe('a run for all nodes', () => {
     expect(readTree(together)).toEqual(readTree(alone));
   });
 
+  test.each(['ipvs', 'iptables', 'nftables'])(
+    'gives with --jobs exactly what one job gives, in mode %s',
+    async (mode) => {
+      const flags = ['--all-nodes', '--proxy-mode', mode];
+      const [together, alone] = [freshPath(), freshPath()];
+      expect(await compile(...flags, '--jobs', '3', '-o', together)).toMatchObject({
+        status: 0,
+        stderr: expect.stringContaining('27 nodes: 27 written, 0 unchanged'),
+      });
+      expect(await compile(...flags, '-o', alone)).toMatchObject({ status: 0 });
+      expect(readTree(together)).toEqual(readTree(alone));
+      const inodes = new Set(nodesIn(together).map((node) => statSync(join(together, node, 'services.json')).ino));
+      expect(inodes.size).toBe(1);
+      const again = await compile(...flags, '--jobs', '40', '-o', together);
+      expect(again.stderr).toContain('27 nodes: 0 written, 27 unchanged');
+    },
+  );
+
+  test('gives with --jobs the goldens, too, and reads its configuration, and stdin', async () => {
+    const config = join(scratch, 'config.yaml');
+    const kind = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+    writeFileSync(config, `${kind}mode: nftables\nclusterCIDR: 10.9.0.0/16\n`);
+    const stdin = readFileSync(join(input, 'cluster.json'), 'utf8');
+    const flags = ['compile', '-f', '-', ...ranges, '--config', config, '--all-nodes'];
+    const [together, alone] = [freshPath(), freshPath()];
+    expect(await runKpc([...flags, '--jobs', '2', '--golden', together], { stdin })).toMatchObject({ status: 0 });
+    expect(await runKpc([...flags, '--golden', alone], { stdin })).toMatchObject({ status: 0 });
+    expect(readTree(together)).toEqual(readTree(alone));
+  });
+
   test('takes single nodes as well', async () => {
     const out = freshPath();
     expect(await compile('--node', 'node-2', '--node', 'node-1', '-o', out)).toMatchObject({ status: 0 });
-    expect(readdirSync(out)).toEqual(['node-1', 'node-2']);
+    expect(nodesIn(out)).toEqual(['node-1', 'node-2']);
     expect(readTree(join(out, 'node-2'))).toEqual(readTree(join(whole, 'node-2')));
   });
 
@@ -141,7 +173,7 @@ describe('a run into a folder that is there', () => {
     expect(existsSync(join(out, 'gone'))).toBe(true);
     const pruned = await compile('--all-nodes', '--prune', '-o', out);
     expect(pruned.stderr).toContain('Removed the folders gone');
-    expect(readdirSync(out)).toEqual([...readdirSync(whole), 'notes'].toSorted());
+    expect(nodesIn(out)).toEqual([...nodesIn(whole), 'notes'].toSorted());
   });
 });
 
@@ -178,6 +210,17 @@ describe('a folder that is not all its own', () => {
     expect(readTree(out)).toEqual(before);
   });
 
+  test('is left alone by each thread', async () => {
+    const out = freshPath();
+    for (const node of nodesIn(whole).slice(1)) {
+      mkdirSync(join(out, node), { recursive: true });
+      writeFileSync(join(out, node, 'thesis.txt'), '');
+    }
+    const run = await compile('--all-nodes', '--jobs', '2', '-o', out);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('thesis.txt') });
+    for (const node of nodesIn(whole).slice(1)) expect(readdirSync(join(out, node))).toEqual(['thesis.txt']);
+  });
+
   test("says how far it came where a node's folder holds other files", async () => {
     const out = freshPath();
     mkdirSync(join(out, 'node-10'), { recursive: true });
@@ -204,6 +247,8 @@ describe('what makes no sense', () => {
   test.each([
     [['--all-nodes'], 'several nodes need a folder'],
     [['--all-nodes', '--print', 'ipvsadm'], 'several nodes need a folder'],
+    [['--all-nodes', '--jobs', '0', '-o', 'x'], 'number from 1 to 64'],
+    [['--all-nodes', '--jobs', '2', '--check', 'x'], "cannot be used with option '--check"],
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],
     [['--shard', '0/3', '-o', 'x'], 'add --all-nodes or --node: --shard needs one of them'],
     [['--prune', '-o', 'x'], '--prune needs --all-nodes'],

@@ -51,12 +51,17 @@ describe.concurrent('kpc trace', () => {
 
 describe.concurrent('what kpc trace cannot answer', () => {
   test.for([
-    [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here: did you mean default/web?'],
+    [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here [bad-packet]\n  help: did you mean default/web?'],
     [['--from', 'pod', '--to', 'web:81'], 'default/web has no port 81 (has 80/TCP)'],
     [['--from', 'missing', '--to', 'web'], 'no Pod default/missing in the input'],
     [['--from', 'fd00::1', '--to', '10.96.0.10:80'], 'fd00::1 cannot reach an address of the other family'],
-    [['--from', 'pod', '--to', '10.9.9.9'], 'which port of 10.9.9.9? Write 10.9.9.9:80'],
+    [
+      ['--from', 'pod', '--to', '10.9.9.9'],
+      'which port of 10.9.9.9? [bad-packet]\n  help: write 10.9.9.9:80, for example',
+    ],
     [['--all', 'web', '--from', 'missing'], 'no Pod default/missing in the input'],
+    [['--from', 'pod', '--to', '10.96.0.10:99999'], '10.96.0.10:99999 has no valid port [bad-packet]'],
+    [['--from', '300.1.1.1', '--to', '10.96.0.10:80'], '300.1.1.1 is not an address [bad-packet]'],
     [['--all', 'web', '--output', 'svg'], '--output svg draws the way of a packet'],
     [['--from', 'pod'], 'no packet is named\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
   ] as const)('%s', async ([args, message]) => {
@@ -194,5 +199,62 @@ describe.concurrent('kpc trace over what a node has', () => {
       runKpc(['trace', ...input, ...question], { cwd }),
     ]);
     expect(fromBundle, fromBundle.stderr).toMatchObject({ status: 0, stdout: fromManifests.stdout });
+  });
+});
+
+describe('what an operator asks next', () => {
+  const file = join(scratch, 'three-nodes.yaml');
+  const node = (name: string, i: number) =>
+    `{apiVersion: v1, kind: Node, metadata: {name: ${name}}, spec: {podCIDR: 10.244.${i}.0/24}, status: {addresses: [{type: InternalIP, address: 192.168.0.${i}}]}}`;
+  writeFileSync(
+    file,
+    [
+      '{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: LoadBalancer, clusterIP: 10.96.0.10, externalIPs: [203.0.113.9], externalTrafficPolicy: Local, internalTrafficPolicy: Local, ports: [{port: 80, nodePort: 30080}]}}',
+      '{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, ports: [{port: 8080, protocol: TCP}], endpoints: [{addresses: [10.244.1.5], nodeName: a, conditions: {ready: true}}]}',
+      node('a', 1),
+      node('b', 2),
+      node('c', 3),
+    ].join('\n---\n'),
+  );
+  const trace = (...args: readonly string[]) => runKpc(['trace', '-q', file, ...args]);
+
+  test('on which node, if none of several is named', async () => {
+    expect(await trace('--from', 'pod', '--to', 'web')).toMatchObject({
+      status: 2,
+      stderr:
+        'error: the input has 3 Nodes, and none is named [bad-packet]\n  help: name one with --node, or take each with --all-nodes\n',
+    });
+  });
+
+  test.each([
+    [
+      ['node', '203.0.113.9:80'],
+      'externalTrafficPolicy is Local, and default/web has no endpoint on this node: IPVS mode',
+    ],
+    [
+      ['node', '203.0.113.9:80'],
+      'the source is the address of the Service itself: IPVS mode gives 203.0.113.9 to the node',
+    ],
+    [['pod', '10.96.0.10:80'], 'internalTrafficPolicy is Local, and default/web has no endpoint on this node'],
+  ] as const)('%s: %s', async ([from, to], note) => {
+    const { stdout } = await trace('--node', 'b', '--proxy-mode', 'ipvs', '--from', from, '--to', to);
+    expect(stdout).toContain(note);
+  });
+
+  test('why an address serves no node port, by the addresses in force', async () => {
+    const args = [
+      '--node',
+      'a',
+      '--from',
+      'external',
+      '--to',
+      '192.168.0.1:30080',
+      '--nodeport-addresses',
+      '10.0.0.0/8',
+    ];
+    for (const mode of ['iptables', 'nftables']) {
+      const { stdout } = await trace('--proxy-mode', mode, ...args);
+      expect(stdout).toContain('which this node does not serve at 192.168.0.1: nodePortAddresses is 10.0.0.0/8\n');
+    }
   });
 });

@@ -254,12 +254,12 @@ tests:
   );
   expect(errors).toEqual([
     '3:1 kpc test knows no field "nodse" here -> did you mean node?',
-    '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external: name an address, or one of these words',
-    '6:9 to: no Service nginxx here: did you mean default/nginx?',
+    '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external -> name an address, or one of these words',
+    '6:9 to: no Service nginxx here -> did you mean default/nginx?',
     '7:13 expect: refuse is none of delivered, refused, dropped, forwarded, local, unknown: did you mean refused?',
-    '9:21 to: which port of 10.0.0.1? Write 10.0.0.1:80, for example',
+    '9:21 to: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
     '10:12 proto cannot be "tpc" -> write tcp, udp, sctp or icmp',
-    '11:13 expect: which port of 10.0.0.1? Write 10.0.0.1:80, for example',
+    '11:13 expect: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
     '15:32 10.244.1.10:8080 cannot be 1.5 -> write its share of connections, from 0 to 1',
     '19:13 source: only an endpoint sees a source: expect delivered, or endpoints',
@@ -300,4 +300,12 @@ test.each([
   const run = await runFile(text);
   expect(run).toMatchObject({ status: 2, stdout: '' });
   expect(run.stderr).toContain(words);
+});
+
+test('a file of another program is one error', async () => {
+  const run = await runFile('apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\nkind: Node\n');
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr.match(/error: .*/g)).toEqual([
+    'error: no file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
+  ]);
 });
