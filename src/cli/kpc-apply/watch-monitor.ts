@@ -74,14 +74,17 @@ export function createWatchMonitor(
   ];
 
   /** Monitoring that fails does not stop the work. */
-  async function publish(): Promise<void> {
+  async function openPorts(): Promise<void> {
     for (const server of servers) {
       const problem = await server.open();
       if (problem !== undefined) await reportWarning(problem, terminal);
     }
+  }
+
+  async function writeFile(isHealthy: boolean): Promise<void> {
     if (options.metricsFile === undefined) return;
     try {
-      replaceFile(options.metricsFile, metrics.format(health.isHealthy()));
+      replaceFile(options.metricsFile, metrics.format(isHealthy));
     } catch (error) {
       await reportWarning(`cannot write the metrics: ${describeError(error)}`, terminal);
     }
@@ -93,12 +96,14 @@ export function createWatchMonitor(
       metrics.onEvent(event);
     },
     async round(work, isGood) {
+      await openPorts();
       const begun = host.uptime();
       const round = await work();
       metrics.onRound(round, (host.uptime() - begun) / 1000, isGood());
       if (round.bundle) known = round.bundle.manifest.families;
-      if (round.result === 'done') lastSuccess = host.now();
-      await publish();
+      const isDone = round.result === 'done';
+      if (isDone) lastSuccess = host.now();
+      await writeFile(isDone || health.isHealthy());
       await notifier.report(describeRound(round, isGood()));
       return round;
     },
