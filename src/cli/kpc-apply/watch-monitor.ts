@@ -1,7 +1,6 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
 import { answerHealthz, answerLivez } from '../../apply/monitor/answers.ts';
 import { createNotifier } from '../../apply/monitor/notify-systemd.ts';
-import { createPageServer, type Answer, type ListenAddress } from '../../apply/monitor/serve-pages.ts';
+import { createPageServer, type Answer } from '../../apply/monitor/serve-pages.ts';
 import { createWatchMetrics, type Round } from '../../apply/monitor/watch-metrics.ts';
 import type { ChangeEvent } from '../../apply/change/change-event.ts';
 import type { Watch } from '../../apply/change/watch.ts';
@@ -9,37 +8,8 @@ import { describeError } from '../../bundle/errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
-import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import type { MonitorOptions } from './monitor-options.ts';
 import { reportWarning, type ApplyEnvironment } from './environment.ts';
-
-/** Who hears how a watch is. */
-export interface MonitorOptions {
-  readonly metrics?: ListenAddress;
-  readonly metricsFile?: string;
-  readonly healthz?: ListenAddress;
-}
-
-export function addMonitorOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--metrics <address>', 'serve metrics for Prometheus here, at /metrics').argParser(parseListenAddress),
-    )
-    .option('--metrics-file <file>', 'write the metrics to this file, for the textfile collector of node-exporter')
-    .addOption(
-      new Option(
-        '--healthz <address>',
-        'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
-      ).argParser(parseListenAddress),
-    );
-}
-
-/** "0.0.0.0:10256", "[::]:10256", or a port on this machine alone: "9810". */
-function parseListenAddress(text: string): ListenAddress {
-  const isPort = /^\d+$/.test(text);
-  const parsed = parseSocketAddress(isPort ? `127.0.0.1:${text}` : text);
-  if (parsed && parsed.port > 0) return { host: parsed.address.text, port: parsed.port };
-  throw new InvalidArgumentError('Write an address and a port, like 0.0.0.0:10256, or only a port of 127.0.0.1.');
-}
 
 /** Measures a watch, and lets others see how it is. */
 export interface WatchMonitor {
