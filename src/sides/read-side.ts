@@ -3,7 +3,6 @@ import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
-import { readPack } from '../bundle/pack/pack.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
@@ -59,8 +58,11 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
   if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
   try {
     if (path !== '-' && holdsStored(path)) return await readStoredFolder(path);
-    const packed = /\.(?:tgz|tar\.gz)$/.test(path) ? await readPack(path) : undefined;
-    if (packed) return sideOfBundle(path, packed);
+    if (/\.(?:tgz|tar\.gz)$/.test(path)) {
+      const { readPack } = await import('../bundle/pack/pack.ts');
+      const packed = await readPack(path);
+      if (packed) return sideOfBundle(path, packed);
+    }
     const found = readStoredDump([path], context.stdin);
     if (found) return found;
     const node = path === '-' ? undefined : findBundleInside(path);

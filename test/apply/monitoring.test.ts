@@ -58,6 +58,7 @@ describe('metrics', () => {
     await watchFor(node, 35, ['--metrics-file', file], { 5: look, 15: removeServer(node), 25: look });
     const [first = '', second = ''] = texts;
     expect(valueOf(first, 'kpc_apply_rounds_total{result="changed"}')).toBe(1);
+    expect(valueOf(first, 'kpc_apply_healthy')).toBe(1);
     expect(valueOf(first, 'kpc_apply_rounds_total{result="stuck"}')).toBe(0);
     expect(valueOf(first, 'kpc_apply_drift_found_total{object="virtual server"}')).toBe(0);
     expect(valueOf(second, 'kpc_apply_rounds_total{result="changed"}')).toBe(2);
@@ -163,6 +164,18 @@ describe('ports', () => {
     expect(Object.keys(JSON.parse(livez?.text ?? ''))).not.toContain('nodeEligible');
   });
 
+  test('are open while the first round goes on', async () => {
+    const node = createFakeNode();
+    const found: number[] = [];
+    const run: Host['run'] = async (command, patience) => {
+      if (found.length === 0) found.push((await get('/healthz')).status, (await get('/livez')).status);
+      return node.host.run(command, patience);
+    };
+    await watchFor({ ...node, host: { ...node.host, run } }, 2, ['--healthz', `127.0.0.1:${port}`]);
+    // Several tools run at once.
+    expect(found.slice(0, 2)).toEqual([503, 200]);
+  });
+
   test('are 503 before the first success, but a watch that has just begun is alive', async () => {
     const found: number[] = [];
     const ask = async () => void found.push((await get('/healthz')).status, (await get('/livez')).status);
@@ -201,10 +214,11 @@ test('health has the fields of kube-proxy, and its times', () => {
     healthy: true,
     status: { IPv4: { lastUpdated: time(60), healthy: true }, IPv6: { lastUpdated: time(60), healthy: true } },
   });
-  expect(answerLivez({ ...health, families: [] }, false)).toEqual({
+  const unknown = { now: 90_000, lastSuccess: undefined, families: [] };
+  expect(answerLivez(unknown, false)).toEqual({
     status: 503,
     type: 'application/json',
-    body: JSON.stringify({ lastUpdated: time(60), currentTime: time(90), healthy: false, status: {} }),
+    body: JSON.stringify({ lastUpdated: '0001-01-01T00:00:00Z', currentTime: time(90), healthy: false, status: {} }),
   });
 });
 

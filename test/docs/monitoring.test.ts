@@ -1,17 +1,19 @@
 // The dashboard, the alert rules and the page name metrics: those that watch serves.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createWatchMetrics } from '../../src/apply/monitor/watch-metrics.ts';
 import { metricFacts } from '../../src/apply/monitor/metrics.ts';
 import { readPage } from '../support/markdown.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
 
 const page = 'docs/monitoring.md';
-const metrics = Object.entries(metricFacts);
+const facts = Object.entries(metricFacts);
 const served = new Set(
-  metrics.flatMap(([name, { type }]) =>
+  facts.flatMap(([name, { type }]) =>
     type === 'histogram' ? ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`) : [name],
   ),
 );
@@ -28,13 +30,20 @@ test('the dashboard shows all but what says the same', () => {
 });
 
 test('the page describes each', async () => {
-  const rows = metrics.map(([name, { type, help }]) => tableRow([`\`${name}\``, type, plainText(help)]));
+  const rows = facts.map(([name, { type, help }]) => tableRow([`\`${name}\``, type, plainText(help)]));
   const written = readPage(page).replace(
     /^(\| metric +\| type +\| meaning +\|\n\|[ -|]+\|\n)(?:\|.*\n)*/m,
     (_, head: string) => `${head}${rows.join('\n')}\n`,
   );
   await expectWrittenPage(page, written);
 });
+
+/** What a watch serves after a round. */
+function serve(): string {
+  const metrics = createWatchMetrics('1.0', { now: () => 0 });
+  metrics.onRound({ result: 'done' }, 0.2, true);
+  return metrics.format(true);
+}
 
 const hasPromtool = (() => {
   try {
@@ -48,4 +57,28 @@ const hasPromtool = (() => {
 test.runIf(hasPromtool)('promtool finds nothing wrong with the alert rules', () => {
   const args = ['check', 'rules', join(projectFolder, 'examples/monitoring/alerts.yml')];
   expect(execFileSync('promtool', args, { encoding: 'utf8' })).toContain('SUCCESS: 8 rules found');
+});
+
+test.runIf(hasPromtool)('promtool finds nothing wrong with what watch serves', () => {
+  expect(execFileSync('promtool', ['check', 'metrics'], { input: serve(), encoding: 'utf8' })).toBe('');
+});
+
+test.runIf(hasPromtool)('promtool reads each query of the dashboard', () => {
+  const { panels } = JSON.parse(readPage('examples/monitoring/dashboard.json')) as {
+    readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
+  };
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  expect(queries.length).toBeGreaterThan(10);
+  const rules = queries.map((expr, i) => ({
+    record: `query:${i}`,
+    expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'),
+  }));
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-queries-'));
+  try {
+    writeFileSync(join(folder, 'rules.yml'), JSON.stringify({ groups: [{ name: 'queries', rules }] }));
+    const said = execFileSync('promtool', ['check', 'rules', join(folder, 'rules.yml')], { encoding: 'utf8' });
+    expect(said).toContain(`SUCCESS: ${queries.length} rules found`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

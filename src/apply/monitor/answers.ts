@@ -6,6 +6,7 @@ export interface Health {
   readonly now: number;
   /** Undefined if no round has succeeded yet. */
   readonly lastSuccess: number | undefined;
+  /** Of the bundle; none before the first. */
   readonly families: readonly Family[];
 }
 
@@ -24,8 +25,12 @@ export function answerLivez(health: Health, isLive: boolean): Answer {
   return answer(health, isLive, {});
 }
 
-function answer({ now, lastSuccess = 0, families }: Health, healthy: boolean, more: object): Answer {
-  const [currentTime, last] = [new Date(now), new Date(lastSuccess)];
+/** What Go writes for no time at all. */
+const never = '0001-01-01T00:00:00Z';
+
+function answer({ now, lastSuccess, families }: Health, healthy: boolean, more: object): Answer {
+  const currentTime = new Date(now);
+  const last = lastSuccess === undefined ? never : new Date(lastSuccess);
   const status = Object.fromEntries(
     families.map((family) => [familyNames[family], { lastUpdated: last, healthy }] as const),
   );

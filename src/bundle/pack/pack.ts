@@ -9,6 +9,9 @@ import { readTar, writeTar } from './tar.ts';
 /** The most bytes that a pack holds, unpacked. A few bytes of gzip can become any number of them. */
 export const largestPack = 2 ** 28;
 
+/** The most that the files of a bundle may have together to fit in a pack. */
+export const largestBundle = largestPack - 2 ** 16;
+
 /** The bytes of a pack: a gzipped tar archive, the same for the same files. */
 export function packFiles(files: BundleFiles): Buffer {
   const packed = gzipSync(writeTar(files), { level: 9 });

@@ -4,9 +4,8 @@ import { readRegularFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/shape.ts';
 import { printable } from '../../base/printable.ts';
 import { describeError } from '../../bundle/errors.ts';
-import { readFolder } from '../../bundle/folder.ts';
+import { isFile, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { readPack } from '../../bundle/pack/pack.ts';
 import {
   digestOf,
   groupDigest,
@@ -67,7 +66,7 @@ export function openSource(
   return {
     check,
     async read() {
-      const packed = await readPack(path);
+      const packed = (await isFile(path)) ? await readPackFile(path) : undefined;
       if (trust.length > 0 || !packed) return check(packed ?? (await readFolder(path)));
       const signature = readSignature(packed);
       const signer =
@@ -81,6 +80,12 @@ export function openSource(
       if (trust.length > 0 && serial > (await readNewest())) await writeJson(host, serialFile, { serial });
     },
   };
+}
+
+/** A folder does without Node's zlib. */
+async function readPackFile(path: string): Promise<BundleFiles | undefined> {
+  const { readPack } = await import('../../bundle/pack/pack.ts');
+  return readPack(path);
 }
 
 function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {

@@ -31,7 +31,7 @@ import {
   type ClaimOptions,
   type TrustOptions,
 } from './options.ts';
-import { addMonitorOptions, createWatchMonitor, type MonitorOptions } from './watch-monitor.ts';
+import { addMonitorOptions, type MonitorOptions } from './monitor-options.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 
@@ -70,6 +70,8 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
   const { signal } = stopping;
   // A tool that hangs must not keep the watch from ending.
   const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
+  // No other command needs Node's HTTP.
+  const { createWatchMonitor } = await import('./watch-monitor.ts');
   const monitor = createWatchMonitor(
     options,
     { ...around, host },
@@ -89,7 +91,6 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
     },
     warn: (problem) => reportWarning(problem, environment.terminal),
   });
-  // No other command needs Node's HTTP.
   const { createHealthServers } = await import('../../apply/change/serve-health-checks.ts');
   const servers = createHealthServers(watch.isHealthy);
   const stop = () => {

@@ -1,45 +1,15 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
 import { answerHealthz, answerLivez } from '../../apply/monitor/answers.ts';
 import { createNotifier } from '../../apply/monitor/notify-systemd.ts';
-import { createPageServer, type Answer, type ListenAddress } from '../../apply/monitor/serve-pages.ts';
+import { createPageServer, type Answer } from '../../apply/monitor/serve-pages.ts';
 import { createWatchMetrics, type Round } from '../../apply/monitor/watch-metrics.ts';
 import type { ChangeEvent } from '../../apply/change/change-event.ts';
 import type { Watch } from '../../apply/change/watch.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
-import { families, type Family } from '../../kernel/family.ts';
-import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { MonitorOptions } from './monitor-options.ts';
 import { reportWarning, type ApplyEnvironment } from './environment.ts';
-
-/** Who hears how a watch is. */
-export interface MonitorOptions {
-  readonly metrics?: ListenAddress;
-  readonly metricsFile?: string;
-  readonly healthz?: ListenAddress;
-}
-
-export function addMonitorOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--metrics <address>', 'serve metrics for Prometheus here, at /metrics').argParser(parseListenAddress),
-    )
-    .option('--metrics-file <file>', 'write the metrics to this file, for the textfile collector of node-exporter')
-    .addOption(
-      new Option(
-        '--healthz <address>',
-        'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
-      ).argParser(parseListenAddress),
-    );
-}
-
-/** "0.0.0.0:10256", "[::]:10256", or a port on this machine alone: "9810". */
-function parseListenAddress(text: string): ListenAddress {
-  const isPort = /^\d+$/.test(text);
-  const parsed = parseSocketAddress(isPort ? `127.0.0.1:${text}` : text);
-  if (parsed && parsed.port > 0) return { host: parsed.address.text, port: parsed.port };
-  throw new InvalidArgumentError('Write an address and a port, like 0.0.0.0:10256, or only a port of 127.0.0.1.');
-}
 
 /** Measures a watch, and lets others see how it is. */
 export interface WatchMonitor {
@@ -58,7 +28,7 @@ export function createWatchMonitor(
   const metrics = createWatchMetrics(version, host);
   const notifier = createNotifier(host, process.env);
   let lastSuccess: number | undefined;
-  let known: readonly Family[] = families;
+  let known: readonly Family[] = [];
 
   const onText = (): Answer => ({
     status: 200,
@@ -74,14 +44,17 @@ export function createWatchMonitor(
   ];
 
   /** Monitoring that fails does not stop the work. */
-  async function publish(): Promise<void> {
+  async function openPorts(): Promise<void> {
     for (const server of servers) {
       const problem = await server.open();
       if (problem !== undefined) await reportWarning(problem, terminal);
     }
+  }
+
+  async function writeFile(isHealthy: boolean): Promise<void> {
     if (options.metricsFile === undefined) return;
     try {
-      replaceFile(options.metricsFile, metrics.format(health.isHealthy()));
+      replaceFile(options.metricsFile, metrics.format(isHealthy));
     } catch (error) {
       await reportWarning(`cannot write the metrics: ${describeError(error)}`, terminal);
     }
@@ -93,12 +66,14 @@ export function createWatchMonitor(
       metrics.onEvent(event);
     },
     async round(work, isGood) {
+      await openPorts();
       const begun = host.uptime();
       const round = await work();
       metrics.onRound(round, (host.uptime() - begun) / 1000, isGood());
       if (round.bundle) known = round.bundle.manifest.families;
-      if (round.result === 'done') lastSuccess = host.now();
-      await publish();
+      const isDone = round.result === 'done';
+      if (isDone) lastSuccess = host.now();
+      await writeFile(isDone || health.isHealthy());
       await notifier.report(describeRound(round, isGood()));
       return round;
     },

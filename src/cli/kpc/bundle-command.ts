@@ -4,7 +4,6 @@ import { readRegularFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
-import { packFiles } from '../../bundle/pack/pack.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { describeBundleProblem, readBundle } from '../../bundle/read-bundle.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
@@ -55,6 +54,9 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     if (typeof key === 'string') {
       return await fail(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
     }
+    const size = [...files.values()].reduce((total, text) => total + Buffer.byteLength(text), 0);
+    const { largestBundle, packFiles } = await import('../../bundle/pack/pack.ts');
+    if (size > largestBundle) return await fail(`${folder} is too large to pack: copy the folder instead`);
     const signature = key && signBundle(files, key, serial);
     const bytes = packFiles(signature ? addSignature(files, signature) : files);
     replaceFile(out, bytes);
