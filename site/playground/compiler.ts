@@ -1,4 +1,4 @@
-import { findOwners } from '../../src/changes/owners.ts';
+import { findOwners } from '../../src/diff/changes/owners.ts';
 import { compileLoaded } from '../../src/compile/compile.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
 import { loadTexts } from '../../src/compile/load-texts.ts';
@@ -6,20 +6,19 @@ import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { findShown } from '../../src/describe/decompile.ts';
 import { describeService } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import type { View } from '../../src/describe/view.ts';
 import { diffSides } from '../../src/diff/diff-sides.ts';
-import { effectsByService } from '../../src/equivalence/by-service.ts';
-import { compareScenes } from '../../src/equivalence/compare.ts';
-import { Findings } from '../../src/equivalence/findings.ts';
-import { preparationsFor } from '../../src/equivalence/preparations.ts';
+import { compareScenes } from '../../src/packet/equivalence/compare.ts';
+import { effectsByService, Findings } from '../../src/packet/equivalence/findings.ts';
+import { preparationsFor } from '../../src/packet/equivalence/preparations.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
-import { reportPainter } from '../../src/report/colours.ts';
-import { formatDescription } from '../../src/report/description-text.ts';
+import { formatDescription, reportPainter } from '../../src/report/colours.ts';
 import { reportReview } from '../../src/report/diff-review.ts';
 import { formatEquivalenceText, preparationLines } from '../../src/report/equivalence.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../../src/report/json.ts';
@@ -27,11 +26,12 @@ import { formatText } from '../../src/report/text.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
 import { drawTraces } from '../../src/report/trace-svg.ts';
 import { sideOfManifests } from '../../src/sides/stored-side.ts';
-import { explainTrace, tellTrace, type ToldTrace } from '../../src/trace/explain.ts';
-import { followIngress } from '../../src/trace/ingress.ts';
-import { traceMatrix } from '../../src/trace/matrix.ts';
-import { ask, findPorts, senderKinds } from '../../src/trace/question.ts';
-import { onOneNode, sceneOf, serviceOf, type KnownPort, type Scene } from '../../src/trace/scene.ts';
+import { assumedIn } from '../../src/packet/trace/assumed.ts';
+import { explainTrace, tellTrace, type ToldTrace } from '../../src/packet/trace/explain.ts';
+import { followIngress } from '../../src/packet/trace/ingress.ts';
+import { traceMatrix } from '../../src/packet/trace/matrix.ts';
+import { ask, findPorts, senderKinds } from '../../src/packet/trace/question.ts';
+import { onOneNode, sceneOf, serviceOf, type KnownPort, type Scene } from '../../src/packet/trace/scene.ts';
 
 export { newestRelease, releases, type Release } from '../../src/kube-proxy/releases.ts';
 export type { JsonDiagnostic } from '../../src/report/json.ts';
@@ -284,13 +284,21 @@ function answerPacket({ from, to, protocol }: PacketQuestion, scene: Scene): Ans
   };
   if (asked.from === '' || asked.to === '') return wrong('name who sends the packet, and where to');
   const over = followIngress(asked, scene);
-  if (over?.kind === 'wrong') return wrong(over.text);
+  if (over?.kind === 'wrong') return wrong(sentences([over.diagnostic]));
   const trace = over ? undefined : ask(asked, scene);
-  if (trace?.kind === 'wrong') return wrong(trace.text);
+  if (trace?.kind === 'wrong') return wrong(sentences(trace.faults.map(({ diagnostic }) => diagnostic)));
   const traces = over ? over.value.traces : trace ? [trace.value] : [];
   const told = traces.map((each) => tellTrace(each, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)];
+  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)].map((lines) => {
+    const [first, ...others] = lines;
+    const texts = lines.map(({ text }) => text);
+    return first ? [first, ...assumedIn(texts, scene.side), ...others] : lines;
+  });
   return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(told) };
+}
+
+function sentences(diagnostics: readonly Diagnostic[]): string {
+  return diagnostics.map(({ text, help }) => (help === undefined ? text : `${text}\n${help}`)).join('\n');
 }
 
 function compare(from: Input, to: Input): Answer {
