@@ -26,7 +26,7 @@ import { formatText } from '../../src/report/text.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
 import { drawTraces } from '../../src/report/trace-svg.ts';
 import { sideOfManifests } from '../../src/sides/stored-side.ts';
-import { assumedIn } from '../../src/packet/trace/assumed.ts';
+import { assumedIn } from '../../src/packet/trace/explain.ts';
 import { explainTrace, tellTrace, type ToldTrace } from '../../src/packet/trace/explain.ts';
 import { followIngress } from '../../src/packet/trace/ingress.ts';
 import { traceMatrix } from '../../src/packet/trace/matrix.ts';
