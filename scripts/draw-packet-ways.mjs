@@ -180,7 +180,7 @@ export function drawPipeline() {
     text(x + wide / 2, y + 42, detail, 'class="dim" font-size="12" text-anchor="middle"');
   /** @type {(path: string) => string} */
   const arrow = (path) => `<path class="rail" stroke-width="2" marker-end="url(#tip)" d="${path}"/>`;
-  return picture(title, 390, [
+  return picture(title, 402, [
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path class="stop" d="M0 0L8 4L0 8z"/></marker></defs>',
     box(16, 16, 148, 'YAML, JSON', 'manifests'),
     box(188, 16, 148, 'input', 'checked objects'),
@@ -201,8 +201,8 @@ export function drawPipeline() {
     arrow('M262 190V252'),
     arrow('M434 190V252'),
     arrow('M470 190V220H598V252'),
-    box(360, 328, 148, 'kpc-apply', 'the steps, to a kernel'),
-    arrow('M434 310V324'),
+    box(360, 332, 148, 'kpc-apply', 'the steps, to a kernel'),
+    arrow('M434 310V328'),
   ]);
 }
 

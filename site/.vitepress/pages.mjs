@@ -20,6 +20,8 @@ export const sections = [
       ['docs/ipvs-to-nftables.md', 'From IPVS to nftables'],
       ['docs/migrate.md', 'What a change of mode changes'],
       ['docs/apply.md', 'Apply a bundle on a node'],
+      ['docs/air-gapped.md', 'Nodes without a network'],
+      ['docs/monitoring.md', 'Monitor nodes'],
       ['docs/fleets.md', 'Compile for many nodes'],
       ['docs/library.md', 'Use the library'],
     ],

@@ -6,6 +6,7 @@ import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { findShown } from '../../src/describe/decompile.ts';
 import { describeService } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import type { View } from '../../src/describe/view.ts';
 import { diffSides } from '../../src/diff/diff-sides.ts';
 import { compareScenes } from '../../src/packet/equivalence/compare.ts';
@@ -25,7 +26,7 @@ import { formatText } from '../../src/report/text.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
 import { drawTraces } from '../../src/report/trace-svg.ts';
 import { sideOfManifests } from '../../src/sides/stored-side.ts';
-import { explainTrace, tellTrace, type ToldTrace } from '../../src/packet/trace/explain.ts';
+import { assumedIn, explainTrace, tellTrace, type ToldTrace } from '../../src/packet/trace/explain.ts';
 import { followIngress } from '../../src/packet/trace/ingress.ts';
 import { traceMatrix } from '../../src/packet/trace/matrix.ts';
 import { ask, findPorts, senderKinds } from '../../src/packet/trace/question.ts';
@@ -126,17 +127,36 @@ interface Loaded {
   readonly objects: ReturnType<typeof loadTexts>['inputs'];
 }
 
-/** Answers one question. Wrong input is part of the answer; it throws only for a bug. */
-export function answer(question: Question): Answer {
+/** Reads and compiles an input. */
+type Load = (input: Input) => Loaded;
+
+/**
+ * A function that answers questions. Wrong input is part of the answer; it throws only for a bug. It keeps the last two
+ * inputs compiled, since questions are mostly about the same ones.
+ */
+export function startCompiler(): (question: Question) => Answer {
+  const kept = new Map<string, Loaded>();
+  const loadOnce: Load = (input) => {
+    const key = JSON.stringify(input);
+    const found = kept.get(key) ?? load(input);
+    kept.delete(key);
+    kept.set(key, found);
+    for (const old of [...kept.keys()].slice(0, -2)) kept.delete(old);
+    return found;
+  };
+  return (question) => answer(question, loadOnce);
+}
+
+function answer(question: Question, loadOnce: Load): Answer {
   switch (question.kind) {
     case 'compile':
-      return { kind: 'compiled', result: compile(question.input) };
+      return { kind: 'compiled', result: compile(question.input, loadOnce) };
     case 'service':
-      return withScene(question.input, (loaded, scene) => answerService(question.service, loaded, scene));
+      return withScene(question.input, loadOnce, (loaded, scene) => answerService(question.service, loaded, scene));
     case 'trace':
-      return withScene(question.input, (_, scene) => answerPacket(question.packet, scene));
+      return withScene(question.input, loadOnce, (_, scene) => answerPacket(question.packet, scene));
     case 'compare':
-      return compare(question.from, question.to);
+      return compare(question.from, question.to, loadOnce);
   }
 }
 
@@ -156,8 +176,8 @@ function load({ name, text, node, mode, release, assume }: Input): Loaded {
   return { nodes, diagnostics: diagnosticsToJson(diagnostics), content, objects: read.inputs };
 }
 
-function compile(input: Input): Compiled {
-  const { nodes, diagnostics, content, objects } = load(input);
+function compile(input: Input, loadOnce: Load): Compiled {
+  const { nodes, diagnostics, content, objects } = loadOnce(input);
   if (!content) return { diagnostics, nodes, output: undefined };
   const scene = sceneFrom(input.name, content, objects);
   const { files, manifest } = makeBundle(content);
@@ -189,8 +209,8 @@ function sceneFrom(name: string, content: NonNullable<Loaded['content']>, object
   return sceneOf(side, findOwners([side.state]), content.settings.mode, [], objects);
 }
 
-function withScene(input: Input, use: (loaded: Loaded, scene: Scene) => Answer): Answer {
-  const loaded = load(input);
+function withScene(input: Input, loadOnce: Load, use: (loaded: Loaded, scene: Scene) => Answer): Answer {
+  const loaded = loadOnce(input);
   if (!loaded.content) return wrong('the manifests have errors');
   return use(loaded, sceneFrom(input.name, loaded.content, loaded.objects));
 }
@@ -261,11 +281,12 @@ function stationsOf({ steps }: ToldTrace, endpoints: Way['endpoints']): readonly
     // What a chain does last says more than its first rule.
     if (stations.at(-1)?.name === name) stations.pop();
     const [, next, rest = ''] = /^goes on to (\S+)(.*)$/.exec(what) ?? [];
+    const choice = others.length > 0 ? /, (one of \d+ .*)$/.exec(what)?.[1] : undefined;
     const isOfOne = first !== undefined && others.length > 0 && what === `goes to ${first.name}`;
     const detail = isOfOne
       ? `${what}; each endpoint has its own`
       : next === undefined
-        ? what
+        ? (choice ?? what)
         : rest.replace(/^,? /, '');
     stations.push({ name, detail: detail === '' ? hook : `${hook}: ${detail}`, next });
   }
@@ -282,18 +303,25 @@ function answerPacket({ from, to, protocol }: PacketQuestion, scene: Scene): Ans
   };
   if (asked.from === '' || asked.to === '') return wrong('name who sends the packet, and where to');
   const over = followIngress(asked, scene);
-  if (over?.kind === 'wrong') return wrong(over.diagnostic.text);
+  if (over?.kind === 'wrong') return wrong(sentences([over.diagnostic]));
   const trace = over ? undefined : ask(asked, scene);
-  if (trace?.kind === 'wrong') return wrong(trace.faults.map(({ diagnostic }) => diagnostic.text).join('\n'));
+  if (trace?.kind === 'wrong') return wrong(sentences(trace.faults.map(({ diagnostic }) => diagnostic)));
   const traces = over ? over.value.traces : trace ? [trace.value] : [];
   const told = traces.map((each) => tellTrace(each, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)];
+  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)].map((lines) => {
+    const [first, ...others] = lines;
+    const texts = lines.map(({ text }) => text);
+    return first ? [first, ...assumedIn(texts, scene.side), ...others] : lines;
+  });
   return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(told) };
 }
 
-function compare(from: Input, to: Input): Answer {
-  const loaded = [load(from), load(to)] as const;
-  const [old, fresh] = loaded;
+function sentences(diagnostics: readonly Diagnostic[]): string {
+  return diagnostics.map(({ text, help }) => (help === undefined ? text : `${text}\n${help}`)).join('\n');
+}
+
+function compare(from: Input, to: Input, loadOnce: Load): Answer {
+  const [old, fresh] = [loadOnce(from), loadOnce(to)];
   const diagnostics = old.diagnostics.length === 0 || from.text !== to.text ? fresh.diagnostics : [];
   if (!old.content) return wrong('the manifests have errors');
   if (!fresh.content) return { kind: 'compare', text: '', diagnostics };

@@ -332,8 +332,14 @@ function listChoices(): void {
   fill(page.mode, modes, state.mode);
   fill(page.release, kubernetes, state.release);
   page.against.replaceChildren(
-    group('the same manifests in mode', modes),
-    group('the same manifests, Kubernetes', kubernetes),
+    group(
+      'the same manifests in another mode',
+      modeList.map((mode) => [mode, `mode ${mode}`]),
+    ),
+    group(
+      'the same manifests by another release',
+      kubernetes.map(([release]) => [release, `Kubernetes ${release}`]),
+    ),
     group('other manifests', [['manifests', 'a second version of the manifests']]),
   );
 }
@@ -386,15 +392,16 @@ async function openFiles(files: readonly File[], editor: HTMLTextAreaElement): P
   editor.dispatchEvent(new Event('input'));
 }
 
-function acceptDrops(editor: HTMLTextAreaElement): void {
-  editor.addEventListener('dragover', (event) => {
+/** A file that is dropped anywhere else would take the place of the page. */
+function acceptDrops(): void {
+  addEventListener('dragover', (event) => {
     if (event.dataTransfer?.types.includes('Files') === true) event.preventDefault();
   });
-  editor.addEventListener('drop', (event) => {
+  addEventListener('drop', (event) => {
     const files = [...(event.dataTransfer?.files ?? [])];
     if (files.length === 0) return;
     event.preventDefault();
-    void openFiles(files, editor);
+    void openFiles(files, event.target === page.second ? page.second : page.manifests);
   });
 }
 
@@ -450,8 +457,7 @@ function listen(): void {
     'input',
     afterPause(() => show({ second: page.second.value })),
   );
-  acceptDrops(page.manifests);
-  acceptDrops(page.second);
+  acceptDrops();
   page.open.addEventListener('change', () => {
     void openFiles([...(page.open.files ?? [])], page.manifests);
     page.open.value = '';

@@ -1,5 +1,5 @@
 // Compiles in a thread of its own, so that a large paste does not stop the page.
-import { answer, type Answer, type Question } from './compiler.ts';
+import { startCompiler, type Answer, type Question } from './compiler.ts';
 
 /** A question with its number, which the answer repeats. */
 export interface Asked {
@@ -11,6 +11,8 @@ export interface Answered {
   readonly id: number;
   readonly answer: Answer;
 }
+
+const answer = startCompiler();
 
 self.addEventListener('message', ({ data }: MessageEvent<Asked>) => {
   const { id, question } = data;

@@ -82,6 +82,32 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.close();
   });
 
+  await check('a file can be opened, and dropped anywhere', async () => {
+    const { page, errors } = await open(context, url);
+    const file = (/** @type {string} */ name) => ({
+      name: `${name}.yaml`,
+      mimeType: 'text/yaml',
+      buffer: Buffer.from(example.replaceAll('nginx', name)),
+    });
+    await page.setInputFiles('#open', [file('opened'), file('second')]);
+    await page.waitForFunction(() => document.querySelector('#problems')?.textContent !== '');
+    const opened = await page.inputValue('#manifests');
+    assert.ok(opened.includes('name: opened') && opened.includes('---\n') && opened.includes('name: second'));
+    await page.evaluate(
+      (text) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([text], 'dropped.yaml'));
+        document
+          .querySelector('footer')
+          ?.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+      },
+      example.replaceAll('nginx', 'dropped'),
+    );
+    await page.waitForFunction(() => document.querySelector('#description')?.textContent?.includes('default/dropped'));
+    assert.deepEqual(errors, []);
+    await page.close();
+  });
+
   await check('manifests from git get what they lack, unless that is switched off', async () => {
     const { page } = await open(context, url);
     const ports = '[{ port: 80 }]';
