@@ -7,7 +7,7 @@ import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
-import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
+import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoints.ts';
 import { fieldName } from '../base/wording.ts';
 
 const none: readonly never[] = [];

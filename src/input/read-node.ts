@@ -5,7 +5,8 @@ import { isLabelValue } from '../base/object-names.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import { parseQuantity } from './parse-quantity.ts';
-import type { RawCondition, RawNode } from './schemas/node.ts';
+import type { RawNode } from './schemas/node.ts';
+import type { RawCondition } from './schemas/shared.ts';
 
 /** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
 export function readNode(raw: RawNode, report: Report, names: CommonNames): Node {

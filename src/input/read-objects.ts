@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isObject } from '../base/shape.ts';
 import { findingOf } from '../diagnostics/found.ts';
-import { checkFields, isCheckedKind } from './check-fields.ts';
+import { checkFields } from './check-fields.ts';
 import {
   workloadKinds,
   type Endpoints,
@@ -36,7 +36,7 @@ import { findWorkloadKind, readWorkload } from './read-workload.ts';
 import { Report } from './report.ts';
 import { holdsMark } from './templates.ts';
 import { RightObjects } from './right-objects.ts';
-import type { RawObjects } from './schemas/all.ts';
+import { isCheckedKind, type RawObjects } from './schemas/all.ts';
 import type { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
 
