@@ -26,6 +26,9 @@ type Described<S> = S extends Schema<infer T> ? T : never;
 
 type Properties = Readonly<Record<string, Schema>>;
 
+/** The same without null. */
+export type DescribedValue<S> = NonNullable<Described<S>>;
+
 /** An object of these properties, as its schema takes it: each may be missing. */
 export type DescribedFields<P> = { readonly [K in keyof P]?: Described<P[K]> };
 
@@ -34,7 +37,12 @@ export function object<P extends Properties>(properties: P): Schema<DescribedFie
   return { type: ['object', 'null'], properties, expected: 'a mapping of fields' };
 }
 
-/** An object that knows no other fields. */
+/** An object of which kpc knows a few fields only. */
+export function openObject<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
+  return { ...object(properties), additionalProperties: true };
+}
+
+/** An object in which other fields are wrong. */
 export function closedObject<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
   return { ...object(properties), additionalProperties: false };
 }
@@ -53,6 +61,9 @@ export function list<T>(items: Schema<T>): Schema<readonly T[] | null> {
 export function map<T>(values: Schema<T>, expected: string): Schema<Readonly<Record<string, T>> | null> {
   return { type: ['object', 'null'], additionalProperties: values, expected };
 }
+
+/** A field that Kubernetes knows, and kpc does not read. */
+export const anything: Schema = {};
 
 /** A text, or null for none. */
 export const text: Schema<string | null> = { type: ['string', 'null'], expected: 'a string' };

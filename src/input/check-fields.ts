@@ -1,124 +1,46 @@
 import { findNearest } from '../base/find-nearest.ts';
 import { isObject } from '../base/shape.ts';
 import type { FieldPath } from '../cluster/objects.ts';
+import type { Schema } from '../diagnostics/json-schema.ts';
 import type { Report } from './report.ts';
+import { schemas, type CheckedKind } from './schemas/all.ts';
 
-/** The fields below one, with theirs. Those of a list are the fields of its items. */
-export type Fields = ReadonlyMap<string, Fields>;
+type Fields = NonNullable<Schema['properties']>;
 
-/** Of a field below which any may be. */
-export const anything: Fields = new Map();
-
-function fields(names: string, below: Readonly<Record<string, Fields>> = {}): Fields {
-  return new Map([
-    ...names
-      .split(' ')
-      .filter((name) => name !== '')
-      .map((name) => [name, anything] as const),
-    ...Object.entries(below),
-  ]);
-}
-
-const metadata = fields(
-  'name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp ' +
-    'deletionGracePeriodSeconds labels annotations finalizers managedFields clusterName initializers',
-  { ownerReferences: fields('apiVersion kind name uid controller blockOwnerDeletion') },
-);
-
-const conditions = fields('type status observedGeneration lastTransitionTime reason message');
-
-const targetRef = fields('kind namespace name uid apiVersion resourceVersion fieldPath');
-
-/** The fields of the kinds that kpc reads, as the API of 1.36 and those before it have them. */
-const known = {
-  Service: fields('apiVersion kind', {
-    metadata,
-    spec: fields(
-      'selector clusterIP clusterIPs type externalIPs sessionAffinity loadBalancerIP loadBalancerSourceRanges ' +
-        'externalName externalTrafficPolicy healthCheckNodePort publishNotReadyAddresses ipFamilies ipFamilyPolicy ' +
-        'ipFamily topologyKeys allocateLoadBalancerNodePorts loadBalancerClass internalTrafficPolicy trafficDistribution',
-      {
-        ports: fields('name protocol appProtocol port targetPort nodePort'),
-        sessionAffinityConfig: fields('', { clientIP: fields('timeoutSeconds') }),
-      },
-    ),
-    status: fields('', {
-      conditions,
-      loadBalancer: fields('', {
-        ingress: fields('ip hostname ipMode', { ports: fields('port protocol error') }),
-      }),
-    }),
-  }),
-  EndpointSlice: fields('apiVersion kind addressType', {
-    metadata,
-    ports: fields('name protocol port appProtocol'),
-    endpoints: fields('addresses hostname deprecatedTopology topology nodeName zone', {
-      targetRef,
-      conditions: fields('ready serving terminating'),
-      hints: fields('', { forZones: fields('name'), forNodes: fields('name') }),
-    }),
-  }),
-  Endpoints: fields('apiVersion kind', {
-    metadata,
-    subsets: fields('', {
-      addresses: fields('ip hostname nodeName', { targetRef }),
-      notReadyAddresses: fields('ip hostname nodeName', { targetRef }),
-      ports: fields('name port protocol appProtocol'),
-    }),
-  }),
-  Node: fields('apiVersion kind', {
-    metadata,
-    spec: fields('podCIDR podCIDRs providerID unschedulable configSource externalID', {
-      taints: fields('key value effect timeAdded'),
-    }),
-    status: fields(
-      'capacity allocatable phase conditions daemonEndpoints nodeInfo images volumesInUse volumesAttached config ' +
-        'runtimeHandlers features declaredFeatures',
-      { addresses: fields('type address') },
-    ),
-  }),
-  ServiceCIDR: fields('apiVersion kind', {
-    metadata,
-    spec: fields('cidrs'),
-    status: fields('', { conditions }),
-  }),
-} as const;
-
-/** A kind whose fields are known. */
-export type CheckedKind = keyof typeof known;
-
-/** The fields of a kind. */
-export function knownFields(kind: CheckedKind): Fields {
-  return known[kind];
-}
-
-export function isCheckedKind(kind: string): kind is CheckedKind {
-  return Object.hasOwn(known, kind);
+/** The fields that an object, or each item of a list, may have; undefined if any are allowed. */
+function fieldsIn(schema: Schema | undefined): Fields | undefined {
+  const { properties, additionalProperties } = schema?.items ?? schema ?? {};
+  return additionalProperties === undefined ? properties : undefined;
 }
 
 /**
- * Warns of fields that Kubernetes does not know where they stand, as kubectl's strict validation does: the cluster ignores
- * them. Says where the field belongs, where it is known elsewhere in the object.
+ * Warns of fields that Kubernetes does not know in their place, as kubectl's strict validation does: the cluster ignores
+ * them. If the object has the field elsewhere, the warning says where.
  */
 export function checkFields(kind: CheckedKind, value: object, report: Report): void {
-  visit(value, known[kind], [], { kind, object: value, report, told: new Set() });
+  const known = fieldsIn(schemas[kind]) ?? {};
+  visit(value, known, [], { kind, known, object: value, report, reported: new Set() });
 }
 
 interface Visit {
   readonly kind: CheckedKind;
+  /** The fields of the kind. */
+  readonly known: Fields;
   readonly object: object;
   readonly report: Report;
-  /** Fields of list items that were told of one item: of the others there is no need. */
-  readonly told: Set<string>;
+  /** Fields of list items are reported for one item. */
+  readonly reported: Set<string>;
 }
 
 function visit(value: object, here: Fields, path: FieldPath, context: Visit): void {
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue;
-    const below = here.get(key);
-    if (!below) warn(key, value, here, path, context);
-    else if (below !== anything)
-      visitBelow((value as Readonly<Record<string, unknown>>)[key], below, path, key, context);
+    if (!Object.hasOwn(here, key)) {
+      warn(key, value, here, path, context);
+      continue;
+    }
+    const below = fieldsIn(here[key]);
+    if (below) visitBelow((value as Readonly<Record<string, unknown>>)[key], below, path, key, context);
   }
 }
 
@@ -128,19 +50,21 @@ function visitBelow(value: unknown, here: Fields, path: FieldPath, key: string, 
   for (const [i, item] of value.entries()) if (isObject(item)) visit(item, here, [...path, key, i], context);
 }
 
-function warn(key: string, value: object, here: Fields, path: FieldPath, { kind, object, report, told }: Visit): void {
+function warn(key: string, value: object, here: Fields, path: FieldPath, context: Visit): void {
+  const { kind, known, object, report, reported } = context;
   const name = [...path.filter((step) => typeof step === 'string'), key].join('.');
-  if (told.has(name)) return;
-  told.add(name);
+  if (reported.has(name)) return;
+  reported.add(name);
   const where = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
-  const near = findNearest(key, [...here.keys()]);
-  const right = findPath(key, known[kind], '');
+  const near = findNearest(key, Object.keys(here));
+  const right = findPath(key, known);
   const at = [...path, key];
   const written = (value as Readonly<Record<string, unknown>>)[key];
   // What holds fields of its own is not meant to be one of a number or a text.
-  const isNear = near !== undefined && here.get(near) !== anything && typeof written === 'object' && written !== null;
+  const isNear =
+    near !== undefined && fieldsIn(here[near]) !== undefined && typeof written === 'object' && written !== null;
   if (right !== undefined && !isNear && near?.toLowerCase() !== key.toLowerCase()) {
-    const position = here === known[kind] ? `beside ${right.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
+    const position = here === known ? `beside ${right.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
     const details = { problem: 'misplaced', name: key, position, meant: right } as const;
     const meant = right.split(/(?:\[\])?\./);
     if (holds(object, meant)) report.addAtKey(at, 'unknown-field', details);
@@ -165,33 +89,20 @@ function nameOf(path: FieldPath): string {
 }
 
 /** The least deep place where a field of that name belongs. */
-function findPath(key: string, here: Fields, path: string): string | undefined {
+function findPath(key: string, known: Fields): string | undefined {
   const lower = key.toLowerCase();
-  let level: (readonly [fields: Fields, path: string])[] = [[here, path]];
+  let level: (readonly [fields: Fields, path: string])[] = [[known, '']];
   while (level.length > 0) {
-    for (const [each, at] of level) {
-      const found = [...each.keys()].find((name) => name.toLowerCase() === lower);
-      if (found !== undefined) return `${at}${found}`;
+    for (const [fields, path] of level) {
+      const found = Object.keys(fields).find((name) => name.toLowerCase() === lower);
+      if (found !== undefined) return `${path}${found}`;
     }
-    level = level.flatMap(([each, at]) =>
-      [...each].flatMap(([name, below]) =>
-        below !== anything ? [[below, `${at}${name}${lists.has(name) ? '[]' : ''}.`] as const] : [],
-      ),
+    level = level.flatMap(([fields, path]) =>
+      Object.entries(fields).flatMap(([name, schema]) => {
+        const below = fieldsIn(schema);
+        return below ? [[below, `${path}${name}${schema.items ? '[]' : ''}.`] as const] : [];
+      }),
     );
   }
   return undefined;
 }
-
-/** The fields that hold lists. */
-const lists: ReadonlySet<string> = new Set([
-  'ports',
-  'ingress',
-  'endpoints',
-  'forZones',
-  'forNodes',
-  'subsets',
-  'addresses',
-  'notReadyAddresses',
-  'ownerReferences',
-  'taints',
-]);

@@ -3,7 +3,7 @@ import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import { StatusSharing } from '../cluster/share-status.ts';
 import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import type { Report } from './report.ts';
-import type { RawMetadata } from './schemas/service.ts';
+import type { RawMetadata } from './schemas/shared.ts';
 import { fieldName } from '../base/wording.ts';
 
 /** How many texts are remembered; others are checked each time. */

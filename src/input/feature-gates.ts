@@ -2,6 +2,9 @@ import { findNearest } from '../base/find-nearest.ts';
 import type { GateProblem } from '../diagnostics/settings.ts';
 import { isSince, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { gatesOf, type Gate } from './feature-gate-histories.ts';
+import { featureGatesField, featureGatesFlag } from '../kube-proxy/settings/feature-gates.ts';
+import { readSwitch, splitList } from '../kube-proxy/settings/flag.ts';
+import { onCommandLine, refuse, type SettingSource } from '../kube-proxy/settings/setting.ts';
 
 /** The name of a gate, and the releases that ask for it where not all do. */
 type Need = string | { readonly name: string; readonly since?: Release; readonly until?: Release };
@@ -86,17 +89,17 @@ const dependencies: Readonly<Record<string, readonly Need[]>> = {
 const stages = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
 
 /** What keeps kube-proxy from starting, and the gate it is about. */
-export interface GateFault {
+interface GateFault {
   readonly gate: string;
   readonly fault: GateProblem;
 }
 
 /** Whether a gate of a release's kube-proxy is on. */
 export function isGateOn(name: string, gates: FeatureGates, release: Release): boolean {
-  return isOn(name, gates, gatesOf(release));
+  return isKnownGateOn(name, gates, gatesOf(release));
 }
 
-function isOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate>): boolean {
+function isKnownGateOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate>): boolean {
   const own = gates.get(name);
   if (own !== undefined) return own;
   const gate = known.get(name);
@@ -140,9 +143,9 @@ function checkDependencies(
 ): readonly GateFault[] {
   if (!isSince(release, dependenciesSince)) return [];
   return Object.entries(dependencies).flatMap(([name, needs]) => {
-    if (!known.has(name) || !isOn(name, gates, known)) return [];
+    if (!known.has(name) || !isKnownGateOn(name, gates, known)) return [];
     const needed = needs.flatMap((need) => needIn(release, need));
-    const missing = needed.filter((other) => !isOn(other, gates, known));
+    const missing = needed.filter((other) => !isKnownGateOn(other, gates, known));
     const [first] = missing;
     if (first === undefined) return [];
     const gate = gates.has(name) ? name : (missing.find((other) => gates.has(other)) ?? first);
@@ -155,4 +158,30 @@ function needIn(release: Release, need: Need): readonly string[] {
   const { since, until, name } = need;
   if (since !== undefined && !isSince(release, since)) return [];
   return until !== undefined && isSince(release, until) ? [] : [name];
+}
+
+/** What the settings of gates are read from. */
+type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
+
+/** The configuration's gates with those of the flag over them. Reports what keeps the release's kube-proxy from starting. */
+export function readFeatureGates(source: GatesSource, release: Release): FeatureGates {
+  const configured = Object.entries(source.field(featureGatesField) ?? {});
+  const flagged = new Map((splitList(source.flag(featureGatesFlag)) ?? []).flatMap((text) => readGate(source, text)));
+  const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
+  for (const { gate, fault } of checkFeatureGates(gates, release)) {
+    const isConfigured = !flagged.has(gate) && configured.some(([name]) => name === gate);
+    const place = isConfigured ? { path: [...featureGatesField.path, gate] } : onCommandLine;
+    refuse(source, place, 'bad-feature-gate', fault);
+  }
+  return gates;
+}
+
+/** "Name=true", with blanks around both allowed; none of what is blank or wrong. */
+function readGate(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
+  if (text.trim() === '') return [];
+  const [name = '', ...values] = text.split('=');
+  const isOn = readSwitch(values.join('=').trim());
+  if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
+  refuse(source, onCommandLine, 'bad-feature-gate', { problem: 'no-gate', flag: featureGatesFlag.name, value: text });
+  return [];
 }

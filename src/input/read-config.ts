@@ -1,9 +1,9 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { findingOf } from '../diagnostics/found.ts';
-import type { Sourced } from '../cluster/objects.ts';
+import type { FieldPath, Sourced } from '../cluster/objects.ts';
+import type { Location, Place } from '../kernel/origin.ts';
 import { readClusterFacts, type ClusterFacts } from './cluster-config.ts';
-import { placeAt, subSource, type InputDocument } from './document.ts';
-import { outerPlace, outerSource, type EmbeddedText } from './embedded-text.ts';
+import { placeAt, subSource, type InputDocument, type InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { readDocuments } from './read-documents.ts';
 import { Report } from './report.ts';
@@ -137,4 +137,41 @@ function unpackKey(
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/** A text inside a document: the value of one of its fields. */
+interface EmbeddedText {
+  readonly file: TextFile;
+  readonly source: InputSource;
+  readonly path: FieldPath;
+  readonly text: string;
+}
+
+/**
+ * Turns a place in an embedded text into one in the file around it. A literal block of YAML ("|") has the same lines
+ * there, further to the right; for texts written in another way the field is as near as it gets.
+ */
+function outerPlace(embedded: EmbeddedText, inner: Place): Place {
+  const field = embedded.source.place(embedded.path);
+  return {
+    file: field.file,
+    locate: () => moveLocation(embedded, field.locate(), inner.locate()),
+  };
+}
+
+/** A source for a document of the embedded text. */
+function outerSource(embedded: EmbeddedText, inner: InputSource): InputSource {
+  return {
+    place: (path) => outerPlace(embedded, inner.place(path)),
+    keyPlace: (path) => outerPlace(embedded, inner.keyPlace(path)),
+  };
+}
+
+function moveLocation({ file, text }: EmbeddedText, field: Location, inner: Location): Location {
+  if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;
+  const lines = text.split('\n');
+  const sample = lines.findIndex((line) => line.trim() !== '');
+  const written = file.lineAt(field.line + 1 + sample);
+  const indent = sample < 0 ? 0 : written.length - (lines[sample] ?? '').length;
+  return { file: field.file, line: field.line + inner.line, column: inner.column + Math.max(0, indent) };
 }

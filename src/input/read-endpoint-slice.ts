@@ -1,3 +1,4 @@
+import { isObject } from '../base/shape.ts';
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
@@ -7,7 +8,7 @@ import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
-import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
+import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoints.ts';
 import { fieldName } from '../base/wording.ts';
 
 const none: readonly never[] = [];
@@ -184,4 +185,26 @@ function readHints(
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');
   });
+}
+
+/**
+ * An EndpointSlice of discovery.k8s.io/v1beta1 as v1 has it: the node and the zone of an endpoint, which its topology had, have fields of
+ * their own.
+ */
+export function updateSlice(slice: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { endpoints } = slice;
+  return {
+    ...slice,
+    apiVersion: 'discovery.k8s.io/v1',
+    ...(Array.isArray(endpoints) ? { endpoints: endpoints.map((endpoint: unknown) => updateEndpoint(endpoint)) } : {}),
+  };
+}
+
+function updateEndpoint(endpoint: unknown): unknown {
+  if (!isObject(endpoint)) return endpoint;
+  const { topology, ...others } = endpoint;
+  if (!isObject(topology)) return endpoint;
+  const nodeName = others['nodeName'] ?? topology['kubernetes.io/hostname'];
+  const zone = others['zone'] ?? topology['topology.kubernetes.io/zone'];
+  return { ...others, ...(nodeName === undefined ? {} : { nodeName }), ...(zone === undefined ? {} : { zone }) };
 }

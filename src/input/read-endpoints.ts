@@ -3,8 +3,7 @@ import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import { readEndpointPorts } from './read-endpoint-slice.ts';
 import type { Report } from './report.ts';
-import type { RawEndpointPort } from './schemas/endpoint-slice.ts';
-import type { RawEndpointAddress, RawEndpoints } from './schemas/endpoints.ts';
+import type { RawEndpointAddress, RawEndpointPort, RawEndpoints } from './schemas/endpoints.ts';
 
 /** Checks v1 Endpoints as the API server would. */
 export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNames): Endpoints {

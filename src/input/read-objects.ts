@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isObject } from '../base/shape.ts';
 import { findingOf } from '../diagnostics/found.ts';
-import { checkFields, isCheckedKind } from './check-fields.ts';
+import { checkFields } from './check-fields.ts';
 import {
   workloadKinds,
   type Endpoints,
@@ -23,9 +23,8 @@ import { subSource, type InputDocument, type InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from './read-config.ts';
 import { findMeantKind } from './near-kinds.ts';
-import { updateSlice } from './update-slice.ts';
 import { findMaker } from './no-objects.ts';
-import { readEndpointSlice } from './read-endpoint-slice.ts';
+import { readEndpointSlice, updateSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readPod } from './read-pod.ts';
@@ -36,7 +35,7 @@ import { findWorkloadKind, readWorkload } from './read-workload.ts';
 import { Report } from './report.ts';
 import { holdsMark } from './templates.ts';
 import { RightObjects } from './right-objects.ts';
-import type { RawObjects } from './schemas/all.ts';
+import { isCheckedKind, type RawObjects } from './schemas/all.ts';
 import type { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
 

@@ -4,7 +4,8 @@ import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import { isReady } from './read-node.ts';
 import type { Report } from './report.ts';
-import type { RawOwnedMetadata, RawPod, RawPodSpec, RawPodStatus } from './schemas/pod.ts';
+import type { RawPod, RawPodSpec, RawPodStatus } from './schemas/pod.ts';
+import type { RawMetadata } from './schemas/shared.ts';
 
 const none: readonly never[] = [];
 
@@ -20,17 +21,13 @@ export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
 }
 
 /** As readMetadata, but the name may be left to the API server: nothing refers to it. It is '' then. */
-export function readOwnedMetadata(
-  raw: RawOwnedMetadata | null | undefined,
-  report: Report,
-  names: CommonNames,
-): ObjectMeta {
+export function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, names: CommonNames): ObjectMeta {
   if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report, names);
   return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
 }
 
 /** The controller of an object, of which there is one at most. */
-export function readOwner(raw: RawOwnedMetadata | null | undefined): Owner | undefined {
+export function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
   const owner = raw?.ownerReferences?.find(({ controller }) => controller);
   return owner && { kind: owner.kind ?? '', name: owner.name ?? '' };
 }

@@ -2,7 +2,7 @@ import type { ServiceCidr } from '../cluster/objects.ts';
 import { checkCanonicalNetwork } from './check-addresses.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
-import type { RawServiceCidr } from './schemas/service-cidr.ts';
+import type { RawServiceCidr } from './schemas/node.ts';
 
 /** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
 export function readServiceCidr(raw: RawServiceCidr, report: Report, names: CommonNames): ServiceCidr {

@@ -12,7 +12,6 @@ import type {
 import { checkNetwork } from './check-addresses.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
-import type { RawMetadata } from './schemas/service.ts';
 import type {
   RawBackend,
   RawIngressObject,
@@ -30,15 +29,11 @@ export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: 
   const rulesOf = (direction: 'ingress' | 'egress'): readonly PolicyRule[] =>
     (spec[direction] ?? []).map((rule, i) => readRule(rule, ['spec', direction, i], report));
   return {
-    metadata: metadataOf(raw.metadata, report, names),
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
     podSelector: readSelector(spec.podSelector),
     ingress: types.includes('Ingress') ? rulesOf('ingress') : undefined,
     egress: types.includes('Egress') ? rulesOf('egress') : undefined,
   };
-}
-
-function metadataOf(raw: unknown, report: Report, names: CommonNames): NetworkPolicy['metadata'] {
-  return readMetadata(raw as RawMetadata | null | undefined, 'subdomain', report, names);
 }
 
 function readRule(rule: RawPolicyRule, path: FieldPath, report: Report): PolicyRule {
@@ -83,7 +78,7 @@ function readSelector(raw: RawSelector | null | undefined): LabelSelector {
 export function readIngress(raw: RawIngressObject, report: Report, names: CommonNames): Ingress {
   const spec = raw.spec ?? {};
   return {
-    metadata: metadataOf(raw.metadata, report, names),
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
     routes: [
       ...(spec.rules ?? []).flatMap(({ host, http }) =>
         (http?.paths ?? []).map(({ path, pathType, backend }) => ({
@@ -109,5 +104,5 @@ function readBackend(raw: RawBackend | null | undefined): IngressBackend | undef
 
 /** Reads a Namespace, of which labels matter. */
 export function readNamespace(raw: RawNamespace, report: Report, names: CommonNames): Namespace {
-  return { metadata: metadataOf(raw.metadata, report, names) };
+  return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
 }

@@ -2,7 +2,7 @@ import { workloadKinds, type Workload, type WorkloadKind } from '../cluster/obje
 import { readTexts, type CommonNames } from './check-names.ts';
 import { readOwnedMetadata, readOwner, readPodSpec } from './read-pod.ts';
 import type { Report } from './report.ts';
-import type { RawWorkload } from './schemas/workload.ts';
+import type { RawWorkload } from './schemas/pod.ts';
 
 /** Workload → the apiVersions that kpc reads it of, the newest first. Clusters before 1.16 served the old ones. */
 export const workloadVersions: Readonly<Record<WorkloadKind, readonly string[]>> = {

@@ -6,7 +6,7 @@ import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { readSettings } from '../kube-proxy/settings/values.ts';
 import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
-import { readFeatureGates } from './given-gates.ts';
+import { readFeatureGates } from './feature-gates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */

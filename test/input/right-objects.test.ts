@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkFields, type CheckedKind } from '../../src/input/check-fields.ts';
+import { checkFields } from '../../src/input/check-fields.ts';
 import type { InputSource } from '../../src/input/document.ts';
 import { Report } from '../../src/input/report.ts';
+import type { CheckedKind } from '../../src/input/schemas/all.ts';
 import { RightObjects } from '../../src/input/right-objects.ts';
 import { Validator } from '../../src/input/validate.ts';
 

@@ -1,43 +1,41 @@
-import type { Schema } from '../../diagnostics/json-schema.ts';
-import { endpointSliceSchema, type RawEndpointSlice } from './endpoint-slice.ts';
-import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
-import { kubeProxyConfigurationSchema, type KubeProxyConfig } from './kube-proxy-configuration.ts';
-import { nodeSchema, type RawNode } from './node.ts';
-import { packetTestsSchema, type RawPacketTests } from './packet-tests.ts';
-import { podSchema, type RawPod } from './pod.ts';
-import { serviceCidrSchema, type RawServiceCidr } from './service-cidr.ts';
-import { serviceSchema, type RawService } from './service.ts';
-import { ingressSchema, namespaceSchema, networkPolicySchema, type RawIngressObject, type RawNamespace, type RawNetworkPolicy } from './traffic.ts';
-import { workloadSchema, type RawWorkload } from './workload.ts';
+import type { DescribedValue, Schema } from '../../diagnostics/json-schema.ts';
+import { endpointSliceSchema, endpointsSchema } from './endpoints.ts';
+import { kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
+import { nodeSchema, serviceCidrSchema } from './node.ts';
+import { packetTestsSchema } from './packet-tests.ts';
+import { podSchema, workloadSchema } from './pod.ts';
+import { serviceSchema } from './service.ts';
+import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
 
-/** The kinds that kpc reads, and its own file of packet tests, and what each is when its schema takes it. */
-export interface RawObjects {
-  Service: RawService;
-  EndpointSlice: RawEndpointSlice;
-  Endpoints: RawEndpoints;
-  Node: RawNode;
-  Pod: RawPod;
-  /** A Deployment, a StatefulSet and the like. */
-  Workload: RawWorkload;
-  ServiceCIDR: RawServiceCidr;
-  KubeProxyConfiguration: KubeProxyConfig;
-  PacketTests: RawPacketTests;
-  NetworkPolicy: RawNetworkPolicy;
-  Ingress: RawIngressObject;
-  Namespace: RawNamespace;
-}
-
-export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
+/** The kinds whose schemas list all fields that Kubernetes knows (of 1.36 and before): others are reported. */
+const fullSchemas = {
   Service: serviceSchema,
   EndpointSlice: endpointSliceSchema,
   Endpoints: endpointsSchema,
   Node: nodeSchema,
+  ServiceCIDR: serviceCidrSchema,
+};
+
+/** The kinds that kpc reads, and its own file of packet tests. A Workload is a Deployment, a StatefulSet and the like. */
+const allSchemas = {
+  ...fullSchemas,
   Pod: podSchema,
   Workload: workloadSchema,
-  ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
   PacketTests: packetTestsSchema,
   NetworkPolicy: networkPolicySchema,
   Ingress: ingressSchema,
   Namespace: namespaceSchema,
 };
+
+/** What an object of each kind is when its schema takes it. */
+export type RawObjects = { readonly [Kind in keyof typeof allSchemas]: DescribedValue<(typeof allSchemas)[Kind]> };
+
+export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = allSchemas;
+
+/** A kind whose fields are all known. */
+export type CheckedKind = keyof typeof fullSchemas;
+
+export function isCheckedKind(kind: string): kind is CheckedKind {
+  return Object.hasOwn(fullSchemas, kind);
+}

@@ -1,37 +1,41 @@
-import { list, object, text, type Schema } from '../../diagnostics/json-schema.ts';
-import type { RawEndpointPort } from './endpoint-slice.ts';
-import type { RawMetadata } from './service.ts';
-import { metadata, optionalPort, protocol, targetRef } from './shared.ts';
+import { anything, flag, item, list, object, text, texts, type DescribedValue } from '../../diagnostics/json-schema.ts';
+import { metadata, optionalPort, protocol, targetRef, textMap, typed, word } from './shared.ts';
 
-const addresses = list({ ...object({ ip: text, hostname: text, nodeName: text, targetRef }), type: 'object' });
+const port = item({ name: text, protocol, port: optionalPort, appProtocol: text });
+const names = list(item({ name: text }));
 
-/** What kpc reads of v1 Endpoints. */
-export const endpointsSchema: Schema = object({
-  metadata,
-  subsets: list({
-    ...object({
-      addresses,
-      notReadyAddresses: addresses,
-      ports: list({ ...object({ name: text, protocol, port: optionalPort, appProtocol: text }), type: 'object' }),
-    }),
-    type: 'object',
-  }),
+const sliceEndpoint = item({
+  addresses: texts,
+  conditions: object({ ready: flag, serving: flag, terminating: flag }),
+  hostname: text,
+  nodeName: text,
+  zone: text,
+  targetRef,
+  deprecatedTopology: textMap,
+  topology: anything,
+  hints: object({ forZones: names, forNodes: names }),
 });
 
-/** Endpoints as their schema has them. */
-export interface RawEndpoints {
-  readonly metadata?: RawMetadata | null;
-  readonly subsets?: readonly RawEndpointSubset[] | null;
-}
+/** A discovery.k8s.io/v1 EndpointSlice. */
+export const endpointSliceSchema = object({
+  ...typed,
+  metadata,
+  addressType: word(['IPv4', 'IPv6', 'FQDN'], 'bad-address-type'),
+  ports: list(port),
+  endpoints: list(sliceEndpoint),
+});
 
-interface RawEndpointSubset {
-  readonly addresses?: readonly RawEndpointAddress[] | null;
-  readonly notReadyAddresses?: readonly RawEndpointAddress[] | null;
-  readonly ports?: readonly RawEndpointPort[] | null;
-}
+const address = item({ ip: text, hostname: text, nodeName: text, targetRef });
 
-export interface RawEndpointAddress {
-  readonly ip?: string | null;
-  readonly hostname?: string | null;
-  readonly nodeName?: string | null;
-}
+/** v1 Endpoints. */
+export const endpointsSchema = object({
+  ...typed,
+  metadata,
+  subsets: list(item({ addresses: list(address), notReadyAddresses: list(address), ports: list(port) })),
+});
+
+export type RawEndpointSlice = DescribedValue<typeof endpointSliceSchema>;
+export type RawSliceEndpoint = DescribedValue<typeof sliceEndpoint>;
+export type RawEndpoints = DescribedValue<typeof endpointsSchema>;
+export type RawEndpointAddress = DescribedValue<typeof address>;
+export type RawEndpointPort = DescribedValue<typeof port>;

@@ -64,8 +64,8 @@ export type KubeProxyConfig = ConfiguredFields &
   DescribedFields<typeof otherFields> & { readonly [M in ProxyMode]?: RawSyncPeriods | null };
 
 /** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
-export const kubeProxyConfigurationSchema: Schema = closedObject({
+export const kubeProxyConfigurationSchema = closedObject({
   ...otherFields,
   ...fieldsInSection(''),
   ...Object.fromEntries(sections),
-});
+}) as Schema<KubeProxyConfig>;

@@ -1,40 +1,49 @@
-import { flag, item, list, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
-import type { RawMetadata } from './service.ts';
-import { metadata } from './shared.ts';
+import { anything, flag, item, list, object, openObject, text, texts, type DescribedValue, type Schema } from '../../diagnostics/json-schema.ts';
+import { conditions, metadata, objectConditions, typed } from './shared.ts';
 
-/** The conditions of a Node or a Pod. */
-export const conditions = list({ ...object({ type: text, status: text }), type: 'object' });
+const cpu: Schema<string | number | null> = {
+  type: ['string', 'number', 'null'],
+  expected: 'a number of CPUs, such as 4 or 3920m',
+};
 
-const taints = list(item({ key: text, value: text, effect: text, timeAdded: text }));
-
-/** What kpc reads of a v1 Node. */
-export const nodeSchema: Schema = object({
+/** A v1 Node. */
+export const nodeSchema = object({
+  ...typed,
   metadata,
-  spec: object({ podCIDR: text, podCIDRs: texts, providerID: text, unschedulable: flag, taints }),
+  spec: object({
+    podCIDR: text,
+    podCIDRs: texts,
+    providerID: text,
+    unschedulable: flag,
+    configSource: anything,
+    externalID: anything,
+    taints: list(item({ key: text, value: text, effect: text, timeAdded: text })),
+  }),
   status: object({
-    addresses: list({ ...object({ type: text, address: text }), type: 'object' }),
-    allocatable: object({
-      cpu: { type: ['string', 'number', 'null'], expected: 'a number of CPUs, such as 4 or 3920m' },
-    }),
+    capacity: anything,
+    allocatable: openObject({ cpu }),
+    phase: anything,
     conditions,
-    nodeInfo: object({ kubeProxyVersion: text, kubeletVersion: text }),
+    daemonEndpoints: anything,
+    nodeInfo: openObject({ kubeProxyVersion: text, kubeletVersion: text }),
+    images: anything,
+    volumesInUse: anything,
+    volumesAttached: anything,
+    config: anything,
+    runtimeHandlers: anything,
+    features: anything,
+    declaredFeatures: anything,
+    addresses: list(item({ type: text, address: text })),
   }),
 });
 
-/** A Node as its schema has it. */
-export interface RawNode {
-  readonly metadata?: RawMetadata | null;
-  readonly spec?: { readonly podCIDR?: string | null; readonly podCIDRs?: readonly string[] | null } | null;
-  readonly status?: {
-    readonly nodeInfo?: { readonly kubeProxyVersion?: string | null; readonly kubeletVersion?: string | null } | null;
-    readonly allocatable?: { readonly cpu?: string | number | null } | null;
-    readonly conditions?: readonly RawCondition[] | null;
-    readonly addresses?: readonly { readonly type?: string | null; readonly address?: string | null }[] | null;
-  } | null;
-}
+/** A ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
+export const serviceCidrSchema = object({
+  ...typed,
+  metadata,
+  spec: object({ cidrs: texts }),
+  status: object({ conditions: objectConditions }),
+});
 
-/** A condition of a Node's or a Pod's. */
-export interface RawCondition {
-  readonly type?: string | null;
-  readonly status?: string | null;
-}
+export type RawNode = DescribedValue<typeof nodeSchema>;
+export type RawServiceCidr = DescribedValue<typeof serviceCidrSchema>;

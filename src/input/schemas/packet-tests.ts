@@ -1,4 +1,4 @@
-import { item, list, text, type DescribedFields, type Schema } from '../../diagnostics/json-schema.ts';
+import { item, list, text, type DescribedFields, type DescribedValue, type Schema } from '../../diagnostics/json-schema.ts';
 
 const word: Schema<string> = { type: 'string', expected: 'a string' };
 
@@ -61,10 +61,8 @@ export const packetTestsSchema = closed({
   tests: list(packetTestSchema),
 });
 
-type DescribedBy<S> = S extends Schema<infer T> ? NonNullable<T> : never;
-
 /** A file of kpc test as its schema has it. */
-export type RawPacketTests = DescribedBy<typeof packetTestsSchema>;
+export type RawPacketTests = DescribedValue<typeof packetTestsSchema>;
 
 /** One of its tests. */
-export type RawPacketTest = DescribedBy<typeof packetTestSchema>;
+export type RawPacketTest = DescribedValue<typeof packetTestSchema>;

@@ -1,18 +1,12 @@
-import { flag, list, object, text, type Schema } from '../../diagnostics/json-schema.ts';
-import { conditions, type RawCondition } from './node.ts';
-import type { RawMetadata } from './service.ts';
-import { metadata, port, protocol, word } from './shared.ts';
+import { anything, flag, integer, item, list, object, text, type DescribedValue } from '../../diagnostics/json-schema.ts';
+import { conditions, metadata, port, protocol, word } from './shared.ts';
 
-const containers = list({
-  ...object({
-    restartPolicy: text,
-    ports: list({ ...object({ name: text, containerPort: port, protocol }), type: 'object' }),
-  }),
-  type: 'object',
-});
+const containers = list(
+  item({ restartPolicy: text, ports: list(item({ name: text, containerPort: port, protocol })) }),
+);
 
-/** What kpc reads of a Pod's spec, be it in a Pod or in a template. */
-export const podSpecSchema: Schema = object({
+/** What kpc reads of a Pod's spec, in a Pod or in a template. */
+export const podSpecSchema = object({
   nodeName: text,
   hostname: text,
   subdomain: text,
@@ -21,58 +15,36 @@ export const podSpecSchema: Schema = object({
   initContainers: containers,
 });
 
-/** What kpc reads of a v1 Pod. */
-export const podSchema: Schema = object({
-  metadata,
-  spec: podSpecSchema,
-  status: object({
-    phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'bad-phase'),
-    conditions,
-    podIP: text,
-    podIPs: list({ ...object({ ip: text }), type: 'object' }),
-  }),
+const podStatus = object({
+  phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'bad-phase'),
+  conditions,
+  podIP: text,
+  podIPs: list(item({ ip: text })),
 });
 
-/** A Pod as its schema has it. */
-export interface RawPod {
-  readonly metadata?: RawOwnedMetadata | null;
-  readonly spec?: RawPodSpec | null;
-  readonly status?: RawPodStatus | null;
-}
+/** What kpc reads of a v1 Pod. */
+export const podSchema = object({ metadata, spec: podSpecSchema, status: podStatus });
 
-export interface RawOwnedMetadata extends RawMetadata {
-  readonly ownerReferences?: readonly RawOwnerReference[] | null;
-}
+const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
 
-interface RawOwnerReference {
-  readonly kind?: string | null;
-  readonly name?: string | null;
-  readonly controller?: boolean | null;
-}
+/** What kpc reads of an object that makes Pods from a template: a Deployment, a StatefulSet, a DaemonSet, a Job. */
+export const workloadSchema = object({
+  metadata,
+  spec: object({
+    replicas: amount,
+    parallelism: amount,
+    completions: amount,
+    suspend: flag,
+    serviceName: text,
+    ordinals: object({ start: amount }),
+    /** Only whether it is there counts. */
+    selector: anything,
+    template: object({ metadata, spec: podSpecSchema }),
+  }),
+  status: object({ conditions }),
+});
 
-export interface RawPodSpec {
-  readonly nodeName?: string | null;
-  readonly hostname?: string | null;
-  readonly subdomain?: string | null;
-  readonly hostNetwork?: boolean | null;
-  readonly containers?: readonly RawContainer[] | null;
-  readonly initContainers?: readonly RawContainer[] | null;
-}
-
-interface RawContainer {
-  readonly restartPolicy?: string | null;
-  readonly ports?: readonly RawContainerPort[] | null;
-}
-
-interface RawContainerPort {
-  readonly name?: string | null;
-  readonly containerPort?: number | null;
-  readonly protocol?: 'TCP' | 'UDP' | 'SCTP' | '' | null;
-}
-
-export interface RawPodStatus {
-  readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown' | '' | null;
-  readonly conditions?: readonly RawCondition[] | null;
-  readonly podIP?: string | null;
-  readonly podIPs?: readonly { readonly ip?: string | null }[] | null;
-}
+export type RawPod = DescribedValue<typeof podSchema>;
+export type RawPodSpec = DescribedValue<typeof podSpecSchema>;
+export type RawPodStatus = DescribedValue<typeof podStatus>;
+export type RawWorkload = DescribedValue<typeof workloadSchema>;

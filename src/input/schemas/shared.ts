@@ -1,11 +1,11 @@
 import { joinWords } from '../../base/join-words.ts';
 import type { ShapeCode } from '../../diagnostics/fields.ts';
-import { anyInteger, flag, integer, item, list, map, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
+import { anyInteger, anything, flag, integer, item, list, map, object, openObject, text, texts, type DescribedValue, type Schema } from '../../diagnostics/json-schema.ts';
 
-export const textMap = map({ type: ['string', 'null'], expected: 'a string' }, 'a mapping of strings');
+export const textMap = map(text, 'a mapping of strings');
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
-export function word(words: readonly string[], code: ShapeCode): Schema {
+export function word<const Word extends string>(words: readonly Word[], code: ShapeCode): Schema<Word | '' | null> {
   return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words, 'or') };
 }
 
@@ -16,7 +16,7 @@ export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 6553
 
 export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
 
-/** An object's metadata, but for managedFields, which only the API server writes. */
+/** An object's metadata. */
 export const metadata = object({
   name: text,
   namespace: text,
@@ -34,7 +34,23 @@ export const metadata = object({
   ownerReferences: list(
     item({ apiVersion: text, kind: text, name: text, uid: text, controller: flag, blockOwnerDeletion: flag }),
   ),
+  managedFields: anything,
+  clusterName: anything,
+  initializers: anything,
 });
+
+export type RawMetadata = DescribedValue<typeof metadata>;
+
+/** What every object begins with. */
+export const typed = { apiVersion: anything, kind: anything };
+
+/** The conditions of a Node, a Pod or a workload. */
+export const conditions = list({ ...openObject({ type: text, status: text }), type: 'object' } as Schema<RawCondition>);
+
+export interface RawCondition {
+  readonly type?: string | null;
+  readonly status?: string | null;
+}
 
 /** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
 export const objectConditions = list(

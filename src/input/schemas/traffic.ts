@@ -1,7 +1,5 @@
-import { integer, item, list, map, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
+import { integer, item, list, map, object, text, texts, type DescribedValue, type Schema } from '../../diagnostics/json-schema.ts';
 import { metadata, port, protocol } from './shared.ts';
-
-type Taken<S> = NonNullable<S extends Schema<infer T> ? T : never>;
 
 const portOrName: Schema<number | string | null> = {
   type: ['integer', 'string', 'null'],
@@ -25,7 +23,7 @@ const peers = list(
 
 const policyPorts = list(
   item({
-    protocol: protocol as Schema<'TCP' | 'UDP' | 'SCTP' | '' | null>,
+    protocol,
     port: portOrName,
     endPort: integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port'),
   }),
@@ -59,10 +57,10 @@ export const ingressSchema = object({
 /** What kpc reads of a v1 Namespace. */
 export const namespaceSchema = object({ metadata });
 
-export type RawNetworkPolicy = Taken<typeof networkPolicySchema>;
-export type RawPolicyRule = NonNullable<Taken<typeof policySpec>['ingress']>[number] &
-  NonNullable<Taken<typeof policySpec>['egress']>[number];
-export type RawSelector = Taken<typeof selector>;
-export type RawIngressObject = Taken<typeof ingressSchema>;
-export type RawBackend = Taken<typeof backend>;
-export type RawNamespace = Taken<typeof namespaceSchema>;
+export type RawNetworkPolicy = DescribedValue<typeof networkPolicySchema>;
+export type RawPolicyRule = NonNullable<DescribedValue<typeof policySpec>['ingress']>[number] &
+  NonNullable<DescribedValue<typeof policySpec>['egress']>[number];
+export type RawSelector = DescribedValue<typeof selector>;
+export type RawIngressObject = DescribedValue<typeof ingressSchema>;
+export type RawBackend = DescribedValue<typeof backend>;
+export type RawNamespace = DescribedValue<typeof namespaceSchema>;
