@@ -97,9 +97,18 @@ export function mapOf<T, K extends string = string>(
   };
 }
 
-/** An object of type T: a shape for each of its fields. Fields besides those of T do no harm. */
-export function objectOf<T>(fields: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
-  const entries = Object.entries<Shape<unknown>>(fields);
+/** The object that fields describe: one that may be undefined may be left out. */
+type ObjectOf<F extends Shapes> = Flat<
+  { readonly [K in keyof F as undefined extends Shaped<F[K]> ? never : K]: Shaped<F[K]> } & {
+    readonly [K in keyof F as undefined extends Shaped<F[K]> ? K : never]?: Shaped<F[K]>;
+  }
+>;
+
+/** An object with a shape for each of its fields, which give its type unless T does. Other fields do no harm. */
+export function objectOf<F extends Shapes>(fields: F): Shape<ObjectOf<F>>;
+export function objectOf<T>(fields: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T>;
+export function objectOf(fields: Shapes): Shape<unknown> {
+  const entries = Object.entries(fields);
   return (value, path) => {
     if (!isObject(value)) return path === '' ? 'it is not a JSON object' : `${path} must be an object`;
     return findFirst(entries, ([key, inner]) => {

@@ -1,6 +1,7 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { families, type Family } from '../kernel/family.ts';
+import { serviceChainPattern } from '../kube-proxy/chains.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { isOwnEntryChange, type PartOfServices } from './certify-entries.ts';
 import { areSameLines, lineBefore, type Versions } from './certify-lines.ts';
@@ -255,8 +256,10 @@ function areThere(versions: Versions<string | undefined>): versions is Versions<
   return versions.old !== undefined && versions.new !== undefined;
 }
 
+const ownRule = new RegExp(`^(?::|-A )${serviceChainPattern} `);
+
 /** The lines that come of one Service port and of no other. Each is once in its file. */
 const ownLines: { readonly [N in BundleFileName]?: RegExp } = {
-  'iptables.restore': /^(?::|-A )KUBE-(?:SVC|SVL|SEP|EXT|FW)-[A-Z2-7]{16} /,
-  'ip6tables.restore': /^(?::|-A )KUBE-(?:SVC|SVL|SEP|EXT|FW)-[A-Z2-7]{16} /,
+  'iptables.restore': ownRule,
+  'ip6tables.restore': ownRule,
 };

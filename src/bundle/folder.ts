@@ -5,8 +5,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile } from '../base/read-file.ts';
 import { encodeChunks } from '../base/chunks.ts';
 import { goldenHead } from '../base/own-names.ts';
+import { isObject } from '../base/shape.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import { bundleFileNames } from './manifest.ts';
+import { bundleFileNames, type Manifest } from './manifest.ts';
 import { findStrangers, readOwnFile } from './own-files.ts';
 
 /** Why a folder is left alone. */
@@ -134,6 +135,23 @@ async function listFolder(folder: string): Promise<readonly Dirent[]> {
     if (hasCode(error, 'ENOENT')) return [];
     throw error;
   }
+}
+
+/** Whether the folder holds a bundle without assumed addresses or Pods, which one that has some must not replace. */
+export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
+  if (!isAssumed(next)) return false;
+  try {
+    const files = await readFolder(folder, (name) => name === 'manifest.json');
+    const present: unknown = JSON.parse(files.get('manifest.json') ?? 'null');
+    return isObject(present) && !isAssumed(present);
+  } catch {
+    // There is none, or replaceFolder says what is wrong with it.
+    return false;
+  }
+}
+
+function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manifest]?: unknown }): boolean {
+  return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
 /** Makes a file without waiting for the disk: a golden has one for each Service, and git keeps what is lost. */

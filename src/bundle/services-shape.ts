@@ -1,54 +1,11 @@
-import type { HeadlessEndpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { HeadlessEndpoint, ServiceHealthCheck, ServiceInfo } from '../cluster/model.ts';
 import type { ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
 import { address, network, port } from './address-shapes.ts';
+import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber, type Shaped } from '../base/shape.ts';
 
-import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber } from '../base/shape.ts';
-
-/** The records are the file's format: fields at their usual value are left out. */
+/** A Service of services.json. */
 export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
-
-export interface ServicePortRecord {
-  readonly namespace: string;
-  readonly service: string;
-  readonly port: string;
-  readonly protocol: ServicePort['protocol'];
-  readonly family: ServicePort['family'];
-  readonly clusterIP: string;
-  readonly number: number;
-  readonly nodePort?: number | undefined;
-  readonly externalIPs?: readonly string[] | undefined;
-  readonly hasIgnoredExternalIPs?: true | undefined;
-  readonly loadBalancerIPs?: readonly string[] | undefined;
-  readonly sourceRanges?: readonly string[] | undefined;
-  readonly affinitySeconds?: number | undefined;
-  readonly internalTrafficPolicy?: 'Local' | undefined;
-  readonly externalTrafficPolicy?: 'Local' | undefined;
-  readonly healthCheckNodePort?: number | undefined;
-  readonly scheduler?: string | undefined;
-  readonly forwarding?: ServicePort['forwarding'] | undefined;
-  readonly endpoints: readonly EndpointRecord[];
-}
-
-/** services.json. */
-export interface ServicesFile {
-  readonly services: readonly ServiceRecord[];
-  readonly servicePorts: readonly ServicePortRecord[];
-  readonly healthChecks: readonly ServiceHealthCheck[];
-}
-
-export interface EndpointRecord {
-  readonly address: string;
-  readonly port: number;
-  readonly node?: string | undefined;
-  readonly zone?: string | undefined;
-  readonly ready?: boolean | undefined;
-  readonly serving?: boolean | undefined;
-  readonly terminating?: boolean | undefined;
-  readonly zoneHints?: readonly string[] | undefined;
-  readonly nodeHints?: readonly string[] | undefined;
-  readonly assumed?: true | undefined;
-}
 
 const protocol = oneOf(...protocols);
 const family = oneOf(...families);
@@ -76,7 +33,23 @@ const service = objectOf<ServiceRecord>({
   headlessEndpoints: listOf(objectOf<HeadlessEndpoint>({ address: text, hostname: optional(text), ready: boolean })),
 });
 
-const servicePort = objectOf<ServicePortRecord>({
+const endpoint = objectOf({
+  address,
+  port,
+  node: optional(text),
+  zone: optional(text),
+  ready: optional(boolean),
+  serving: optional(boolean),
+  terminating: optional(boolean),
+  zoneHints: optional(listOf(text)),
+  nodeHints: optional(listOf(text)),
+  assumed: optional(oneOf(true)),
+});
+
+/** An endpoint of services.json: a field at its usual value is left out. */
+export type EndpointRecord = Shaped<typeof endpoint>;
+
+const servicePort = objectOf({
   namespace: text,
   service: text,
   port: text,
@@ -95,24 +68,14 @@ const servicePort = objectOf<ServicePortRecord>({
   healthCheckNodePort: optional(portOrNone),
   scheduler: optional(text),
   forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
-  endpoints: listOf(
-    objectOf<EndpointRecord>({
-      address,
-      port,
-      node: optional(text),
-      zone: optional(text),
-      ready: optional(boolean),
-      serving: optional(boolean),
-      terminating: optional(boolean),
-      zoneHints: optional(listOf(text)),
-      nodeHints: optional(listOf(text)),
-      assumed: optional(oneOf(true)),
-    }),
-  ),
+  endpoints: listOf(endpoint),
 });
 
+/** A Service port of services.json, likewise. */
+export type ServicePortRecord = Shaped<typeof servicePort>;
+
 /** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
-export const servicesShape = objectOf<ServicesFile>({
+export const servicesShape = objectOf({
   services: listOf(service),
   servicePorts: listOf(servicePort),
   healthChecks: listOf(

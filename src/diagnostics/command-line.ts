@@ -108,6 +108,10 @@ export const commandLineDiagnostics = {
         `${flag} leads out of the folder of kpc.yaml, and what is there would be replaced`,
         'name that folder on the command line',
       ],
+      'replaces-git': ({ flag }: Flag) => [
+        `${flag} leads into .git, which belongs to git`,
+        'name a folder outside of .git',
+      ],
       'reads-outside': ({ flag }: Flag) => [
         `${flag} leads out of the repository of kpc.yaml`,
         'name that file or folder on the command line',

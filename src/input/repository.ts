@@ -17,6 +17,11 @@ export function leadsInto(path: string, folder: string): boolean {
   return real === root || (real?.startsWith(root.endsWith(sep) ? root : root + sep) ?? false);
 }
 
+/** Whether a path, which may not be there yet, is `.git` of any repository or in it once all links are followed. */
+export function leadsIntoGit(path: string): boolean {
+  return followLinks(resolve(path))?.split(sep).includes('.git') ?? false;
+}
+
 /** Whether a file is a link to something outside the repository of the folder that holds it. */
 export function isForeignLink(path: string): boolean {
   return isLink(path) && !leadsInto(path, findRepository(dirname(path)));

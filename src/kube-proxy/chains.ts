@@ -26,7 +26,12 @@ export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
  * The names of servicePortPolicyClusterChain and the functions beside it (iptables/proxier.go): a prefix and the first
  * 16 characters of a SHA-256 in base32. KUBE-XLB- is what releases up to 1.23 had for KUBE-EXT-.
  */
-const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
+export const serviceChainPattern = 'KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}';
+
+const serviceChain = new RegExp(`^${serviceChainPattern}$`);
+
+/** The chains that every node has, with a rule or more for each Service. */
+export const crowdedChains = ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS'] as const;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
 

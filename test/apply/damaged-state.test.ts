@@ -63,7 +63,6 @@ const damages: readonly [string, (path: string) => void][] = [
 const files = [
   'record.json',
   'journal.json',
-  'previous.json',
   'state-1.json',
   'last-command.json',
   'doing.json',

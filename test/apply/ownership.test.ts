@@ -263,18 +263,6 @@ describe('a record that is lost', () => {
     expect(node.dump()).toBe(before);
   });
 
-  test('of an older version has fewer lists, and is no damaged one', async () => {
-    const node = createFakeNode();
-    await callApply(node.host, 'apply', bundles.ipvs);
-    const path = '/var/lib/kpc/record.json';
-    const record = JSON.parse(node.files.get(path) ?? '');
-    const { virtualServers, sets } = record.owned;
-    node.files.set(path, JSON.stringify({ ...record, owned: { virtualServers, sets, chains: [] } }));
-    expect((await callApply(node.host, 'verify', bundles.ipvs)).status).toBe(0);
-    expect((await callApply(node.host, 'cleanup', '--adopt')).status).toBe(0);
-    expect(dumpRules(node)).toBe(dumpRules(createFakeNode()));
-  });
-
   test('names in a record that kube-proxy does not give are not believed', async () => {
     const node = createFakeNode();
     await moveInto(node.host, neighbours.docker, neighbours.kubeRouter);

@@ -356,48 +356,6 @@ describe('what is kept', () => {
   });
 });
 
-describe('what an older version kept', () => {
-  /** The state folder as the version before left it: one earlier state, and none with a name. */
-  async function older(): Promise<{ readonly node: FakeNode; readonly first: string; readonly second: string }> {
-    const applied = await appliedTwice();
-    const { files } = applied.node;
-    const edit = (path: string, change: (value: Record<string, unknown>) => void) => {
-      const value = JSON.parse(files.get(path) ?? '') as Record<string, unknown>;
-      change(value);
-      files.set(path, JSON.stringify(value));
-    };
-    edit(`${state}/record.json`, (record) => delete record['state']);
-    edit(`${state}/state-2.json`, (snapshot) => {
-      for (const key of ['state', 'uptime', 'toolMark']) delete snapshot[key];
-      delete (snapshot['record'] as Record<string, unknown>)['state'];
-    });
-    files.set(`${state}/previous.json`, files.get(`${state}/state-2.json`) ?? '');
-    files.delete(`${state}/state-2.json`);
-    files.delete(`${state}/state-1.json`);
-    return applied;
-  }
-
-  test('is gone back to', async () => {
-    const { node, first, second } = await older();
-    expect((await run(node, 'rollback', '--list')).out).toMatch(
-      /goes back to state 0\n[^]* {2}0 {2}what an older kpc-apply replaced;/,
-    );
-    expect((await run(node, 'rollback')).status).toBe(0);
-    expect(node.dump()).toBe(first);
-    expect((await run(node, 'rollback')).status).toBe(0);
-    expect(node.dump()).toBe(second);
-  });
-
-  test('stays one of the states after another apply', async () => {
-    const { node, first, second } = await older();
-    await run(node, 'apply', b3);
-    expect((await run(node, 'rollback')).status).toBe(0);
-    expect(node.dump()).toBe(second);
-    expect((await run(node, 'rollback', '--to', '0')).status).toBe(0);
-    expect(node.dump()).toBe(first);
-  });
-});
-
 describe('a forged state', () => {
   const forge = async (change: (snapshot: Record<string, Record<string, unknown>>) => void): Promise<FakeNode> => {
     const { node } = await appliedTwice();

@@ -1,5 +1,5 @@
 // What kpc assumes where manifests from git lack what only a cluster gives.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -156,4 +156,18 @@ describe.concurrent('manifests from git', () => {
     expect(await addressesOn('worker')).toEqual(first);
     expect(await addressesOn('a')).toEqual(first);
   });
+});
+
+test('a bundle with assumptions replaces no bundle without', async () => {
+  const compile = (file: string, out: string) =>
+    runKpc(['compile', '-f', file, '--proxy-mode', 'iptables', '--assume', '-o', out], { cwd });
+  const whole = write('whole.yaml', service('whole', 'clusterIP: 10.43.0.8, ports: [{ port: 80 }]'));
+  expect(await compile(whole, 'real')).toMatchObject({ status: 0 });
+  const refused = await compile(git, 'real');
+  expect(refused.status).toBe(2);
+  expect(refused.stderr).toContain('real is a bundle without assumptions, and --assume would replace it');
+  expect(readFileSync(join(cwd, 'real/services.json'), 'utf8')).toContain('"name":"whole"');
+  expect(await compile(git, 'assumed')).toMatchObject({ status: 0 });
+  expect(await compile(mixed, 'assumed')).toMatchObject({ status: 0 });
+  expect(await compile(whole, 'assumed')).toMatchObject({ status: 0 });
 });

@@ -124,3 +124,12 @@ test('a path that is too long is no fault of kpc', async () => {
   const run = await runKpc(['compile'], { cwd });
   expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('ENAMETOOLONG') });
 });
+
+test.each(['out: .git/new', 'golden: .git', 'out: link/new'])('%s: nothing in .git is replaced', async (line) => {
+  const cwd = write({ 'kpc.yaml': `compile:\n  file: svc.yaml\n  ${line}\n` });
+  symlinkSync('.git', join(cwd, 'link'));
+  const { status, stderr } = await runKpc(['compile'], { cwd });
+  expect(status).toBe(2);
+  expect(stderr).toMatch(/kpc\.yaml:3:\d+: error: .* leads into \.git, which belongs to git \[bad-kpc-yaml\]/);
+  expect(readdirSync(join(cwd, '.git'))).toEqual([]);
+});

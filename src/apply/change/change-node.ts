@@ -537,7 +537,7 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
     value,
   }));
   return {
-    origin: { kind: 'rollback', to: snapshot.state ?? { id: 0 } },
+    origin: { kind: 'rollback', to: snapshot.state },
     target: async () => ({ state, settings, modules: [] }),
     families: [],
     adopt: false,

@@ -4,9 +4,8 @@ import type { Host } from '../node/host.ts';
 import { findHolder, withLock } from '../state/lock.ts';
 import { readDoing } from '../node/tool-time-limits.ts';
 import { findProcess, identifyOwnProcess, readBootId } from '../state/process-identity.ts';
-import { readQuestion, type Question } from './confirmation-question.ts';
 import { writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
-import { endUnconfirmed, keepConfirmed, readUnconfirmed } from './unconfirmed-apply.ts';
+import { endUnconfirmed, keepConfirmed, readUnconfirmed, readQuestion, type Question } from './unconfirmed-apply.ts';
 
 /** Who waits for whose word: what confirmation needs of a session. */
 interface Waiting {

@@ -96,8 +96,7 @@ function openLedger(connections: Connections, known: readonly DrainingServer[], 
       const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
       const place = placeKey(virtualServer, realServer);
       const count = connections(virtualServer, realServer);
-      const { since = policy.now, sinceBoot = Math.max(0, policy.uptime - (policy.now - since)) } =
-        begun.get(place) ?? {};
+      const { since = policy.now, sinceBoot = policy.uptime } = begun.get(place) ?? {};
       if (closed && count?.active === 0 && count.inactive === 0) return undefined;
       if (policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout) {
         cut += countOpen(server.protocol, count);

@@ -133,7 +133,7 @@ function requestState({ mark, snapshot }: KeptState): ChangeRequest {
   const { settingsMade } = snapshot;
   const goBack = async (): Promise<Target> => {
     const wanted = await whole.target();
-    return settingsMade ? { ...wanted, settings: ofKpcApply(wanted.settings, settingsMade) } : wanted;
+    return { ...wanted, settings: ofKpcApply(wanted.settings, settingsMade) };
   };
   const request: ChangeRequest = { ...whole, target: goBack, origin: { kind: 'rollback', to: mark } };
   const { draining, leftIpvs, owned } = snapshot.record;

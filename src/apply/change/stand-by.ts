@@ -5,9 +5,8 @@ import { noteCommand } from '../state/last-command.ts';
 import { withLock } from '../state/lock.ts';
 import { readDoing } from '../node/tool-time-limits.ts';
 import { findProcess, readBootId } from '../state/process-identity.ts';
-import { readQuestion } from './confirmation-question.ts';
 import { readSnapshot } from '../state/record.ts';
-import { endUnconfirmed, keepConfirmed, readUnconfirmed, type Unconfirmed } from './unconfirmed-apply.ts';
+import { endUnconfirmed, keepConfirmed, readUnconfirmed, type Unconfirmed, readQuestion } from './unconfirmed-apply.ts';
 
 /** What became of an apply that was to be confirmed, as far as the process that stood by had to do with it. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';

@@ -1,27 +1,49 @@
-import { objectOf, optional, text } from '../../base/shape.ts';
+import { amount, objectOf, optional, text, type Shaped } from '../../base/shape.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { commit } from '../state/commit-change.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { shortLimit } from '../node/tool-time-limits.ts';
-import { identifyOwnProcess, processFields, readBootId, type ProcessIdentity } from '../state/process-identity.ts';
-import { readQuestion } from './confirmation-question.ts';
-import { readJson, writeJson, type StateFolder } from '../state/record.ts';
+import { identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
+import { readJson, recordShape, writeJson, type StateFolder } from '../state/record.ts';
+
+const unconfirmedShape = objectOf({
+  ...processFields,
+  /** Of this apply and no other, as long as the node is up. */
+  id: text,
+  /** The network namespace that it changes. Undefined where unknown. */
+  network: optional(text),
+});
 
 /**
  * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from
  * before the first change until the change stays or is put back, so that others can see to the way back where that
  * process cannot.
  */
-export interface Unconfirmed extends ProcessIdentity {
-  /** Of this apply and no other, as long as the node is up. */
-  readonly id: string;
-  /** The network namespace that it changes. Undefined where unknown. */
-  readonly network?: string | undefined;
-}
+export type Unconfirmed = Shaped<typeof unconfirmedShape>;
 
-const unconfirmedShape = objectOf<Unconfirmed>({ ...processFields, id: text, network: optional(text) });
+const questionShape = objectOf({
+  ...processFields,
+  /** Of the apply. */
+  id: text,
+  /** Milliseconds since the node booted. */
+  deadline: amount,
+  /** What is kpc-apply's when the change stays. */
+  record: recordShape,
+});
+
+/**
+ * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds
+ * all that is needed to make the change stay, because the process that asks may be gone by then.
+ */
+export type Question = Shaped<typeof questionShape>;
+
+/** Undefined where nothing is asked. */
+export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
+  const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
+  return readJson(host, path, questionShape, advice);
+}
 
 /** What this needs of a session. */
 export interface Keeper {

@@ -440,7 +440,6 @@ export async function examineState(host: Host, path: string): Promise<readonly F
     const [{ owned }, unfinished] = [
       await readRecord(host, folder, bootId),
       await readSnapshot(host, folder.journal, bootId),
-      await readSnapshot(host, folder.previous, bootId),
     ];
     if (unfinished) {
       const text = `${path}: an apply is at work, or did not come to its end`;

@@ -1,4 +1,4 @@
-import { amount, objectOf, text } from '../../base/shape.ts';
+import { amount, objectOf, text, type Shaped } from '../../base/shape.ts';
 import { formatCommand, type Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
@@ -11,19 +11,19 @@ const perThousandPresent = 200;
 const perThousandFed = 1000;
 const longestLimit = 180_000;
 
-/** What an apply that is to be confirmed does just now, in a file of its own for those who stand by. */
-export interface Doing {
+const doingShape = objectOf({
   /** Of the apply. */
-  readonly id: string;
+  id: text,
   /** "nft -f -". */
-  readonly what: string;
+  what: text,
   /** Milliseconds since 1970, for people. */
-  readonly since: number;
+  since: amount,
   /** When it has ended if all is well, in milliseconds since the node booted. */
-  readonly until: number;
-}
+  until: amount,
+});
 
-const doingShape = objectOf<Doing>({ id: text, what: text, since: amount, until: amount });
+/** What an apply that is to be confirmed does just now, in a file of its own for those who stand by. */
+export type Doing = Shaped<typeof doingShape>;
 
 /** Undefined if nothing can be said about it. */
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {

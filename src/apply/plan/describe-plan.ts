@@ -31,8 +31,7 @@ export function describePlan(plan: Plan): readonly PlannedChange[] {
   return [...changesOfNode(plan), ...listChangesToMake(plan.delta, owners)].map(({ owner, change }) => ({
     service: owner,
     action: actions[change.change],
-    // What the node decides of settings are sysctls.
-    object: change.kind === 'setting' ? 'sysctl' : objectOf(change),
+    object: objectOf(change),
     text: describeSubject(change),
   }));
 }
@@ -51,8 +50,8 @@ export function countPlan(plan: Plan): readonly ChangeCount[] {
 function changesOfNode({ modules, settings }: Plan): readonly OwnedChange[] {
   const changes: readonly KernelChange[] = [
     ...modules.map((name): KernelChange => ({ kind: 'module', change: 'added', name })),
-    ...settings.map(({ setting: { name, value, reason }, from = '' }): KernelChange => {
-      return { kind: 'setting', change: 'changed', name, from, to: value, reason };
+    ...settings.map(({ setting: { name, value, reason }, from }): KernelChange => {
+      return { kind: 'sysctl', change: 'changed', name, from, to: value, reason };
     }),
   ];
   return changes.map((change) => ({ owner: undefined, change }));

@@ -1,6 +1,7 @@
 import { findChangedLines } from '../../base/changed-lines.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { families, type Family } from '../../kernel/family.ts';
+import { crowdedChains, isServiceChainName, serviceChainPattern } from '../../kube-proxy/chains.ts';
 import { focusOnNftTables, type NftFocus } from './changed-nftables.ts';
 import { chainKey, noBelongings, type Belongings } from '../state/belongings.ts';
 import type { NodeReading } from '../node/node-reading.ts';
@@ -160,25 +161,19 @@ function pickTexts({ chains, servers, sets }: Sight, { ipv4, ipv6, ipvsadm, ipse
   };
 }
 
-/** Chains that every node has, with a rule or more for each Service. */
-const longChains = ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS'];
-
 /**
  * All but what is not in sight: the chains of Service ports, and of chains with rules for many Services the rules. The
  * kernel's own jump to these, so that they stay themselves. The text is long, so one regular expression goes through it:
  * V8 compiles that at once, where a loop would run slowly for as long as it lasts.
  */
 function pickChains(text: string, names: ReadonlySet<string>): string {
-  const long = longChains.filter((name) => !names.has(name));
-  const seen = [...names].filter((name) => serviceChain.test(name));
-  const ofService = seen.length === 0 ? serviceName : `(?!(?:${seen.join('|')}) )${serviceName}`;
+  const long = crowdedChains.filter((name) => !names.has(name));
+  const seen = [...names].filter((name) => isServiceChainName(name));
+  const ofService = seen.length === 0 ? serviceChainPattern : `(?!(?:${seen.join('|')}) )${serviceChainPattern}`;
   const aside = `:${ofService}|-A (?:${[ofService, ...long].join('|')})`;
   // Not "^" and ".": of all that may end a line elsewhere, only one ends it here.
   return text.replace(new RegExp(`(?<![^\\n])(?:${aside}) [^\\n]*\\n?`, 'g'), '');
 }
-
-const serviceName = 'KUBE-(?:SEP|SVC|SVL|EXT|FW|XLB)-[A-Z2-7]{16}';
-const serviceChain = new RegExp(`^${serviceName}$`);
 
 /** The lines that name one of these after their command. */
 function pickLines(text: string, command: string, names: ReadonlySet<string>): string {
@@ -187,7 +182,7 @@ function pickLines(text: string, command: string, names: ReadonlySet<string>): s
   return (text.match(new RegExp(`^${command}(?:${escaped.join('|')}) .*\\n`, 'gm')) ?? []).join('');
 }
 
-const serviceChainKey = /^ipv[46] nat KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
+const serviceChainKey = new RegExp(`^ipv[46] nat ${serviceChainPattern}$`);
 
 function pickAside({ chains, servers, sets }: Sight, owned: Belongings): Belongings {
   const seen = new Set(families.flatMap((family) => [...chains[family]].map((name) => chainKey(family, 'nat', name))));

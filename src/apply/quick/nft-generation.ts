@@ -1,31 +1,26 @@
-import { amount, boolean, listOf, objectOf, text } from '../../base/shape.ts';
+import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/shape.ts';
 import { families } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 import { aboutTables, askKernel } from '../node/nft-netlink.ts';
 import { saveTools } from '../node/node-reading.ts';
 import { grewAsRehearsed, rehearseNftChange, type NftRehearsal } from './rehearse-nftables.ts';
 
+/** A stamp as a file has it. */
+export const nftStampShape = objectOf({
+  /** The network namespace: see nft-netlink.ts. */
+  network: text,
+  generation: amount,
+  /** Answers to aboutTables: see nft-netlink.ts. */
+  tables: listOf(text),
+  /** Whether iptables keeps its rules in nftables too, so that they are the same at two moments of one count. */
+  hasRules: boolean,
+});
+
 /**
  * A moment of the rules of nftables. Any program that changes any of them makes the kernel count one generation more. So
  * where the count is the same at two moments, kube-proxy's tables are, but for the clients that session affinity learns.
  */
-export interface NftStamp {
-  /** The network namespace: see nft-netlink.ts. */
-  readonly network: string;
-  readonly generation: number;
-  /** Answers to aboutTables: see nft-netlink.ts. */
-  readonly tables: readonly string[];
-  /** Whether iptables keeps its rules in nftables too, so that they are the same at two moments of one count. */
-  readonly hasRules: boolean;
-}
-
-/** A stamp as a file has it. */
-export const nftStampShape = objectOf<NftStamp>({
-  network: text,
-  generation: amount,
-  tables: listOf(text),
-  hasRules: boolean,
-});
+export type NftStamp = Shaped<typeof nftStampShape>;
 
 /** Undefined where the kernel does not tell. `hasRules`: whether the stamp has rules, where that was asked just now. */
 export async function readNftStamp(host: Host, hasRules?: boolean): Promise<NftStamp | undefined> {

@@ -1,6 +1,6 @@
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { listOf, mapOf, objectOf, optional, text } from '../../base/shape.ts';
+import { listOf, mapOf, objectOf, optional, text, type Shaped } from '../../base/shape.ts';
 import type { Host } from '../node/host.ts';
 import { nftStampShape, type NftStamp } from './nft-generation.ts';
 import type { NodeReading } from '../node/node-reading.ts';
@@ -25,28 +25,20 @@ export type FitTools = Readonly<Record<string, string>>;
 /** The parts of a reading that are kept. */
 type SettledPart = 'iptables' | 'ipset' | 'ipvsadm';
 
-/** Which one it is, and of what: another version might write a bundle otherwise, and a reboot leaves nothing. */
-interface SettledIndex {
-  readonly id: string;
-  readonly bootId: string;
-  readonly version: string;
-  /** The names of the bundle's files. */
-  readonly files: readonly string[];
-  readonly nftables?: NftStamp | undefined;
-  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
-  readonly rules?: string | undefined;
-  readonly fitTools?: FitTools | undefined;
-}
-
-const indexShape = objectOf<SettledIndex>({
+const indexShape = objectOf({
   id: text,
   bootId: text,
   version: text,
+  /** The names of the bundle's files. */
   files: listOf(text),
   nftables: optional(nftStampShape),
+  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
   rules: optional(text),
   fitTools: optional(mapOf(text)),
 });
+
+/** Which one it is, and of what: another version might write a bundle otherwise, and a reboot leaves nothing. */
+type SettledIndex = Shaped<typeof indexShape>;
 
 const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
 const indexFile = (folder: StateFolder): string => `${folder.settled}/index.json`;

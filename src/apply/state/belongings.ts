@@ -1,4 +1,4 @@
-import { listOf, objectOf, optional, text } from '../../base/shape.ts';
+import { listOf, objectOf, text, type Shaped } from '../../base/shape.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Rule, TableName } from '../../kernel/iptables.ts';
 import { ruleMeaning } from '../../kernel/iptables-meaning.ts';
@@ -7,27 +7,32 @@ import type { Link, LinkAddress } from '../../kernel/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import type { Ownership } from '../../kernel/restrict.ts';
 
-/** Names of things in a kernel that are kpc-apply's. */
-export interface Belongings {
+const listed = listOf(text);
+
+/** Belongings as a file has them. */
+export const belongingsShape = objectOf({
   /** virtualServerKey. */
-  readonly virtualServers: readonly string[];
-  readonly sets: readonly string[];
+  virtualServers: listed,
+  sets: listed,
   /** chainKey. */
-  readonly chains: readonly string[];
+  chains: listed,
   /** Rules in chains that are not ours: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
-  readonly jumps: readonly string[];
+  jumps: listed,
   /** Links, with all addresses on them. */
-  readonly links: readonly string[];
+  links: listed,
   /** Addresses on a link that is another program's: addressKey. */
-  readonly addresses: readonly string[];
+  addresses: listed,
   /**
    * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
    * none. Where a kubelet came later, it has taken them for its own.
    */
-  readonly besideKubelet: readonly string[];
+  besideKubelet: listed,
   /** Tables of nftables, with all that is in them: nftTableKey. */
-  readonly nftTables: readonly string[];
-}
+  nftTables: listed,
+});
+
+/** Names of things in a kernel that are kpc-apply's. */
+export type Belongings = Shaped<typeof belongingsShape>;
 
 export const noBelongings: Belongings = {
   virtualServers: [],
@@ -41,26 +46,6 @@ export const noBelongings: Belongings = {
 };
 
 const lists = Object.keys(noBelongings) as readonly (keyof Belongings)[];
-
-/** Belongings in a file. A missing list holds nothing: files of older versions have fewer lists. */
-export type StoredBelongings = { readonly [List in keyof Belongings]?: Belongings[List] | undefined };
-
-export const belongingsShape = objectOf<StoredBelongings>({
-  virtualServers: listOf(text),
-  sets: listOf(text),
-  chains: listOf(text),
-  jumps: optional(listOf(text)),
-  links: optional(listOf(text)),
-  addresses: optional(listOf(text)),
-  besideKubelet: optional(listOf(text)),
-  nftTables: optional(listOf(text)),
-});
-
-/** Fills in the lists that a file lacks. */
-export function completeBelongings(stored: StoredBelongings): Belongings {
-  const all = lists.map((list) => [list, stored[list] ?? []] as const);
-  return { ...noBelongings, ...Object.fromEntries(all) };
-}
 
 /** All that is in one or the other. */
 export function joinBelongings(a: Belongings, b: Belongings): Belongings {

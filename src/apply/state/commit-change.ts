@@ -14,12 +14,11 @@ export async function commit(
   { isRepair = false } = {},
 ): Promise<void> {
   await writeRecord(host, folder, record);
-  if (isRepair) return host.remove(folder.journal);
   const { state } = record;
-  // An older version asked whether to keep what it changed, and did not name the state.
-  const path = state?.replaced === undefined ? folder.previous : statePath(folder, state.replaced);
+  if (isRepair || state?.replaced === undefined) return host.remove(folder.journal);
+  const path = statePath(folder, state.replaced);
   await replacing(host, path, () => host.renameFile(folder.journal, path));
-  if (state) await pruneStates(host, folder, state).catch(() => undefined);
+  await pruneStates(host, folder, state).catch(() => undefined);
 }
 
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {

@@ -15,9 +15,6 @@ import {
 const mostStates = 5;
 const mostBytes = 64 * 1024 * 1024;
 
-/** The id of the one state that an older version kept. */
-const idOfPrevious = 0;
-
 /** A state of the node to go back to. */
 export interface KeptState {
   readonly mark: StateMark;
@@ -26,7 +23,7 @@ export interface KeptState {
 
 /** The states of a node, as far as they are known. */
 export interface History {
-  /** The state that the node is in. Undefined if it is one that no command of this version made or left. */
+  /** The state that the node is in. Undefined before the first change. */
   readonly present: StateMark | undefined;
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
@@ -39,14 +36,13 @@ export interface History {
 }
 
 export function statePath(folder: StateFolder, id: number): string {
-  return id === idOfPrevious ? folder.previous : `${folder.path}/state-${id}.json`;
+  return `${folder.path}/state-${id}.json`;
 }
 
 /** The ids of all states that have a file, of whatever boot, in no order. */
 async function listIds(host: Host, folder: StateFolder): Promise<readonly number[]> {
   const names = await host.list(folder.path);
   return names.flatMap((name) => {
-    if (`${folder.path}/${name}` === folder.previous) return idOfPrevious;
     const id = /^state-([1-9]\d{0,14})\.json$/.exec(name)?.[1];
     return id === undefined ? [] : Number(id);
   });
@@ -54,7 +50,7 @@ async function listIds(host: Host, folder: StateFolder): Promise<readonly number
 
 /** An id that no state has. */
 export async function nextId(host: Host, folder: StateFolder, present: StateMark | undefined): Promise<number> {
-  return Math.max(idOfPrevious, present?.id ?? 0, ...(await listIds(host, folder))) + 1;
+  return Math.max(0, present?.id ?? 0, ...(await listIds(host, folder))) + 1;
 }
 
 /** All states of this boot. */
@@ -65,13 +61,13 @@ export async function readHistory(host: Host, folder: StateFolder, record: Owner
   for (const id of (await listIds(host, folder)).toSorted((a, b) => b - a)) {
     try {
       const snapshot = await readState(host, folder, id, record.bootId);
-      if (snapshot) states.push({ mark: (id !== idOfPrevious && snapshot.state) || { id }, snapshot });
+      if (snapshot) states.push({ mark: snapshot.state, snapshot });
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       damaged.set(id, error);
     }
   }
-  const before = present ? present.replaced : idOfPrevious;
+  const before = present?.replaced;
   const isKept = before !== undefined && (damaged.has(before) || states.some(({ mark }) => mark.id === before));
   const isPresent = ({ mark }: KeptState) => mark.id === present?.id;
   return {
@@ -86,19 +82,17 @@ export async function readHistory(host: Host, folder: StateFolder, record: Owner
 async function readState(host: Host, folder: StateFolder, id: number, bootId: string): Promise<Snapshot | undefined> {
   const path = statePath(folder, id);
   const snapshot = await readSnapshot(host, path, bootId);
-  if (id === idOfPrevious || !snapshot || snapshot.state?.id === id) return snapshot;
+  if (!snapshot || snapshot.state.id === id) return snapshot;
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
 }
 
-const leftAt = ({ snapshot }: KeptState): number => snapshot.uptime ?? 0;
-
 function byLeaving(a: KeptState, b: KeptState): number {
-  return leftAt(b) - leftAt(a) || b.mark.id - a.mark.id;
+  return b.snapshot.uptime - a.snapshot.uptime || b.mark.id - a.mark.id;
 }
 
 /**
  * A state, with all that has been changed or made since it was left: by the changes after it, too. Throws a Failure if it is not
- * kept, or what has been changed since cannot be told.
+ * kept, or a file with what was changed since is damaged.
  */
 export function findState({ states, presentOnce, damaged, before }: History, id: number): KeptState {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
@@ -122,11 +116,10 @@ export function findState({ states, presentOnce, damaged, before }: History, id:
   return { ...state, snapshot: { ...snapshot, touched, reading, settingsMade } };
 }
 
-/** The settings that several changes have made; undefined if one of them does not say. */
-export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'>[]): SettingsMade | undefined {
+/** The settings that several changes have made. */
+export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'>[]): SettingsMade {
   const all = new Map<string, Set<string>>();
   for (const { settingsMade } of changes) {
-    if (!settingsMade) return undefined;
     for (const [path, values] of Object.entries(settingsMade)) {
       all.set(path, new Set([...(all.get(path) ?? []), ...values]));
     }
@@ -142,8 +135,8 @@ export function adviseOnStates(states: readonly KeptState[]): string {
 }
 
 /** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
-export function describeState({ id, since, command, bundle, drifted }: StateMark): string {
-  if (command === undefined) return id === idOfPrevious ? 'what an older kpc-apply replaced' : 'what kpc-apply found';
+export function describeState({ since, command, bundle, drifted }: StateMark): string {
+  if (command === undefined) return 'what kpc-apply found';
   const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
   const how = { apply: 'applied', watch: 'applied by watch', cleanup: 'after cleanup' }[command];
   const when = since === undefined ? '' : ` ${formatTime(since)}`;
@@ -186,7 +179,7 @@ export function stateLeft(origin: ChangeOrigin, present: StateMark): StateMark {
 /** A snapshot of a state that was left before, and gone back to since: with what was changed that time, too. */
 export async function joinEarlier(host: Host, folder: StateFolder, snapshot: Snapshot): Promise<Snapshot> {
   const { state, record, reading, touched } = snapshot;
-  const earlier = state && (await readState(host, folder, state.id, record.bootId).catch(() => undefined));
+  const earlier = await readState(host, folder, state.id, record.bootId).catch(() => undefined);
   if (!earlier) return snapshot;
   const settings = { ...earlier.reading.settings, ...reading.settings };
   return {

@@ -1,4 +1,4 @@
-import { amount, objectOf, oneOf, optional, text } from '../../base/shape.ts';
+import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base/shape.ts';
 import type { ChangeOutcome } from '../change/change-node.ts';
 import { explainError, Failure } from './failure.ts';
 import { formatTime } from './history.ts';
@@ -6,28 +6,22 @@ import type { Host } from '../node/host.ts';
 import { readBootId } from './process-identity.ts';
 import { readJson, readRecord, writeJson, type BundleMark, type StateFolder } from './record.ts';
 
+const lastCommandShape = objectOf({
+  bootId: text,
+  /** "apply /root/shop". */
+  command: text,
+  /** Milliseconds since 1970. */
+  at: amount,
+  outcome: oneOf('unchanged', 'put-back', 'refused'),
+  /** Why it was put back or refused. */
+  reason: optional(text),
+});
+
 /**
  * A command that left the node in the state that it was in, and after which nothing has changed the node. A rollback has nothing
  * to undo then: it would undo the command before.
  */
-export interface LastCommand {
-  readonly bootId: string;
-  /** "apply /root/shop". */
-  readonly command: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly outcome: 'unchanged' | 'put-back' | 'refused';
-  /** Why it was put back or refused. */
-  readonly reason?: string | undefined;
-}
-
-const lastCommandShape = objectOf<LastCommand>({
-  bootId: text,
-  command: text,
-  at: amount,
-  outcome: oneOf('unchanged', 'put-back', 'refused'),
-  reason: optional(text),
-});
+export type LastCommand = Shaped<typeof lastCommandShape>;
 
 /** Where notes are kept. */
 interface Place {

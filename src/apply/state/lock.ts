@@ -1,16 +1,19 @@
 import { UnreadableFile } from '../../base/read-file.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
-import { amount, objectOf, optional, readShape, text } from '../../base/shape.ts';
+import { amount, objectOf, optional, readShape, text, type Shaped } from '../../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
-import { findProcess, identifyOwnProcess, processFields, type ProcessIdentity } from './process-identity.ts';
+import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';
+
+const claimShape = objectOf({
+  ...processFields,
+  command: text,
+  /** When it was laid down, in milliseconds since the node booted. */
+  since: optional(amount),
+});
 
 /** What a holder of the lock says about itself. */
-interface Claim extends ProcessIdentity {
-  readonly command: string;
-  /** When it was laid down, in milliseconds since the node booted. */
-  readonly since?: number | undefined;
-}
+type Claim = Shaped<typeof claimShape>;
 
 /** How long a claim counts whose process is out of sight: only waiting for a confirmation takes longer. */
 const unseenMilliseconds = 10 * 60_000;
@@ -119,8 +122,6 @@ async function isHeld(host: Host, claim: Claim): Promise<boolean> {
       return place satisfies never;
   }
 }
-
-const claimShape = objectOf<Claim>({ ...processFields, command: text, since: optional(amount) });
 
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {

@@ -12,93 +12,75 @@ import {
   textThat,
   wholeNumber,
   type Shape,
+  type Shaped,
   type ShapeReading,
 } from '../../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { isSettingPath } from '../plan/node-decisions.ts';
 import type { NodeReading } from '../node/node-reading.ts';
-import {
-  belongingsShape,
-  completeBelongings,
-  noBelongings,
-  type Belongings,
-  type StoredBelongings,
-} from './belongings.ts';
+import { belongingsShape, noBelongings } from './belongings.ts';
 
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
 
-/** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */
-export interface OwnershipRecord {
-  readonly bootId: string;
-  readonly owned: Belongings;
-  /** Real servers at weight 0 that wait for their connections to end. */
-  readonly draining: readonly DrainingServer[];
-  /** When the node left IPVS for rules, in milliseconds since it booted, while addresses of that are still there. */
-  readonly leftIpvs?: number | undefined;
-  /** The state that the node is in. Records of older versions have none. */
-  readonly state?: StateMark | undefined;
-}
-
-/** A state of the node, from one change to the next: what a person sees of it, and what tells it from others. */
-export interface StateMark {
-  /** Of this state and no other, as long as any state is kept. A rollback to a state brings back its id. */
-  readonly id: number;
-  /** The state before the last change: the one that a rollback goes to. Undefined if none is known. */
-  readonly replaced?: number | undefined;
-  /** Milliseconds since 1970, at which it was made. Undefined, as the next two, for what kpc-apply found. */
-  readonly since?: number | undefined;
-  /** The command that made it. */
-  readonly command?: 'apply' | 'watch' | 'cleanup' | undefined;
-  readonly bundle?: BundleMark | undefined;
-  /** Whether other programs are known to have changed it before it was replaced. */
-  readonly drifted?: boolean | undefined;
-}
+const bundleShape = objectOf({
+  /** The path that it was read from. */
+  folder: text,
+  /** SHA-256 of its manifest, which has the checksums of all its files. */
+  digest: text,
+});
 
 /** A bundle that was applied. */
-export interface BundleMark {
-  /** The path that it was read from. */
-  readonly folder: string;
-  /** SHA-256 of its manifest, which has the checksums of all its files. */
-  readonly digest: string;
-}
+export type BundleMark = Shaped<typeof bundleShape>;
+
+const stateShape = objectOf({
+  /** Of this state and no other, as long as any state is kept. A rollback to a state brings back its id. */
+  id: wholeNumber(0),
+  /** The state before the last change: the one that a rollback goes to. Undefined if none is known. */
+  replaced: optional(wholeNumber(0)),
+  /** Milliseconds since 1970, at which it was made. Undefined, as the next two, for what kpc-apply found. */
+  since: optional(amount),
+  /** The command that made it. */
+  command: optional(oneOf('apply', 'watch', 'cleanup')),
+  bundle: optional(bundleShape),
+  /** Whether other programs are known to have changed it before it was replaced. */
+  drifted: optional(boolean),
+});
+
+/** A state of the node, from one change to the next: what a person sees of it, and what tells it from others. */
+export type StateMark = Shaped<typeof stateShape>;
+
+const drainingShape = objectOf({
+  /** virtualServerKey and realServerKey of src/kernel. */
+  virtualServer: text,
+  realServer: text,
+  /** Milliseconds since 1970, for people. */
+  since: amount,
+  /** The same in milliseconds since the node booted, by which its time is measured. */
+  sinceBoot: amount,
+});
 
 /** A TCP real server that has left the bundle but not the kernel. */
-export interface DrainingServer {
-  /** virtualServerKey and realServerKey of src/kernel. */
-  readonly virtualServer: string;
-  readonly realServer: string;
-  /** Milliseconds since 1970, for people. */
-  readonly since: number;
-  /** The same in milliseconds since the node booted, by which its time is measured; old records have none. */
-  readonly sinceBoot?: number | undefined;
-}
+export type DrainingServer = Shaped<typeof drainingShape>;
+
+/** A record as a file has it. */
+export const recordShape = objectOf({
+  bootId: text,
+  owned: belongingsShape,
+  /** Real servers at weight 0 that wait for their connections to end. */
+  draining: listOf(drainingShape),
+  /** When the node left IPVS for rules, in milliseconds since it booted, while addresses of that are still there. */
+  leftIpvs: optional(amount),
+  /** The state that the node is in; undefined before the first change. */
+  state: optional(stateShape),
+});
+
+/** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */
+export type OwnershipRecord = Shaped<typeof recordShape>;
 
 /** By path. */
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
-
-/**
- * A state of the node to go back to: what the tools printed, and what was kpc-apply's then. Raw output and not parsed
- * values: it outlives changes of this program, and a person can read it.
- */
-export interface Snapshot {
-  readonly id: string;
-  /** Milliseconds since 1970. */
-  readonly takenAt: number;
-  /** Milliseconds since the node booted, which tells the order of snapshots. Older versions did not write it, nor the next. */
-  readonly uptime?: number | undefined;
-  /** The state that this is of. */
-  readonly state?: StateMark | undefined;
-  readonly reading: NodeReading;
-  readonly record: OwnershipRecord;
-  /** What has been changed or made since, at most: it is put back or taken away. */
-  readonly touched: Belongings;
-  /** The settings that have been changed since, and all values that they got. Older versions did not write it. */
-  readonly settingsMade?: SettingsMade | undefined;
-  /** What tells the tools of the process that made the change: see Host. */
-  readonly toolMark?: string | undefined;
-}
 
 /**
  * The files that kpc-apply keeps. A journal is there from before the first change until the last check; then it becomes one of
@@ -108,16 +90,14 @@ export interface StateFolder {
   readonly path: string;
   readonly record: string;
   readonly journal: string;
-  /** The one state that older versions kept. */
-  readonly previous: string;
   /** See last-command.ts. */
   readonly lastCommand: string;
   readonly awaiting: string;
   readonly confirmed: string;
   readonly unconfirmed: string;
-  /** See patience.ts. */
+  /** See tool-time-limits.ts. */
   readonly doing: string;
-  /** A folder: see settled.ts. */
+  /** A folder: see settled-bundle.ts. */
   readonly settled: string;
 }
 
@@ -126,7 +106,6 @@ export function stateFolder(path: string): StateFolder {
     path,
     record: `${path}/record.json`,
     journal: `${path}/journal.json`,
-    previous: `${path}/previous.json`,
     lastCommand: `${path}/last-command.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
@@ -134,46 +113,6 @@ export function stateFolder(path: string): StateFolder {
     doing: `${path}/doing.json`,
     settled: `${path}/settled`,
   };
-}
-
-function emptyRecord(bootId: string): OwnershipRecord {
-  return { bootId, owned: noBelongings, draining: [] };
-}
-
-/** A record in a file. */
-export interface StoredRecord extends Omit<OwnershipRecord, 'owned'> {
-  readonly owned: StoredBelongings;
-}
-
-const stateShape = objectOf<StateMark>({
-  id: wholeNumber(0),
-  replaced: optional(wholeNumber(0)),
-  since: optional(amount),
-  command: optional(oneOf('apply', 'watch', 'cleanup')),
-  bundle: optional(objectOf<BundleMark>({ folder: text, digest: text })),
-  drifted: optional(boolean),
-});
-
-export const recordShape = objectOf<StoredRecord>({
-  bootId: text,
-  owned: belongingsShape,
-  draining: listOf(
-    objectOf<DrainingServer>({ virtualServer: text, realServer: text, since: amount, sinceBoot: optional(amount) }),
-  ),
-  leftIpvs: optional(amount),
-  state: optional(stateShape),
-});
-
-/** A reading in a file. Older versions did not know nftables, and did not touch it. */
-interface StoredReading extends Omit<NodeReading, 'nftables'> {
-  readonly nftables?: NodeReading['nftables'] | undefined;
-}
-
-/** A snapshot in a file. */
-interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt' | 'uptime' | 'state' | 'settingsMade' | 'toolMark'> {
-  readonly reading: StoredReading;
-  readonly record: StoredRecord;
-  readonly touched: StoredBelongings;
 }
 
 /** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
@@ -186,14 +125,19 @@ const byPath =
 /** All processes that have it are ended one day: it must be no variable that others have. */
 const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=[\da-f-]{36}$/.test(mark));
 
-const snapshotShape = objectOf<StoredSnapshot>({
+const families = objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text });
+
+const snapshotShape = objectOf({
   id: text,
+  /** Milliseconds since 1970. */
   takenAt: amount,
-  uptime: optional(amount),
-  state: optional(stateShape),
-  reading: objectOf<StoredReading>({
-    iptables: objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text }),
-    nftables: optional(objectOf<NodeReading['nftables']>({ ipv4: text, ipv6: text })),
+  /** Milliseconds since the node booted, which tells the order of snapshots. */
+  uptime: amount,
+  /** The state that this is of. */
+  state: stateShape,
+  reading: objectOf<NodeReading>({
+    iptables: families,
+    nftables: families,
     ipset: text,
     ipvsadm: text,
     ipvsTimeouts: text,
@@ -201,10 +145,19 @@ const snapshotShape = objectOf<StoredSnapshot>({
     settings: byPath(text),
   }),
   record: recordShape,
+  /** What has been changed or made since, at most: it is put back or taken away. */
   touched: belongingsShape,
-  settingsMade: optional(byPath(listOf(text))),
-  toolMark: optional(toolMarkShape),
+  /** The settings that have been changed since, and all values that they got. */
+  settingsMade: byPath(listOf(text)),
+  /** What tells the tools of the process that made the change: see Host. */
+  toolMark: toolMarkShape,
 });
+
+/**
+ * A state of the node to go back to: what the tools printed, and what was kpc-apply's then. Raw output and not parsed
+ * values: it outlives changes of this program, and a person can read it.
+ */
+export type Snapshot = Shaped<typeof snapshotShape>;
 
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
 const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle that you want instead';
@@ -212,29 +165,14 @@ const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
   const record = await readJson(host, folder.record, recordShape, adoptAdvice);
-  return record?.bootId === bootId ? completeRecord(record) : emptyRecord(bootId);
+  return record?.bootId === bootId ? record : { bootId, owned: noBelongings, draining: [] };
 }
 
 /** A snapshot, in the journal or kept as a state to go back to; undefined if there is none, or it is of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
   const advice = path.endsWith('/journal.json') ? adoptAdvice : stateAdvice;
   const snapshot = await readJson(host, path, snapshotShape, advice);
-  if (snapshot?.record.bootId !== bootId) return undefined;
-  return {
-    ...snapshot,
-    reading: completeReading(snapshot.reading),
-    record: completeRecord(snapshot.record),
-    touched: completeBelongings(snapshot.touched),
-  };
-}
-
-function completeReading(stored: StoredReading): NodeReading {
-  return { ...stored, nftables: stored.nftables ?? { ipv4: '', ipv6: '' } };
-}
-
-/** Fills in what older versions did not write. */
-export function completeRecord(record: StoredRecord): OwnershipRecord {
-  return { ...record, owned: completeBelongings(record.owned) };
+  return snapshot?.record.bootId === bootId ? snapshot : undefined;
 }
 
 /** A file of the state folder; undefined where there is none. Throws a Failure for one that is not of this shape. */

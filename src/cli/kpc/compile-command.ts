@@ -1,7 +1,7 @@
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { holdsGolden, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
+import { holdsGolden, holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, makeBundle, type Bundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
@@ -249,7 +249,7 @@ async function output(
   const { golden, output: format } = options;
   const folder = options.out ?? golden;
   const form = golden === undefined ? 'bundle' : 'golden';
-  const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, terminal);
+  const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, options, terminal);
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
     // The folder has the files already.
@@ -273,8 +273,16 @@ async function write(
   form: 'bundle' | 'golden',
   content: BundleContent,
   { manifest, files }: Bundle,
+  { assume }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  if (form === 'bundle' && assume && (await holdsReal(folder, manifest))) {
+    return refuse(
+      terminal,
+      `${folder} is a bundle without assumptions, and --assume would replace it`,
+      'name another folder with -o, or remove that bundle first',
+    );
+  }
   const problem =
     form === 'golden'
       ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)

@@ -11,7 +11,7 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/document.ts';
 import { loadFile } from '../../input/load-files.ts';
 import { readDocuments } from '../../input/read-documents.ts';
-import { findRepository, isForeignLink, leadsInto } from '../../input/repository.ts';
+import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/repository.ts';
 import { TextFile } from '../../input/text-file.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
@@ -243,12 +243,18 @@ class Reader {
    * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
    * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
    */
-  #findStray(word: string, attribute: string): 'null-byte' | 'replaces-outside' | 'reads-outside' | undefined {
+  #findStray(
+    word: string,
+    attribute: string,
+  ): 'null-byte' | 'replaces-outside' | 'replaces-git' | 'reads-outside' | undefined {
     if (word.includes('\0')) return 'null-byte';
     if (word === '-') return undefined;
     const path = this.#locate(word);
     const own = dirname(this.#file.name);
-    if (targets.has(attribute)) return leadsInto(path, own) ? undefined : 'replaces-outside';
+    if (targets.has(attribute)) {
+      if (!leadsInto(path, own)) return 'replaces-outside';
+      return leadsIntoGit(path) ? 'replaces-git' : undefined;
+    }
     return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
   }
 

@@ -82,7 +82,7 @@ export function describeSubject(change: KernelChange): string {
     case 'link':
       return `${change.link}${change.addresses > 0 ? ` with ${count(change.addresses, 'address', 'addresses')}` : ''}`;
     case 'sysctl':
-      return `${change.name}: ${change.from ?? '(not set)'} → ${change.to ?? '(left as it is)'}`;
+      return `${change.name}: ${change.from ?? '(not set)'} → ${change.to ?? '(left as it is)'}${describeReason(change)}`;
     case 'ipvs-timeouts': {
       const { from, to } = change;
       const names = [
@@ -98,11 +98,13 @@ export function describeSubject(change: KernelChange): string {
     }
     case 'module':
       return change.name;
-    case 'setting': {
-      const reason = change.reason === undefined ? '' : ` (${change.reason})`;
-      return `${change.name}: ${change.from || '(none)'} → ${change.to || '(none)'}${reason}`;
-    }
+    case 'setting':
+      return `${change.name}: ${change.from || '(none)'} → ${change.to || '(none)'}`;
   }
+}
+
+function describeReason({ reason }: KernelChange & { readonly kind: 'sysctl' }): string {
+  return reason === undefined ? '' : ` (${reason})`;
 }
 
 function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-server' }): readonly string[] {

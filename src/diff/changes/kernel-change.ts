@@ -125,6 +125,8 @@ export type KernelChange =
       readonly name: string;
       readonly from?: string | undefined;
       readonly to?: string | undefined;
+      /** Why this value, where the node decided it: "32768 × 4 cores". */
+      readonly reason?: string | undefined;
     }
   | {
       readonly kind: 'ipvs-timeouts';
@@ -140,8 +142,6 @@ export type KernelChange =
       readonly name: string;
       readonly from: string;
       readonly to: string;
-      /** Why this value, where the node decided it: "32768 × 4 cores". */
-      readonly reason?: string | undefined;
     };
 
 /** A change, and the Service port that it is about; undefined for what every node has. */
