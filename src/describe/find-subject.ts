@@ -2,11 +2,11 @@ import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../diff/changes/owners.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
-import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import type { IpSet } from '../kernel/ipset.ts';
-import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
+import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import { formatEntry, parseEntry } from '../kernel/ipset/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import {
   findNodePortListeners,

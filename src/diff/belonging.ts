@@ -1,13 +1,20 @@
 import { families, type Family } from '../kernel/family.ts';
-import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
+import {
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type TableName,
+  type Tables,
+} from '../kernel/iptables/iptables.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
-import { coverRulesToRead, coverState, intersectCoverage } from './coverage.ts';
+import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
 import { classifyServers, type ServerBelonging } from './server-belonging.ts';
 import type { Side } from './side.ts';
 

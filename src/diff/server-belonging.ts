@@ -1,7 +1,7 @@
 import { contains, parseNetwork } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';

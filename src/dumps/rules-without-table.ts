@@ -1,4 +1,4 @@
-import type { TableName } from '../kernel/iptables.ts';
+import type { TableName } from '../kernel/iptables/iptables.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 
 /** Rules that were printed without the line that names their table, put into tables. */

@@ -1,5 +1,5 @@
 import type { Family } from '../kernel/family.ts';
-import type { Rule, RuleArg, TableName } from '../kernel/iptables.ts';
+import type { Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
 import { setName, type SetId } from './sets.ts';
 
 /**

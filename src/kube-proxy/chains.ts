@@ -7,8 +7,8 @@ import {
   type RuleArg,
   type TableName,
   type Tables,
-} from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+} from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { isKubeProxySet } from './sets.ts';
 

@@ -1,6 +1,6 @@
 import { families, type Family } from '../kernel/family.ts';
-import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables.ts';
-import { reachedChains } from '../kernel/reached-chains.ts';
+import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables/iptables.ts';
+import { reachedChains } from '../kernel/iptables/reached-chains.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isServiceChainName } from './chains.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';

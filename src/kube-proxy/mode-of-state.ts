@@ -1,5 +1,5 @@
 import { families } from '../kernel/family.ts';
-import type { Rule } from '../kernel/iptables.ts';
+import type { Rule } from '../kernel/iptables/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './link.ts';

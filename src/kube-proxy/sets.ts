@@ -1,5 +1,5 @@
 import { families, type Family } from '../kernel/family.ts';
-import type { IpSet, SetType } from '../kernel/ipset.ts';
+import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
 const sets = {

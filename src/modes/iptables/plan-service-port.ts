@@ -6,7 +6,7 @@ import {
   type TrafficPlan,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import type { RuleArg } from '../../kernel/iptables.ts';
+import type { RuleArg } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/origin.ts';
 import { endpointChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
 import { drop, jumpTo, reject } from './rule-args.ts';

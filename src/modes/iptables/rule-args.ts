@@ -1,5 +1,5 @@
 import type { Protocol } from '../../kernel/family.ts';
-import type { RuleArg } from '../../kernel/iptables.ts';
+import type { RuleArg } from '../../kernel/iptables/iptables.ts';
 import { baseChains } from './chain-names.ts';
 
 /** `-m tcp -p tcp` and so on: one pair of values for all rules. */

@@ -6,7 +6,7 @@ import {
   type TrafficPlan,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import type { Chain, Rule, RuleArg } from '../../kernel/iptables.ts';
+import type { Chain, Rule, RuleArg } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/origin.ts';
 import { matchClusterIP } from './capture-rules.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';

@@ -1,7 +1,7 @@
 import { loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { AddressPort } from '../../kernel/set-entry.ts';
-import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables.ts';
+import type { AddressPort } from '../../kernel/ipset/set-entry.ts';
+import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { accessFilter, accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';

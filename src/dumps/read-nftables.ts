@@ -1,5 +1,5 @@
-import { isCutOff } from '../dumps/nft-blocks.ts';
-import type { ToolOutput } from '../dumps/split-outputs.ts';
+import { isCutOff } from './nft-blocks.ts';
+import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftJson } from '../kernel/nftables/parse-json.ts';

@@ -1,11 +1,11 @@
-import { formatRule as formatRuleText, type Chain, type TableName, type Tables } from '../kernel/iptables.ts';
-import type { IpSet } from '../kernel/ipset.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
-import type { Link } from '../kernel/link.ts';
+import { formatRule as formatRuleText, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { realServerKey, virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import type { Link } from '../kernel/link/link.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
-import { entryKey } from '../kernel/set-entry.ts';
+import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
