@@ -17,6 +17,7 @@ import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
 import { classifyServers, type ServerBelonging } from './server-belonging.ts';
 import type { Side } from './side.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** Two states cut down to what can be compared. */
 export interface StatePair {
@@ -111,7 +112,7 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
   const compiled = sides.filter((side) => side.kind !== 'dump');
   if (compiled.length === sides.length) return true;
   return compiled.some(({ state }) =>
-    families.some((family) => (state.iptables[family]?.filter?.get('KUBE-FIREWALL')?.rules.length ?? 0) > 0),
+    families.some((family) => (state.iptables[family]?.filter?.get(baseChains.kubeletFirewall)?.rules.length ?? 0) > 0),
   );
 }
 

@@ -66,6 +66,11 @@ export function ipv4SetName(name: string): string | undefined {
   return ipv4Names.get(name);
 }
 
+/** The name without "KUBE-" and the family. Of a name that is too long in IPv6, its end is missing there. */
+export function bareSetName(name: string): string {
+  return (ipv4SetName(name) ?? name).replace(/^KUBE-/, '');
+}
+
 const ipv4Names: ReadonlyMap<string, string> = new Map(
   families.flatMap((family) => setIds.map((id) => [setName(id, family), setName(id, 'ipv4')] as const)),
 );

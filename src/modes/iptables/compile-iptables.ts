@@ -17,7 +17,7 @@ import {
   refuseClusterIPRules,
   refuseExternalRules,
 } from './capture-rules.ts';
-import { baseChains } from './chain-names.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IptablesMemo } from './iptables-memo.ts';
 import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
