@@ -62,7 +62,7 @@ export function mayKubeProxyMake({ name, type, family }: IpSet): boolean {
 }
 
 /** The name of the same set of IPv4, whichever family it is of; undefined where it is none of kube-proxy's. */
-export function ipv4SetName(name: string): string | undefined {
+function ipv4SetName(name: string): string | undefined {
   return ipv4Names.get(name);
 }
 
