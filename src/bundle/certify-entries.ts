@@ -1,7 +1,7 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import { compareEntries, parseEntry, type SetEntry } from '../kernel/set-entry.ts';
+import { compareEntries, parseEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { setName } from '../kube-proxy/sets.ts';
 import { areSameLines, lineAfter, lineBefore, type Versions } from './certify-lines.ts';
 

@@ -5,7 +5,7 @@ import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } 
 import { isLabelValue, isName } from '../base/object-names.ts';
 import { describeUnusable, parseAddress, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
+import { mostIpvsSeconds, schedulers } from '../kernel/ipvs/ipvs.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { findWrongSettings } from '../kube-proxy/settings/values.ts';
 import { settingsOf, type Manifest } from './manifest.ts';

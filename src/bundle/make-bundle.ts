@@ -4,7 +4,7 @@ import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
-import { passingRules } from '../kernel/iptables.ts';
+import { passingRules } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
 import { writeNode } from './bundle-node.ts';

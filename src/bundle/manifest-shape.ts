@@ -11,7 +11,7 @@ import {
   wholeNumber,
 } from '../base/shape.ts';
 import type { AssumedPod, AssumedWorkload } from '../cluster/assumed.ts';
-import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
 import { settingsShape } from '../kube-proxy/settings/values.ts';

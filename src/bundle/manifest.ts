@@ -3,7 +3,7 @@ import type { Cluster, ServiceRange } from '../cluster/model.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
-import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { kubeProxyVersions, parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
 

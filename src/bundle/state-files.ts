@@ -1,10 +1,10 @@
-import { formatSets, parseIpsetSave } from '../kernel/ipset.ts';
-import { formatAppends, formatTables } from '../kernel/iptables.ts';
-import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import { formatVirtualServer, formatVirtualServers, parseIpvsadm } from '../kernel/ipvs.ts';
+import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
+import { formatAppends, formatTables } from '../kernel/iptables/iptables.ts';
+import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
+import { formatVirtualServer, formatVirtualServers, parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import type { Family } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
-import { formatLinks, parseIpBatch } from '../kernel/link.ts';
+import { formatLinks, parseIpBatch } from '../kernel/link/link.ts';
 import { formatModules, parseModules } from '../kernel/modules.ts';
 import { formatChain, formatTables as formatNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';

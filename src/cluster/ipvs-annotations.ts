@@ -1,4 +1,4 @@
-import { schedulers, type ForwardingMethod } from '../kernel/ipvs.ts';
+import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { PortChange } from '../diagnostics/services.ts';
 import { groupBy } from './group-by.ts';

@@ -1,6 +1,6 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
-import type { ForwardingMethod } from '../kernel/ipvs.ts';
+import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 

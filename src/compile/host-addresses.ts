@@ -1,8 +1,8 @@
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
-import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
-import { parseIpAddrJson } from '../kernel/link.ts';
+import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
+import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 
 export interface HostAddresses {

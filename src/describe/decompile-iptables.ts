@@ -2,11 +2,12 @@ import { labelInComment } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
-import type { Chain, Rule, RuleArg, Tables, Target } from '../kernel/iptables.ts';
-import { nameProtocol } from '../kernel/iptables-rule.ts';
+import type { Chain, Rule, RuleArg, Tables, Target } from '../kernel/iptables/iptables.ts';
+import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
 
 import {
@@ -21,8 +22,8 @@ import {
 
 /** A Service port while its rules are read. */
 interface Draft extends PortDraft {
-  /** Which chains of its own rules lead to: "SVC", "EXT". */
-  readonly prefixes: Set<string>;
+  /** Which chains of its own rules lead to. */
+  readonly prefixes: Set<ServiceChainKind>;
   /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
   hasEndpointsTold: boolean;
   /** Whether its rules jump to a chain on the way to its endpoints that is not there: a kernel has all that rules jump to. */
@@ -38,8 +39,11 @@ export function decompileIptables(state: KernelState): readonly DecompiledPort[]
 
 const noChains: Chains = new Map();
 
-/** A chain of a Service port, by its name. XLB is what releases up to 1.23 have for EXT under policy Local. */
-const serviceChain = /^KUBE-(SVC|SVL|EXT|FW|XLB)-(.+)$/;
+/** What the name of a Service port's own chain says; undefined for an endpoint's, and for any other. */
+function serviceChain(name = ''): ReturnType<typeof parseServiceChain> {
+  const parsed = parseServiceChain(name);
+  return parsed?.kind === 'endpoint' ? undefined : parsed;
+}
 
 /** Reads the tables of one family. */
 class RulesReader {
@@ -60,26 +64,26 @@ class RulesReader {
 
   read(): readonly DecompiledPort[] {
     // A jump tells whose a rule is for sure: those rules come first.
-    const captures = rulesOf(this.#nat, 'KUBE-SERVICES');
-    const nodePorts = rulesOf(this.#nat, 'KUBE-NODEPORTS');
-    const leads = (rule: Rule): boolean => serviceChain.test(jumpChain(rule) ?? '');
+    const captures = rulesOf(this.#nat, baseChains.services);
+    const nodePorts = rulesOf(this.#nat, baseChains.nodePorts);
+    const leads = (rule: Rule): boolean => serviceChain(jumpChain(rule)) !== undefined;
     this.#showsCaptures = [...captures, ...nodePorts].some(leads);
     for (const rule of captures.filter(leads)) this.#readCapture(rule);
     for (const rule of nodePorts.filter(leads)) this.#readNodePort(rule);
     for (const rule of captures.filter((each) => !leads(each))) this.#readCapture(rule);
     for (const rule of nodePorts.filter((each) => !leads(each))) this.#readNodePort(rule);
-    for (const name of ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']) {
+    for (const name of [baseChains.services, baseChains.externalServices]) {
       for (const rule of rulesOf(this.#filter, name)) this.#readRefusal(rule, name);
     }
-    for (const rule of rulesOf(this.#filter, 'KUBE-PROXY-FIREWALL')) this.#readFirewall(rule);
-    for (const rule of rulesOf(this.#filter, 'KUBE-NODEPORTS')) this.#readHealthCheck(rule);
+    for (const rule of rulesOf(this.#filter, baseChains.proxyFirewall)) this.#readFirewall(rule);
+    for (const rule of rulesOf(this.#filter, baseChains.nodePorts)) this.#readHealthCheck(rule);
     for (const chain of this.#nat.values()) this.#readServiceChain(chain);
     return this.#drafts.filter(showsMore).map(finish);
   }
 
   /** The Service port that a rule of a chain is there for that all share. */
   #draftOf(rule: Rule): Draft | undefined {
-    const [, prefix, hash] = serviceChain.exec(jumpChain(rule) ?? '') ?? [];
+    const { kind: prefix, hash } = serviceChain(jumpChain(rule)) ?? {};
     const address = addressOf(rule);
     const port = portOf(rule);
     const name = labelInComment(rule) ?? addressName(rule);
@@ -121,7 +125,7 @@ class RulesReader {
     const draft = addressOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
     if (!draft) return;
     const kind = kindOf(rule, draft);
-    if (jumpChain(rule) === 'KUBE-MARK-MASQ') {
+    if (jumpChain(rule) === baseChains.markMasquerade) {
       noteMasquerade(draft, kind === 'cluster-ip' ? 'clusterIP' : 'external', rule);
       if (kind === 'unknown') return;
     }
@@ -130,10 +134,9 @@ class RulesReader {
       addAddress(draft, kind, address);
       draft.port ??= portOf(rule);
     }
-    const target = jumpChain(rule) ?? '';
-    if (kind === 'cluster-ip' && serviceChain.test(target))
-      draft.internalTrafficPolicy = target.startsWith('KUBE-SVL-') ? 'Local' : 'Cluster';
-    if (target.startsWith('KUBE-XLB-')) draft.externalTrafficPolicy = 'Local';
+    const target = serviceChain(jumpChain(rule))?.kind;
+    if (kind === 'cluster-ip' && target) draft.internalTrafficPolicy = target === 'local' ? 'Local' : 'Cluster';
+    if (target === 'oldExternal') draft.externalTrafficPolicy = 'Local';
     this.#checkWay(rule, draft);
   }
 
@@ -141,8 +144,8 @@ class RulesReader {
     const draft = portOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
     if (!draft) return;
     draft.nodePort ??= portOf(rule);
-    if (jumpChain(rule) === 'KUBE-MARK-MASQ') noteMasquerade(draft, 'external', rule);
-    if (jumpChain(rule)?.startsWith('KUBE-XLB-')) draft.externalTrafficPolicy = 'Local';
+    if (jumpChain(rule) === baseChains.markMasquerade) noteMasquerade(draft, 'external', rule);
+    if (serviceChain(jumpChain(rule))?.kind === 'oldExternal') draft.externalTrafficPolicy = 'Local';
     this.#checkWay(rule, draft);
   }
 
@@ -160,7 +163,7 @@ class RulesReader {
     }
     const address = addressOf(rule);
     if (address === undefined) return;
-    const isInternal = chain === 'KUBE-SERVICES' && !hasClusterIP(draft);
+    const isInternal = chain === baseChains.services && !hasClusterIP(draft);
     const kind = draft.addresses.get(address)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
     addAddress(draft, kind, address);
     draft.port ??= portOf(rule);
@@ -188,31 +191,32 @@ class RulesReader {
 
   /** The chains of one Service port: found by the hash in their names, by their comments, or by what jumps to them. */
   #readServiceChain(chain: Chain): void {
-    const [, kind, hash] = serviceChain.exec(chain.name) ?? [];
+    const { kind, hash } = serviceChain(chain.name) ?? {};
     if (kind === undefined || hash === undefined) return;
     const draft = this.#byHash.get(hash) ?? this.#draftNamedIn(chain, kind);
     if (!draft) return;
     for (const rule of chain.rules) this.#checkWay(rule, draft);
     switch (kind) {
-      case 'EXT':
+      case 'external':
         draft.externalTrafficPolicy = chain.rules.some((rule) => isFromNode(rule)) ? 'Local' : 'Cluster';
         break;
-      case 'FW':
+      case 'firewall':
         this.#readFirewallChain(chain, draft);
         break;
-      case 'XLB':
+      case 'oldExternal':
         draft.externalTrafficPolicy = 'Local';
-        if (chain.rules.some((rule) => jumpChain(rule) === 'KUBE-MARK-DROP')) draft.refusals.add('drop');
+        if (chain.rules.some((rule) => jumpChain(rule) === baseChains.markDrop)) draft.refusals.add('drop');
         this.#readEndpoints(chain, 'Local', draft);
         break;
       default:
-        this.#readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', draft);
+        this.#readEndpoints(chain, kind === 'cluster' ? 'Cluster' : 'Local', draft);
     }
-    const path = kind === 'SVC' || kind === 'SVL' ? 'clusterIP' : 'external';
-    for (const rule of chain.rules) if (jumpChain(rule) === 'KUBE-MARK-MASQ') noteMasquerade(draft, path, rule);
+    const path = kind === 'cluster' || kind === 'local' ? 'clusterIP' : 'external';
+    for (const rule of chain.rules)
+      if (jumpChain(rule) === baseChains.markMasquerade) noteMasquerade(draft, path, rule);
   }
 
-  #draftNamedIn({ rules }: Chain, kind: string): Draft | undefined {
+  #draftNamedIn({ rules }: Chain, kind: ServiceChainKind): Draft | undefined {
     for (const rule of rules) {
       const drafts = this.#byName.get(labelInComment(rule) ?? '');
       if (drafts) return drafts.find(({ prefixes }) => !prefixes.has(kind));
@@ -239,7 +243,7 @@ class RulesReader {
       const recent = find(rule, 'recent')?.action;
       if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
       const target = jumpChain(rule);
-      if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
+      if (target === undefined || parseServiceChain(target)?.kind !== 'endpoint') continue;
       const own = this.#nat.get(target);
       const endpoint = destinationOf(own) ?? destinationInComment(rule) ?? sourceOf(own);
       draft.hasEndpointsTold = true;
@@ -251,7 +255,7 @@ class RulesReader {
   /** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
   #checkWay(rule: Rule, draft: Draft): void {
     const target = jumpChain(rule);
-    if (target === undefined || !serviceChain.test(target)) return;
+    if (target === undefined || !serviceChain(target)) return;
     if (rulesOf(this.#nat, target).length === 0) draft.lacksChains = true;
   }
 }
@@ -323,9 +327,9 @@ function kindOf(rule: Rule, draft: Draft): PortAddress['kind'] {
     case 'loadbalancer':
       return 'load-balancer-ip';
     default: {
-      const [, kind] = serviceChain.exec(jumpChain(rule) ?? '') ?? [];
-      if (kind === 'FW') return 'load-balancer-ip';
-      return (kind === 'SVC' || kind === 'SVL') && !hasClusterIP(draft) ? 'cluster-ip' : 'unknown';
+      const kind = serviceChain(jumpChain(rule))?.kind;
+      if (kind === 'firewall') return 'load-balancer-ip';
+      return (kind === 'cluster' || kind === 'local') && !hasClusterIP(draft) ? 'cluster-ip' : 'unknown';
     }
   }
 }
@@ -337,7 +341,7 @@ function hasClusterIP({ addresses }: Draft): boolean {
 function refusalOf(rule: Rule): 'reject' | 'drop' | undefined {
   const target = find(rule, 'jump')?.target;
   if (target?.kind === 'reject' || target?.kind === 'drop') return target.kind;
-  return target?.kind === 'chain' && target.chain === 'KUBE-MARK-DROP' ? 'drop' : undefined;
+  return target?.kind === 'chain' && target.chain === baseChains.markDrop ? 'drop' : undefined;
 }
 
 /** Under policy Local the node's own packets take another way. */

@@ -1,17 +1,18 @@
 import type { Owners } from '../diff/changes/owners.ts';
-import { ipv4SetName, setFamily } from '../kube-proxy/sets.ts';
+import { bareSetName, setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Protocol } from '../kernel/family.ts';
-import type { Chain, Rule } from '../kernel/iptables.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { Chain, Rule } from '../kernel/iptables/iptables.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { jumpChain } from '../kernel/restrict.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { formatEntry } from '../kernel/set-entry.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
 import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompiled-port.ts';
 import { clientsOf } from './decompile-iptables.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** What kube-proxy's sets say of addresses and ports. */
 interface SetFacts {
@@ -111,11 +112,6 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
   });
 }
 
-/** Without "KUBE-" and the family. Of a name that is too long in IPv6, its end is missing there. */
-function bareSetName(name: string): string {
-  return (ipv4SetName(name) ?? name).replace(/^KUBE-/, '');
-}
-
 /** kube-proxy's sets that list virtual servers by address, without "KUBE-" and the family. */
 const addressSets: ReadonlySet<string> = new Set(['CLUSTER-IP', 'EXTERNAL-IP', 'EXTERNAL-IP-LOCAL', 'LOAD-BALANCER']);
 
@@ -162,11 +158,11 @@ function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, Masquera
   for (const family of families) {
     const nat = iptables[family]?.nat;
     const reaches = (rule: Rule, chain: string): boolean =>
-      jumpChain(rule) === 'KUBE-MARK-MASQ' ||
-      (jumpChain(rule) === 'KUBE-LOAD-BALANCER' &&
-        chain === 'KUBE-SERVICES' &&
-        marksAll(nat?.get('KUBE-LOAD-BALANCER')));
-    for (const chain of ['KUBE-SERVICES', 'KUBE-NODE-PORT']) {
+      jumpChain(rule) === baseChains.markMasquerade ||
+      (jumpChain(rule) === baseChains.loadBalancer &&
+        chain === baseChains.services &&
+        marksAll(nat?.get(baseChains.loadBalancer)));
+    for (const chain of [baseChains.services, baseChains.nodePort]) {
       for (const rule of nat?.get(chain)?.rules ?? []) {
         const match = rule.args.find((arg) => arg.kind === 'match-set');
         // Where the source is of the set, too, the packets are those of the Services themselves.
@@ -181,7 +177,7 @@ function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, Masquera
 
 /** Whether packets that no rule of the chain lets return are masqueraded. */
 function marksAll(chain: Chain | undefined): boolean {
-  return chain?.rules.some((rule) => jumpChain(rule) === 'KUBE-MARK-MASQ') ?? false;
+  return chain?.rules.some((rule) => jumpChain(rule) === baseChains.markMasquerade) ?? false;
 }
 
 function decompileServer(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {

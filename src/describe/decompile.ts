@@ -1,9 +1,9 @@
 import { compareText } from '../kernel/compare-text.ts';
 import type { Owners } from '../diff/changes/owners.ts';
-import type { Coverage } from '../diff/coverage.ts';
+import type { Coverage } from '../dumps/coverage.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
 import type { Family } from '../kernel/family.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
 import { findLeftChains, type LeftChain } from '../kube-proxy/left-chains.ts';

@@ -8,6 +8,7 @@ import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';
 import { decompile } from './decompile.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
+import { parseServiceChain } from '../kube-proxy/chain-names.ts';
 
 /**
  * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not tell which
@@ -132,8 +133,6 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
   ];
 }
 
-const endpointRule = / -j KUBE-SEP-\w+$/;
-
 /**
  * Whether a change in the kernel is nothing but what these reasons come to: the chain of an endpoint that was added or removed,
  * and the rules that choose among the endpoints.
@@ -147,9 +146,14 @@ function follows(change: KernelChange, reasons: readonly ServiceReason[]): boole
   );
   if (endpoints.size === 0) return false;
   const rules = [...change.added, ...change.removed];
-  if (/^KUBE-(SVC|SVL)-/.test(change.chain)) {
-    return change.change === 'changed' && rules.every((rule) => endpointRule.test(rule));
+  const kind = parseServiceChain(change.chain)?.kind;
+  if (kind === 'cluster' || kind === 'local') {
+    return change.change === 'changed' && rules.every(leadsToEndpoint);
   }
-  if (!change.chain.startsWith('KUBE-SEP-') || change.change === 'changed') return false;
+  if (kind !== 'endpoint' || change.change === 'changed') return false;
   return rules.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
+}
+
+function leadsToEndpoint(rule: string): boolean {
+  return parseServiceChain(/ -j (\S+)$/.exec(rule)?.[1] ?? '')?.kind === 'endpoint';
 }

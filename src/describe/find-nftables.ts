@@ -6,7 +6,7 @@ import { parseNftName } from '../kube-proxy/nftables-names.ts';
 
 import type { View } from './view.ts';
 import type { Family } from '../kernel/family.ts';
-import type { TableName } from '../kernel/iptables.ts';
+import type { TableName } from '../kernel/iptables/iptables.ts';
 
 /** A chain, set, map or rule that Service ports share, with its lines. */
 export interface SharedSubject {

@@ -2,11 +2,11 @@ import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../diff/changes/owners.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
-import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import type { IpSet } from '../kernel/ipset.ts';
-import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
+import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import { formatEntry, parseEntry } from '../kernel/ipset/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import {
   findNodePortListeners,
@@ -14,6 +14,7 @@ import {
   type FindListeners,
   type NodePortListeners,
 } from '../kube-proxy/node-port-listeners.ts';
+import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { setName } from '../kube-proxy/sets.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
@@ -408,7 +409,7 @@ function findName(what: string, view: View): Finding | undefined {
 /** Names that the one that was not found could have meant. */
 function suggest(what: string, view: View): readonly string[] {
   if (/^[a-z]+-[A-Z2-7]{8}-/.test(what)) return nearest(what, nftNames(view));
-  if (isServiceChain(what) || what.startsWith('KUBE-')) {
+  if (beginsAsKubeProxys(what)) {
     const chains = families.flatMap((family) =>
       tableNames.flatMap((table) => [...(view.state.iptables[family]?.[table]?.keys() ?? [])]),
     );

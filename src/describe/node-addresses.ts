@@ -1,5 +1,5 @@
-import type { Coverage } from '../diff/coverage.ts';
-import { findDumpListeners } from '../diff/dump-listeners.ts';
+import type { Coverage } from '../dumps/coverage.ts';
+import { findDumpListeners } from '../dumps/dump-listeners.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { KernelState } from '../kernel/state.ts';

@@ -1,8 +1,8 @@
 import { labelInComment } from './changes/owners.ts';
 import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
-import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import type { Chain, Rule, TableName, Tables } from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import type { StatePair } from './belonging.ts';
 
 /** How two states differ in what they do to packets. */

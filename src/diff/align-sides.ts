@@ -1,7 +1,7 @@
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
-import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
 import { setFamily } from '../kube-proxy/sets.ts';

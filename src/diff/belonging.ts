@@ -1,15 +1,23 @@
 import { families, type Family } from '../kernel/family.ts';
-import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
+import {
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type TableName,
+  type Tables,
+} from '../kernel/iptables/iptables.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
-import { coverRulesToRead, coverState, intersectCoverage } from './coverage.ts';
+import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
 import { classifyServers, type ServerBelonging } from './server-belonging.ts';
 import type { Side } from './side.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** Two states cut down to what can be compared. */
 export interface StatePair {
@@ -104,7 +112,7 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
   const compiled = sides.filter((side) => side.kind !== 'dump');
   if (compiled.length === sides.length) return true;
   return compiled.some(({ state }) =>
-    families.some((family) => (state.iptables[family]?.filter?.get('KUBE-FIREWALL')?.rules.length ?? 0) > 0),
+    families.some((family) => (state.iptables[family]?.filter?.get(baseChains.kubeletFirewall)?.rules.length ?? 0) > 0),
   );
 }
 

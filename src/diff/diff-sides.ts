@@ -1,6 +1,6 @@
 import { diffStates } from '../kernel/delta.ts';
 import type { Family } from '../kernel/family.ts';
-import type { TableName } from '../kernel/iptables.ts';
+import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';

@@ -1,6 +1,7 @@
 import type { Cluster } from '../cluster/model.ts';
 import type { Origin } from '../kernel/origin.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 
 /**
@@ -38,9 +39,8 @@ export function nameServers(state: KernelState, cluster: Cluster): KernelState {
       entries: set.entries.flatMap((entry) => {
         const { address, protocol, port } = entry;
         const ofSet = /-(TCP|UDP)$/.exec(set.name)?.[1] ?? protocol;
-        const family = set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
         const socket = sockets.get(`${protocol} ${address?.text} ${port}`);
-        return withName(entry, socket ?? nodePorts.get(`${family} ${ofSet} ${port}`));
+        return withName(entry, socket ?? nodePorts.get(`${setFamily(set)} ${ofSet} ${port}`));
       }),
     })),
   };

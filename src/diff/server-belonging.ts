@@ -1,9 +1,10 @@
 import { contains, parseNetwork } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import { setName } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Side } from './side.ts';
 
@@ -53,5 +54,5 @@ function cannotTell({ state, coverage }: Side): (server: VirtualServer) => boole
 /** Whether the sets of a kube-proxy in IPVS mode are there; it makes all of them before any virtual server. */
 function hasServerSets({ sets }: KernelState): boolean {
   const names = new Set(sets.map(({ name }) => name));
-  return families.some((family) => names.has(family === 'ipv4' ? 'KUBE-CLUSTER-IP' : 'KUBE-6-CLUSTER-IP'));
+  return families.some((family) => names.has(setName('clusterIP', family)));
 }

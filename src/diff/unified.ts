@@ -10,9 +10,9 @@ import {
   type Chain,
   type TableName,
   type Tables,
-} from '../kernel/iptables.ts';
-import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
-import { compareVirtualServers } from '../kernel/ipvs.ts';
+} from '../kernel/iptables/iptables.ts';
+import { actingRules, ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
 import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';

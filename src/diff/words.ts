@@ -4,7 +4,7 @@ import type { Gap } from './gaps.ts';
 import { count } from './changes/counts.ts';
 import type { ChangeKind } from './changes/kernel-change.ts';
 import { describeFacts } from './port-facts.ts';
-import type { Doubt } from './side.ts';
+import type { Doubt } from '../dumps/dump.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
 /** A reason in the words of Kubernetes, on one line. */

@@ -1,4 +1,4 @@
-import { tableNames, type TableName } from '../kernel/iptables.ts';
+import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 
 /** A command as it was typed, or written above its output as a title. */
 export interface Command {

@@ -1,5 +1,6 @@
-import type { TableName } from '../kernel/iptables.ts';
+import type { TableName } from '../kernel/iptables/iptables.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** Rules that were printed without the line that names their table, put into tables. */
 export interface PlacedRules {
@@ -80,7 +81,7 @@ function tableOfLine(line: string): TableName | undefined {
   // Both tables have a jump to KUBE-SERVICES in OUTPUT; that of filter is for new connections only.
   if (chain === 'PREROUTING') return 'nat';
   if (chain === 'INPUT' || chain === 'FORWARD' || / --ctstate NEW( |$)/.test(line)) return 'filter';
-  return chain === 'OUTPUT' && target === 'KUBE-SERVICES' ? 'nat' : undefined;
+  return chain === 'OUTPUT' && target === baseChains.services ? 'nat' : undefined;
 }
 
 /** The table that alone has a chain of this name, of those that kube-proxy makes. */

@@ -1,13 +1,13 @@
-import { applySetsDelta, diffSets, splitSetsDelta } from './ipset-delta.ts';
-import { applyVirtualServersDelta, diffVirtualServers, splitVirtualServersDelta } from './ipvs-delta.ts';
-import { applyLinksDelta, diffLinks, splitLinksDelta } from './link-delta.ts';
-import { applyModulesDelta, diffModules, splitModulesDelta } from './module-delta.ts';
+import { applySetsDelta, diffSets, splitSetsDelta } from './ipset/ipset-delta.ts';
+import { applyVirtualServersDelta, diffVirtualServers, splitVirtualServersDelta } from './ipvs/ipvs-delta.ts';
+import { applyLinksDelta, diffLinks, splitLinksDelta } from './link/link-delta.ts';
+import { applyModulesDelta, diffModules, splitModulesDelta } from './modules.ts';
 import { applyNftDelta, diffNftTables, splitNftDelta } from './nftables/delta.ts';
 import type { Split } from './split.ts';
 import type { KernelState } from './state.ts';
-import { applySysctlsDelta, diffSysctls, splitSysctlsDelta } from './sysctl-delta.ts';
-import { applyFamilyTablesDelta, diffFamilyTables, isEmptyFamilyTablesDelta } from './tables-delta.ts';
-import { applyTimeoutsDelta, diffTimeouts } from './timeouts-delta.ts';
+import { applySysctlsDelta, diffSysctls, splitSysctlsDelta } from './sysctl.ts';
+import { applyFamilyTablesDelta, diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/family-tables-delta.ts';
+import { applyTimeoutsDelta, diffTimeouts } from './ipvs/timeouts-delta.ts';
 
 /** A kind of kernel object, named after the field of a state that holds such objects. */
 export type ObjectKind = keyof KernelState;

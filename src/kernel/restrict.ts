@@ -1,7 +1,7 @@
 import { families, type Family } from './family.ts';
-import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables.ts';
-import type { VirtualServer } from './ipvs.ts';
-import type { LinkAddress } from './link.ts';
+import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
+import type { VirtualServer } from './ipvs/ipvs.ts';
+import type { LinkAddress } from './link/link.ts';
 import type { KernelState } from './state.ts';
 
 /** What of a state a program may change. */

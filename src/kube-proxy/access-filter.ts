@@ -1,6 +1,7 @@
 import type { Family } from '../kernel/family.ts';
-import type { Rule, RuleArg, TableName } from '../kernel/iptables.ts';
+import type { Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
 import { setName, type SetId } from './sets.ts';
+import { baseChains } from './chain-names.ts';
 
 /**
  * What closes the addresses on kube-ipvs0 to all but Services. To the kernel they are the node's own: without this, a
@@ -10,12 +11,12 @@ export const accessFilter = {
   table: 'filter',
   /** The kernel's chain that jumps there, and with which comment. */
   from: 'INPUT',
-  chain: 'KUBE-IPVS-FILTER',
+  chain: baseChains.accessFilter,
   comment: 'kubernetes ipvs access filter',
 } as const satisfies { readonly table: TableName } & Readonly<Record<string, string>>;
 
 /** The chain, called from OUTPUT, that closes load balancers to the node itself where their source ranges leave it out. */
-export const accessOutFilterChain = 'KUBE-IPVS-OUT-FILTER';
+export const accessOutFilterChain = baseChains.accessOutFilter;
 
 /** Sets of addresses and ports that Services have. */
 export const openSets = [

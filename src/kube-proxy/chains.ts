@@ -7,10 +7,11 @@ import {
   type RuleArg,
   type TableName,
   type Tables,
-} from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+} from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { isKubeProxySet } from './sets.ts';
+import { baseChains } from './chain-names.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:
@@ -36,30 +37,30 @@ export const crowdedChains = ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-N
 const canaryChain = 'KUBE-PROXY-CANARY';
 
 /** In table filter: see localnetRule. */
-export const sharedChain = 'KUBE-FIREWALL';
+export const sharedChain = baseChains.kubeletFirewall;
 
 /** The fixed chains of both modes (iptables/proxier.go, and iptablesChains in ipvs/proxier.go). */
 const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
   nat: new Set([
-    'KUBE-SERVICES',
-    'KUBE-POSTROUTING',
-    'KUBE-MARK-MASQ',
-    'KUBE-NODEPORTS',
-    'KUBE-NODE-PORT',
-    'KUBE-LOAD-BALANCER',
+    baseChains.services,
+    baseChains.postrouting,
+    baseChains.markMasquerade,
+    baseChains.nodePorts,
+    baseChains.nodePort,
+    baseChains.loadBalancer,
     // Of IPVS mode up to 1.26.
-    'KUBE-FIRE-WALL',
+    baseChains.oldFirewall,
   ]),
   filter: new Set([
-    'KUBE-SERVICES',
-    'KUBE-EXTERNAL-SERVICES',
-    'KUBE-FORWARD',
-    'KUBE-NODEPORTS',
-    'KUBE-NODE-PORT',
-    'KUBE-PROXY-FIREWALL',
-    'KUBE-SOURCE-RANGES-FIREWALL',
-    'KUBE-IPVS-FILTER',
-    'KUBE-IPVS-OUT-FILTER',
+    baseChains.services,
+    baseChains.externalServices,
+    baseChains.forward,
+    baseChains.nodePorts,
+    baseChains.nodePort,
+    baseChains.proxyFirewall,
+    baseChains.sourceRangesFirewall,
+    baseChains.accessFilter,
+    baseChains.accessOutFilter,
   ]),
 };
 
@@ -93,7 +94,7 @@ export function isKubeProxyChain(table: TableName, { name, rules }: Chain): bool
 
 /** Where no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
-  if (name !== 'KUBE-SOURCE-RANGES-FIREWALL' || more.length > 0) return false;
+  if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
@@ -134,31 +135,31 @@ const noComment = [''];
 /** iptablesJumpChains and iptablesKubeletJumpChains of iptables/proxier.go, and iptablesJumpChain of ipvs/proxier.go. */
 const jumps: { readonly [T in TableName]?: Jumps } = {
   nat: {
-    PREROUTING: { 'KUBE-SERVICES': portals },
-    OUTPUT: { 'KUBE-SERVICES': portals },
-    POSTROUTING: { 'KUBE-POSTROUTING': ['kubernetes postrouting rules'] },
+    PREROUTING: { [baseChains.services]: portals },
+    OUTPUT: { [baseChains.services]: portals },
+    POSTROUTING: { [baseChains.postrouting]: ['kubernetes postrouting rules'] },
   },
   filter: {
     INPUT: {
-      'KUBE-SERVICES': portals,
-      'KUBE-EXTERNAL-SERVICES': externalPortals,
-      'KUBE-NODEPORTS': ['kubernetes health check service ports'],
-      'KUBE-NODE-PORT': ['kubernetes health check rules'],
-      'KUBE-PROXY-FIREWALL': proxyFirewall,
-      'KUBE-IPVS-FILTER': ['kubernetes ipvs access filter'],
-      'KUBE-FIREWALL': noComment,
+      [baseChains.services]: portals,
+      [baseChains.externalServices]: externalPortals,
+      [baseChains.nodePorts]: ['kubernetes health check service ports'],
+      [baseChains.nodePort]: ['kubernetes health check rules'],
+      [baseChains.proxyFirewall]: proxyFirewall,
+      [baseChains.accessFilter]: ['kubernetes ipvs access filter'],
+      [baseChains.kubeletFirewall]: noComment,
     },
     FORWARD: {
-      'KUBE-SERVICES': portals,
-      'KUBE-EXTERNAL-SERVICES': externalPortals,
-      'KUBE-FORWARD': forwarding,
-      'KUBE-PROXY-FIREWALL': proxyFirewall,
+      [baseChains.services]: portals,
+      [baseChains.externalServices]: externalPortals,
+      [baseChains.forward]: forwarding,
+      [baseChains.proxyFirewall]: proxyFirewall,
     },
     OUTPUT: {
-      'KUBE-SERVICES': portals,
-      'KUBE-PROXY-FIREWALL': proxyFirewall,
-      'KUBE-IPVS-OUT-FILTER': ['kubernetes ipvs access filter'],
-      'KUBE-FIREWALL': noComment,
+      [baseChains.services]: portals,
+      [baseChains.proxyFirewall]: proxyFirewall,
+      [baseChains.accessOutFilter]: ['kubernetes ipvs access filter'],
+      [baseChains.kubeletFirewall]: noComment,
     },
   },
 };
@@ -225,13 +226,13 @@ export function isLocalnetRule(rule: Rule): boolean {
 export type KubeletTrace = 'none' | 'current' | 'old';
 
 export function traceKubelet(tables: Tables): KubeletTrace {
-  if ((tables.nat?.get('KUBE-MARK-DROP')?.rules.length ?? 0) > 0) return 'old';
+  if ((tables.nat?.get(baseChains.markDrop)?.rules.length ?? 0) > 0) return 'old';
   const { mangle, nat, filter } = tables;
   const hasCanary = [mangle, nat, filter].some((chains) => chains?.has('KUBE-KUBELET-CANARY'));
   return hasCanary || mangle?.has('KUBE-IPTABLES-HINT') ? 'current' : 'none';
 }
 
-const chainsOfOldKubelets: ReadonlySet<string> = new Set(['KUBE-MARK-MASQ', 'KUBE-POSTROUTING']);
+const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquerade, baseChains.postrouting]);
 
 /** Whether a kubelet that left this trace makes a chain of this name too. */
 export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {

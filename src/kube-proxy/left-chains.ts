@@ -1,9 +1,10 @@
 import { families, type Family } from '../kernel/family.ts';
-import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables.ts';
-import { reachedChains } from '../kernel/reached-chains.ts';
+import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables/iptables.ts';
+import { reachedChains } from '../kernel/iptables/reached-chains.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isServiceChainName } from './chains.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';
+import { baseChains } from './chain-names.ts';
 
 /** A chain that iptables mode left on a node that has another mode now. */
 export interface LeftChain {
@@ -15,7 +16,7 @@ export interface LeftChain {
 }
 
 /** Chains of filter that iptables mode fills and no other. */
-const refusingChains: ReadonlySet<string> = new Set(['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']);
+const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
 
 /**
  * What iptables mode left on a node in another mode: the chains of Service ports and endpoints, and those of filter that refuse

@@ -1,11 +1,12 @@
 import { families } from '../kernel/family.ts';
-import type { Rule } from '../kernel/iptables.ts';
+import type { Rule } from '../kernel/iptables/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './link.ts';
 import type { ProxyMode } from './modes.ts';
 import { isKubeProxyTable } from './nftables.ts';
-import { isKubeProxySet } from './sets.ts';
+import { isKubeProxySet, setName } from './sets.ts';
+import { baseChains } from './chain-names.ts';
 
 /**
  * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. A node that changed its mode has
@@ -17,28 +18,28 @@ export function modeOfState(state: KernelState): ProxyMode | undefined {
   if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';
   const working = modeOfRules(state);
   if (working) return working;
-  if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
+  if (state.sets.some(({ name }) => families.some((family) => name === setName('clusterIP', family)))) return 'ipvs';
   const chains = new Set(
     families.flatMap((family) => {
       const { nat, filter } = state.iptables[family] ?? {};
       return [...(nat?.keys() ?? []), ...(filter?.keys() ?? [])];
     }),
   );
-  if (chains.has('KUBE-LOAD-BALANCER') || chains.has('KUBE-IPVS-FILTER')) return 'ipvs';
-  if (chains.has('KUBE-EXTERNAL-SERVICES') || [...chains].some((name) => /^KUBE-(SVC|SVL|EXT)-/.test(name))) {
+  if (chains.has(baseChains.loadBalancer) || chains.has(baseChains.accessFilter)) return 'ipvs';
+  if (chains.has(baseChains.externalServices) || [...chains].some((name) => /^KUBE-(SVC|SVL|EXT)-/.test(name))) {
     return 'iptables';
   }
   if (boundAddresses(state).length > 0) return 'ipvs';
-  return chains.has('KUBE-SERVICES') && state.virtualServers.length === 0 ? 'iptables' : undefined;
+  return chains.has(baseChains.services) && state.virtualServers.length === 0 ? 'iptables' : undefined;
 }
 
 /** Each mode fills the chain of nat that packets come through first with rules that no other mode writes. */
 function modeOfRules({ iptables }: KernelState): ProxyMode | undefined {
   for (const family of families) {
-    for (const rule of iptables[family]?.nat?.get('KUBE-SERVICES')?.rules ?? []) {
+    for (const rule of iptables[family]?.nat?.get(baseChains.services)?.rules ?? []) {
       if (matchesOwnSet(rule)) return 'ipvs';
       const target = jumpChain(rule);
-      if (target === 'KUBE-NODEPORTS' || (target !== undefined && /^KUBE-(SVC|SVL|EXT|FW|XLB)-/.test(target))) {
+      if (target === baseChains.nodePorts || (target !== undefined && /^KUBE-(SVC|SVL|EXT|FW|XLB)-/.test(target))) {
         return 'iptables';
       }
     }

@@ -2,7 +2,7 @@ import { isLoopback, type Address } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family, type Protocol } from '../kernel/family.ts';
-import type { Rule } from '../kernel/iptables.ts';
+import type { Rule } from '../kernel/iptables/iptables.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';

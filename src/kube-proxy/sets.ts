@@ -1,5 +1,5 @@
 import { families, type Family } from '../kernel/family.ts';
-import type { IpSet, SetType } from '../kernel/ipset.ts';
+import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
 const sets = {
@@ -62,8 +62,13 @@ export function mayKubeProxyMake({ name, type, family }: IpSet): boolean {
 }
 
 /** The name of the same set of IPv4, whichever family it is of; undefined where it is none of kube-proxy's. */
-export function ipv4SetName(name: string): string | undefined {
+function ipv4SetName(name: string): string | undefined {
   return ipv4Names.get(name);
+}
+
+/** The name without "KUBE-" and the family. Of a name that is too long in IPv6, its end is missing there. */
+export function bareSetName(name: string): string {
+  return (ipv4SetName(name) ?? name).replace(/^KUBE-/, '');
 }
 
 const ipv4Names: ReadonlyMap<string, string> = new Map(

@@ -1,7 +1,7 @@
 import { isLoopback } from '../kernel/address.ts';
-import { realServerKey } from '../kernel/ipvs-delta.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { formatEntry } from '../kernel/set-entry.ts';
+import { realServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, serviceLink } from './link.ts';
 import { isKubeProxySet } from './sets.ts';

@@ -1,5 +1,5 @@
 import type { Manifest } from '../bundle/manifest.ts';
-import { expectDumpFile, holdsOutput, readDump } from '../diff/read-dump.ts';
+import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { describeDumpFault } from '../sides/dump-faults.ts';

@@ -1,6 +1,6 @@
 import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { tableNames } from '../kernel/iptables.ts';
+import { tableNames } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { explore, type Choices } from './explore.ts';
 import type { Flow } from './flow.ts';
@@ -10,7 +10,7 @@ import { runTable, type PreparedTable } from './iptables-rules.ts';
 import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
 import { loopbackInterface, routingOf, type PacketNode, type Routing } from './node.ts';
 import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way, Decision, End } from './packet.ts';
-import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 
 /**
  * What a node does with a packet. `prepare(state, node)` makes an evaluator of a kernel's state and of what the node is

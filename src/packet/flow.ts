@@ -1,6 +1,6 @@
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
 import { trackingPriority, type Hook, type NatHalf } from './hooks.ts';

@@ -1,4 +1,4 @@
-import type { TableName } from '../kernel/iptables.ts';
+import type { TableName } from '../kernel/iptables/iptables.ts';
 
 /** The points of the kernel's network stack where rules see packets. */
 export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;

@@ -1,7 +1,7 @@
 import { contains, type Address } from '../kernel/address.ts';
 import { networkOfRange } from '../kernel/address-range.ts';
-import type { IpSet } from '../kernel/ipset.ts';
-import type { SetEntry } from '../kernel/set-entry.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { Flow } from './flow.ts';
 import type { Maybe } from './maybe.ts';
 

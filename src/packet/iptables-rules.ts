@@ -1,8 +1,8 @@
 import { contains, parseAddress } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
-import { isCounter } from '../kernel/iptables-meaning.ts';
-import { nameProtocol } from '../kernel/iptables-rule.ts';
-import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables.ts';
+import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
+import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
+import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables/iptables.ts';
 import { parsePortRange } from '../kernel/port.ts';
 import { hasAddressType, hasState, isInterface, isPortIn, masquerade, rewriteDestination, type Flow } from './flow.ts';
 import type { Decision } from './packet.ts';

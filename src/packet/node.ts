@@ -9,7 +9,7 @@ import {
   type Network,
 } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Link, LinkAddress } from '../kernel/link.ts';
+import type { Link, LinkAddress } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 
 /** What of a node decides where its packets go, besides its rules. */

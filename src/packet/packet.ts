@@ -1,6 +1,6 @@
 import type { Address } from '../kernel/address.ts';
-import type { Rule } from '../kernel/iptables.ts';
-import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
+import type { Rule } from '../kernel/iptables/iptables.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/origin.ts';

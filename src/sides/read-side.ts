@@ -39,6 +39,7 @@ import {
   type SideReading,
   type StoredSide,
 } from './stored-side.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
@@ -214,7 +215,7 @@ function isDualStack(other: StoredSide): boolean {
 function hasBothFamilies({ iptables, nftables }: KernelState): boolean {
   return bothFamilies.every(
     (family) =>
-      iptables[family]?.nat?.has('KUBE-POSTROUTING') === true ||
+      iptables[family]?.nat?.has(baseChains.postrouting) === true ||
       findTable(nftables, family, nftTableName) !== undefined,
   );
 }

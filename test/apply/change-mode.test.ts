@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readConnections } from '../../src/apply/node/ipvs-connections.ts';
 import { planDrain } from '../../src/apply/change/drain-servers.ts';
 import type { Host } from '../../src/apply/node/host.ts';
-import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { readConnections } from '../../src/apply/node/ipvs-connections.ts';
 import { planDrain } from '../../src/apply/change/drain-servers.ts';
 

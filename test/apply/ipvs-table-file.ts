@@ -1,4 +1,4 @@
-import { parseIpvsadm, type VirtualServer } from '../../src/kernel/ipvs.ts';
+import { parseIpvsadm, type VirtualServer } from '../../src/kernel/ipvs/ipvs.ts';
 
 const hex = (number: number, digits: number) => number.toString(16).toUpperCase().padStart(digits, '0');
 

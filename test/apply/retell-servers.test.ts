@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { retellServers } from '../../src/apply/quick/derive-servers.ts';
-import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';

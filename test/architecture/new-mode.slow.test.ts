@@ -16,16 +16,16 @@ const tablesOfKinds = [
   'src/apply/plan/ownership.ts',
   // What of it is there for a Service port.
   'src/describe/kernel-items.ts',
-  // What of it is another program's, what a side tells of it, what is not compared, how a dump has it, how it compares
-  // line by line, and its name.
+  // What of it is another program's, what is not compared, how it compares line by line, and its name.
   'src/diff/belonging.ts',
   // Its changes.
   'src/diff/changes/list-changes.ts',
-  'src/diff/coverage.ts',
   'src/diff/gaps.ts',
-  'src/diff/kind-drafts.ts',
   'src/diff/unified.ts',
   'src/diff/words.ts',
+  // How much of it a side shows, and how a dump has it.
+  'src/dumps/coverage.ts',
+  'src/dumps/kind-drafts.ts',
   // The field of a state, its row of what can be done with it, and what of it is owned.
   'src/kernel/kinds.ts',
   'src/kernel/restrict.ts',

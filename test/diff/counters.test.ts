@@ -2,8 +2,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { diffTables } from '../../src/kernel/iptables-delta.ts';
-import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
+import { diffTables } from '../../src/kernel/iptables/iptables-delta.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-counters-'));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readStoredSide } from '../../src/sides/read-side.ts';
 import { reportDiff } from '../../src/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../src/diff/diff-sides.ts';
-import { readDump } from '../../src/diff/read-dump.ts';
+import { readDump } from '../../src/dumps/read-dump.ts';
 import type { Side } from '../../src/diff/side.ts';
 import { families } from '../../src/kernel/family.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { separate } from '../../src/diff/belonging.ts';
-import { coverAll } from '../../src/diff/coverage.ts';
+import { coverAll } from '../../src/dumps/coverage.ts';
 import type { Side } from '../../src/diff/side.ts';
 import { equalStates } from '../../src/kernel/delta.ts';
-import { parseIpsetSave } from '../../src/kernel/ipset.ts';
-import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
-import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { neighbours, readBundleFiles } from '../apply/neighbours.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { describeStrangeLine } from '../../src/bundle/strange-lines.ts';
-import { readDump } from '../../src/diff/read-dump.ts';
+import { readDump } from '../../src/dumps/read-dump.ts';
 
 const size = 200_000;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { splitOutputs } from '../../src/dumps/split-outputs.ts';
-import { readDump } from '../../src/diff/read-dump.ts';
+import { readDump } from '../../src/dumps/read-dump.ts';
 import { cpuSeconds } from '../support/cpu-time.ts';
 import { makeRandom } from '../support/random.ts';
 import { runKpc } from '../support/run-kpc.ts';

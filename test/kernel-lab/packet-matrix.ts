@@ -1,6 +1,6 @@
 import { parseAddress, parseNetwork, type Address } from '../../src/kernel/address.ts';
 import { families, type Family } from '../../src/kernel/family.ts';
-import type { Link } from '../../src/kernel/link.ts';
+import type { Link } from '../../src/kernel/link/link.ts';
 import type { PacketNode, Route } from '../../src/packet/node.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { assert } from './harness.ts';

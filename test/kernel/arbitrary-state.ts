@@ -8,19 +8,19 @@ import {
   type TableName,
   type Tables,
   type Target,
-} from '../../src/kernel/iptables.ts';
+} from '../../src/kernel/iptables/iptables.ts';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { parseAddressRange } from '../../src/kernel/address-range.ts';
-import type { IpSet } from '../../src/kernel/ipset.ts';
-import { compareEntries, formatEntry, parseEntry, type SetEntry } from '../../src/kernel/set-entry.ts';
+import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
+import { compareEntries, formatEntry, parseEntry, type SetEntry } from '../../src/kernel/ipset/set-entry.ts';
 import {
   compareRealServers,
   compareVirtualServers,
   type RealServer,
   type SchedulerFlag,
   type VirtualServer,
-} from '../../src/kernel/ipvs.ts';
-import type { Link, LinkAddress } from '../../src/kernel/link.ts';
+} from '../../src/kernel/ipvs/ipvs.ts';
+import type { Link, LinkAddress } from '../../src/kernel/link/link.ts';
 import { jumpChain } from '../../src/kernel/restrict.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 

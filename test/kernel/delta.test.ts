@@ -9,16 +9,16 @@ import {
   type KernelDelta,
 } from '../../src/kernel/delta.ts';
 import { families } from '../../src/kernel/family.ts';
-import type { Rule, Tables } from '../../src/kernel/iptables.ts';
-import { diffTables, formatTablesDelta } from '../../src/kernel/iptables-delta.ts';
-import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
-import { parseRule } from '../../src/kernel/iptables-rule.ts';
-import type { IpSet } from '../../src/kernel/ipset.ts';
-import { parseEntry } from '../../src/kernel/set-entry.ts';
-import { diffSets, formatSetsDelta, temporarySetName } from '../../src/kernel/ipset-delta.ts';
-import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs-delta.ts';
-import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs.ts';
-import { diffLinks, formatLinksDelta } from '../../src/kernel/link-delta.ts';
+import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
+import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
+import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
+import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
+import { parseEntry } from '../../src/kernel/ipset/set-entry.ts';
+import { diffSets, formatSetsDelta, temporarySetName } from '../../src/kernel/ipset/ipset-delta.ts';
+import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs/ipvs-delta.ts';
+import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs/ipvs.ts';
+import { diffLinks, formatLinksDelta } from '../../src/kernel/link/link-delta.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import {

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decompileIptables } from '../../src/describe/decompile-iptables.ts';
 import { diffStates } from '../../src/kernel/delta.ts';
-import { formatRule } from '../../src/kernel/iptables.ts';
-import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
-import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
-import { parseRule } from '../../src/kernel/iptables-rule.ts';
-import { parseIpAddrJson } from '../../src/kernel/link.ts';
-import { SpliceList } from '../../src/kernel/splice-list.ts';
+import { formatRule } from '../../src/kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
+import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseIpAddrJson } from '../../src/kernel/link/link.ts';
+import { SpliceList } from '../../src/kernel/iptables/splice-list.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 
 function nat(lines: readonly string[]) {

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
-import { formatTables, type Chain, type TableName, type Tables } from '../../src/kernel/iptables.ts';
-import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
-import { formatSets, parseIpsetSave } from '../../src/kernel/ipset.ts';
-import { formatVirtualServers, parseIpvsadm } from '../../src/kernel/ipvs.ts';
-import { formatLinks, parseIpAddrJson, parseIpBatch } from '../../src/kernel/link.ts';
+import { formatTables, type Chain, type TableName, type Tables } from '../../src/kernel/iptables/iptables.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
+import { formatSets, parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
+import { formatVirtualServers, parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
+import { formatLinks, parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
 import { formatModules, parseModules } from '../../src/kernel/modules.ts';
 import { formatSysctls, parseSysctls } from '../../src/kernel/sysctl.ts';
 import { links, modules, sets, sysctls, tables, virtualServers } from './arbitrary-state.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseAddress, parseNetwork } from '../../src/kernel/address.ts';
-import { compareEntries, entryKey, formatEntry, isEntryOf, parseEntry } from '../../src/kernel/set-entry.ts';
+import { compareEntries, entryKey, formatEntry, isEntryOf, parseEntry } from '../../src/kernel/ipset/set-entry.ts';
 
 describe('an entry of a set', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
-import { isBuiltInChain, tableNames } from '../../src/kernel/iptables.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
+import { isBuiltInChain, tableNames } from '../../src/kernel/iptables/iptables.ts';
 import { isKubeProxyChain } from '../../src/kube-proxy/chains.ts';
 
 const fixtures = join(import.meta.dirname, '../../fixtures');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
-import { parseIpsetSave } from '../../src/kernel/ipset.ts';
-import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
+import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import { prepare } from '../../src/packet/evaluate.ts';

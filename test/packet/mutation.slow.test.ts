@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Chain, Rule, TableName, Tables } from '../../src/kernel/iptables.ts';
+import type { Chain, Rule, TableName, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { families } from '../../src/kernel/family.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
 import { formatRule as formatNftRule } from '../../src/kernel/nftables/format-expression.ts';

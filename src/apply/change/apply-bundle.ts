@@ -1,10 +1,10 @@
 import { hashHex } from '#hash';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
-import type { ChainChange } from '../../kernel/iptables-delta.ts';
-import type { Rule } from '../../kernel/iptables.ts';
+import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
+import type { Rule } from '../../kernel/iptables/iptables.ts';
 import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
-import type { IpvsTimeouts } from '../../kernel/ipvs.ts';
+import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { describeError } from '../../bundle/errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';

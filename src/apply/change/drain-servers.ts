@@ -1,7 +1,12 @@
 import type { Protocol } from '../../kernel/family.ts';
-import { compareRealServers, compareVirtualServers, type RealServer, type VirtualServer } from '../../kernel/ipvs.ts';
+import {
+  compareRealServers,
+  compareVirtualServers,
+  type RealServer,
+  type VirtualServer,
+} from '../../kernel/ipvs/ipvs.ts';
 import { placeKey, type ConnectionCount, type Connections } from '../node/ipvs-connections.ts';
-import { realServerKey, virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** How real servers that go are let go. */

@@ -2,7 +2,7 @@ import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
-import type { TableName } from '../../kernel/iptables.ts';
+import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';

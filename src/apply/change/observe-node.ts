@@ -1,9 +1,9 @@
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readListedManifest } from '../../bundle/read-bundle.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { applyTablesDelta } from '../../kernel/iptables-delta.ts';
-import type { Tables } from '../../kernel/iptables.ts';
-import { createRuleLines, type RuleLinesByFamily } from '../../kernel/rule-lines.ts';
+import { applyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
+import type { Tables } from '../../kernel/iptables/iptables.ts';
+import { createRuleLines, type RuleLinesByFamily } from '../../kernel/iptables/rule-lines.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { focusOn, type Focus } from '../quick/changed-parts.ts';

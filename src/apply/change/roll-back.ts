@@ -1,4 +1,4 @@
-import { realServerKey, virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { changeNode, observe, putBack, requestSnapshot, type ChangeOutcome, type Session } from './change-node.ts';
 import type { ChangeRequest } from './observe-node.ts';

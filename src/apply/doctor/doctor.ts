@@ -1,7 +1,7 @@
 import { describeError } from '../../bundle/errors.ts';
 import { settingsOf } from '../../bundle/manifest.ts';
-import { tableNames } from '../../kernel/iptables.ts';
-import { parseIpAddrJson } from '../../kernel/link.ts';
+import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { examineKernel, examineNftables } from './examine-nftables.ts';

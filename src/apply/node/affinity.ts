@@ -1,5 +1,5 @@
 import { families } from '../../kernel/family.ts';
-import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';

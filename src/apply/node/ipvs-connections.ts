@@ -1,4 +1,4 @@
-import { realServerKey, virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { cutIpvsTable, readReals, readServerName } from './ipvs-table.ts';
 
 /** The connections that IPVS has to a real server. */

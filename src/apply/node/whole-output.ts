@@ -1,5 +1,5 @@
 import type { Family } from '../../kernel/family.ts';
-import type { TableName } from '../../kernel/iptables.ts';
+import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../../kube-proxy/sets.ts';

@@ -1,9 +1,9 @@
 import { parseAddress } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import type { IpSet } from '../../kernel/ipset.ts';
-import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables.ts';
-import type { VirtualServer } from '../../kernel/ipvs.ts';
-import { formatEntry } from '../../kernel/set-entry.ts';
+import type { IpSet } from '../../kernel/ipset/ipset.ts';
+import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables/iptables.ts';
+import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../../kube-proxy/access-filter.ts';

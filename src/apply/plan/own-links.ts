@@ -1,4 +1,4 @@
-import type { Link, LinkAddress } from '../../kernel/link.ts';
+import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { serviceLink } from '../../kube-proxy/link.ts';
 import { addressKey } from '../state/belongings.ts';

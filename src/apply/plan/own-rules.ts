@@ -1,4 +1,4 @@
-import { equalRules } from '../../kernel/iptables-delta.ts';
+import { equalRules } from '../../kernel/iptables/iptables-delta.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import {
   isBuiltInChain,
@@ -7,7 +7,7 @@ import {
   type Rule,
   type TableName,
   type Tables,
-} from '../../kernel/iptables.ts';
+} from '../../kernel/iptables/iptables.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import {

@@ -1,6 +1,6 @@
 import { diffStates, isEmptyDelta, type KernelDelta } from '../../kernel/delta.ts';
-import { diffVirtualServers } from '../../kernel/ipvs-delta.ts';
-import type { Link } from '../../kernel/link.ts';
+import { diffVirtualServers } from '../../kernel/ipvs/ipvs-delta.ts';
+import type { Link } from '../../kernel/link/link.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';

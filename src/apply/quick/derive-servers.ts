@@ -1,6 +1,6 @@
 import { joinHostPort } from '../../kernel/address.ts';
-import { compareRealServers, formatServiceName } from '../../kernel/ipvs.ts';
-import type { VirtualServerChange } from '../../kernel/ipvs-delta.ts';
+import { compareRealServers, formatServiceName } from '../../kernel/ipvs/ipvs.ts';
+import type { VirtualServerChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import { cutIpvsTable, readReals, readServerName, type ListedReal, type ListedServer } from '../node/ipvs-table.ts';
 
 /** Whether real servers of virtual servers that stay are all that changes. */

@@ -1,9 +1,9 @@
 import { listOf, objectOf, text, type Shaped } from '../../base/shape.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { Rule, TableName } from '../../kernel/iptables.ts';
-import { ruleMeaning } from '../../kernel/iptables-meaning.ts';
-import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
-import type { Link, LinkAddress } from '../../kernel/link.ts';
+import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
+import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
+import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import type { Ownership } from '../../kernel/restrict.ts';
 

@@ -16,7 +16,7 @@ import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
 import { parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { parseIpAddrJson } from '../../kernel/link.ts';
+import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';

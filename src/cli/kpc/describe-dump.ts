@@ -24,7 +24,7 @@ import { oneLine } from '../../diff/one-line.ts';
 import { findOwners, type Owners } from '../../diff/changes/owners.ts';
 import { count } from '../../diff/changes/counts.ts';
 import { classifyServers } from '../../diff/server-belonging.ts';
-import { tellsNftables, tellsRules, type Coverage, type Told } from '../../diff/coverage.ts';
+import { tellsNftables, tellsRules, type Coverage, type Told } from '../../dumps/coverage.ts';
 import type { Side } from '../../diff/side.ts';
 import { formatDescription } from '../../report/colours.ts';
 import type { DescribeOptions } from './describe-command.ts';

@@ -1,8 +1,8 @@
 import { families, type Family } from '../../kernel/family.ts';
-import type { Chain, Rule, TableName } from '../../kernel/iptables.ts';
-import type { ChainChange } from '../../kernel/iptables-delta.ts';
-import { actingRules, ruleMeaning } from '../../kernel/iptables-meaning.ts';
-import type { FamilyTablesDelta } from '../../kernel/tables-delta.ts';
+import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
+import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
+import { actingRules, ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
+import type { FamilyTablesDelta } from '../../kernel/iptables/family-tables-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { Owners, SideOwners } from './owners.ts';

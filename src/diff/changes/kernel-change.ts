@@ -1,6 +1,6 @@
 import type { Family, Protocol } from '../../kernel/family.ts';
-import type { TableName } from '../../kernel/iptables.ts';
-import type { IpvsTimeouts } from '../../kernel/ipvs.ts';
+import type { TableName } from '../../kernel/iptables/iptables.ts';
+import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 
 export type ChangeKind = 'added' | 'removed' | 'changed';
 

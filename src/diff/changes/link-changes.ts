@@ -1,4 +1,4 @@
-import type { LinkChange } from '../../kernel/link-delta.ts';
+import type { LinkChange } from '../../kernel/link/link-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';

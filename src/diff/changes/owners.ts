@@ -1,11 +1,11 @@
 import { joinHostPort } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
-import { tableNames, type Chain, type Rule } from '../../kernel/iptables.ts';
-import type { IpSet } from '../../kernel/ipset.ts';
-import type { VirtualServer } from '../../kernel/ipvs.ts';
-import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
-import { entryKey, type SetEntry } from '../../kernel/set-entry.ts';
-import type { LinkAddress } from '../../kernel/link.ts';
+import { tableNames, type Chain, type Rule } from '../../kernel/iptables/iptables.ts';
+import type { IpSet } from '../../kernel/ipset/ipset.ts';
+import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
+import { entryKey, type SetEntry } from '../../kernel/ipset/set-entry.ts';
+import type { LinkAddress } from '../../kernel/link/link.ts';
 import { findNftOwners, renameNftOwners, type NftOwners } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';

@@ -1,6 +1,6 @@
 import { joinHostPort } from '../../kernel/address.ts';
-import { formatRealServer, formatServiceOptions, type RealServer, type VirtualServer } from '../../kernel/ipvs.ts';
-import { virtualServerKey, type VirtualServerChange } from '../../kernel/ipvs-delta.ts';
+import { formatRealServer, formatServiceOptions, type RealServer, type VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { virtualServerKey, type VirtualServerChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';

@@ -1,6 +1,6 @@
-import { formatCreate } from '../../kernel/ipset.ts';
-import type { SetChange } from '../../kernel/ipset-delta.ts';
-import { entryKey, formatEntry } from '../../kernel/set-entry.ts';
+import { formatCreate } from '../../kernel/ipset/ipset.ts';
+import type { SetChange } from '../../kernel/ipset/ipset-delta.ts';
+import { entryKey, formatEntry } from '../../kernel/ipset/set-entry.ts';
 import type { ChangeCount, ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { Owners, SideOwners } from './owners.ts';

@@ -1,6 +1,6 @@
-import type { ModuleChange } from '../../kernel/module-delta.ts';
-import type { SysctlChange } from '../../kernel/sysctl-delta.ts';
-import type { TimeoutsChange } from '../../kernel/timeouts-delta.ts';
+import type { ModuleChange } from '../../kernel/modules.ts';
+import type { SysctlChange } from '../../kernel/sysctl.ts';
+import type { TimeoutsChange } from '../../kernel/ipvs/timeouts-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
 

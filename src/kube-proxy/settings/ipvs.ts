@@ -2,7 +2,7 @@ import { duration, flag, text, texts } from '../../diagnostics/json-schema.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { listOf, text as storedText, textThat } from '../../base/shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
-import { mostIpvsSeconds, schedulers } from '../../kernel/ipvs.ts';
+import { mostIpvsSeconds, schedulers } from '../../kernel/ipvs/ipvs.ts';
 import { programs } from '../modes.ts';
 import { parseDuration } from './durations.ts';
 import { field, type Field } from './field.ts';

@@ -2,9 +2,9 @@ import type { NodePortPlan } from '../../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { Chain, Rule, RuleArg } from '../../kernel/iptables.ts';
+import type { Chain, Rule, RuleArg } from '../../kernel/iptables/iptables.ts';
 import { localnetRule } from '../../kube-proxy/chains.ts';
-import { baseChains } from './chain-names.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { MasqueradeRules } from './masquerade-rules.ts';
 import { comment, drop, jumpTo, toNode } from './rule-args.ts';
 

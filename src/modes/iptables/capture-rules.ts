@@ -1,5 +1,5 @@
 import type { ServiceAddress, TrafficPlan } from '../../cluster/plan-traffic.ts';
-import type { Rule, RuleArg } from '../../kernel/iptables.ts';
+import type { Rule, RuleArg } from '../../kernel/iptables/iptables.ts';
 import { policyChainName, refusalWords, type ServicePortPlan } from './plan-service-port.ts';
 import { accept, comment, destinationPort, drop, jumpTo, protocolArgs, toNode } from './rule-args.ts';
 

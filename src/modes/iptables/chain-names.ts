@@ -1,28 +1,12 @@
 import { hashName, prefixedHash } from '../../base/hash-name.ts';
 import type { ServicePort } from '../../cluster/model.ts';
+import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
-/** Chains that every node has in iptables mode, under kube-proxy's names. Some are in both tables. */
-export const baseChains = {
-  services: 'KUBE-SERVICES',
-  externalServices: 'KUBE-EXTERNAL-SERVICES',
-  nodePorts: 'KUBE-NODEPORTS',
-  postrouting: 'KUBE-POSTROUTING',
-  markMasquerade: 'KUBE-MARK-MASQ',
-  forward: 'KUBE-FORWARD',
-  proxyFirewall: 'KUBE-PROXY-FIREWALL',
-  /** kubelet's chain; kube-proxy writes the same rule into it. */
-  kubeletFirewall: 'KUBE-FIREWALL',
-} as const;
-
-/** The chains that a Service port may have. */
+/** The chains that a Service port may have: see serviceChainName. */
 export interface ServiceChainNames {
-  /** Spreads packets over the endpoints of policy Cluster. */
   readonly cluster: string;
-  /** Spreads packets over the endpoints of policy Local. */
   readonly local: string;
-  /** Takes all packets to external addresses and node ports. */
   readonly external: string;
-  /** Lets source ranges through to `external`. */
   readonly firewall: string;
 }
 
@@ -30,15 +14,16 @@ export interface ServiceChainNames {
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): ServiceChainNames {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {
-    cluster: `KUBE-SVC-${hash}`,
-    local: `KUBE-SVL-${hash}`,
-    external: `KUBE-EXT-${hash}`,
-    firewall: `KUBE-FW-${hash}`,
+    cluster: serviceChainName('cluster', hash),
+    local: serviceChainName('local', hash),
+    external: serviceChainName('external', hash),
+    firewall: serviceChainName('firewall', hash),
   };
 }
 
 /** The names of the chains that send a Service port's packets to one endpoint each ("ip:port", servicePortEndpointChainName). */
 export function endpointChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): (endpointLabel: string) => string {
+  const prefix = serviceChainName('endpoint', '');
   const start = port.label + port.protocol.toLowerCase();
-  return (endpointLabel) => prefixedHash('KUBE-SEP-', start + endpointLabel);
+  return (endpointLabel) => prefixedHash(prefix, start + endpointLabel);
 }

@@ -5,8 +5,8 @@ import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquera
 import { admitsNode, planTraffic } from '../../cluster/plan-traffic.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { Chain, Rule, Tables } from '../../kernel/iptables.ts';
-import { matchModules } from '../../kernel/match-modules.ts';
+import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
+import { matchModules } from '../../kernel/iptables/match-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
 import {
@@ -17,7 +17,7 @@ import {
   refuseClusterIPRules,
   refuseExternalRules,
 } from './capture-rules.ts';
-import { baseChains } from './chain-names.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IptablesMemo } from './iptables-memo.ts';
 import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';

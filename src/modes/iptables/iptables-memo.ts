@@ -1,7 +1,7 @@
 import type { NodeIdentity, ServicePort } from '../../cluster/model.ts';
 import { PlanMemo } from '../../cluster/plan-memo.ts';
 import type { TrafficPlan } from '../../cluster/plan-traffic.ts';
-import type { Chain } from '../../kernel/iptables.ts';
+import type { Chain } from '../../kernel/iptables/iptables.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import { serviceChains, type ChainContext, type Chances } from './service-chains.ts';
 

@@ -1,6 +1,6 @@
 import type { LocalTraffic } from '../../cluster/local-traffic.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
-import type { Rule, RuleArg } from '../../kernel/iptables.ts';
+import type { Rule, RuleArg } from '../../kernel/iptables/iptables.ts';
 
 /**
  * The rules about the masquerade mark that iptables and IPVS mode share: a packet that gets the mark is forwarded

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../cluster/model.ts';
 import { type Firewall, type TrafficPath, type TrafficPlan, type TrafficPolicy } from '../../cluster/plan-traffic.ts';
-import type { RuleArg } from '../../kernel/iptables.ts';
+import type { RuleArg } from '../../kernel/iptables/iptables.ts';
 import { endpointChainNames, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
 import { drop, reject } from './rule-args.ts';
 

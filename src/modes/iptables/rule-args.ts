@@ -1,6 +1,6 @@
 import type { Protocol } from '../../kernel/family.ts';
-import type { RuleArg } from '../../kernel/iptables.ts';
-import { baseChains } from './chain-names.ts';
+import type { RuleArg } from '../../kernel/iptables/iptables.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 
 /** `-m tcp -p tcp` and so on: one pair of values for all rules. */
 export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleArg] } = {

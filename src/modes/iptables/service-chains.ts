@@ -6,12 +6,13 @@ import {
   type TrafficPlan,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables.ts';
+import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/origin.ts';
 import { matchClusterIP } from './capture-rules.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
 import { policyChainName, type EndpointTarget, type ServicePortPlan } from './plan-service-port.ts';
 import { comment, fromNode, jumpTo, markForMasquerade, protocolArgs } from './rule-args.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 
 /** What the chains of a Service port depend on besides its plan: plain data, so that equal contexts make equal chains. */
 export interface ChainContext {
@@ -97,7 +98,10 @@ function firewallChain(
     args: [about, { kind: 'source', range: source }, toExternal],
     origin: ofSource,
   }));
-  rules.push({ args: [comment(`other traffic to ${port.label} will be dropped by KUBE-PROXY-FIREWALL`)], origin });
+  rules.push({
+    args: [comment(`other traffic to ${port.label} will be dropped by ${baseChains.proxyFirewall}`)],
+    origin,
+  });
   return { name: chains.firewall, rules, origin };
 }
 

@@ -1,6 +1,6 @@
-import type { Tables } from '../../kernel/iptables.ts';
-import type { VirtualServer } from '../../kernel/ipvs.ts';
-import { matchModules } from '../../kernel/match-modules.ts';
+import type { Tables } from '../../kernel/iptables/iptables.ts';
+import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { matchModules } from '../../kernel/iptables/match-modules.ts';
 
 /**
  * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load those of sets and matches by

@@ -7,8 +7,8 @@ import {
   type TrafficPlan,
 } from '../../cluster/plan-traffic.ts';
 import type { Address } from '../../kernel/address.ts';
-import type { RealServer, VirtualServer } from '../../kernel/ipvs.ts';
-import type { AddressPort, SetEntry } from '../../kernel/set-entry.ts';
+import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { SetId } from '../../kube-proxy/sets.ts';
 import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
 

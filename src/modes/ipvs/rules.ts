@@ -1,12 +1,13 @@
 import { loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { AddressPort } from '../../kernel/set-entry.ts';
-import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables.ts';
+import type { AddressPort } from '../../kernel/ipset/set-entry.ts';
+import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { accessFilter, accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
 import { setName, setType, type SetId } from '../../kube-proxy/sets.ts';
 import { setComments } from './sets.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 
 /** What shapes the iptables rules of one family: they match sets, so the Services themselves are not among it. */
 export interface RuleInput {
@@ -20,14 +21,20 @@ export interface RuleInput {
 
 /** The chains in the order in which kube-proxy declares them (iptablesChains). */
 const chains = {
-  nat: ['KUBE-SERVICES', 'KUBE-POSTROUTING', 'KUBE-NODE-PORT', 'KUBE-LOAD-BALANCER', 'KUBE-MARK-MASQ'],
+  nat: [
+    baseChains.services,
+    baseChains.postrouting,
+    baseChains.nodePort,
+    baseChains.loadBalancer,
+    baseChains.markMasquerade,
+  ],
   filter: [
-    'KUBE-FORWARD',
-    'KUBE-NODE-PORT',
-    'KUBE-PROXY-FIREWALL',
-    'KUBE-SOURCE-RANGES-FIREWALL',
-    'KUBE-IPVS-FILTER',
-    'KUBE-IPVS-OUT-FILTER',
+    baseChains.forward,
+    baseChains.nodePort,
+    baseChains.proxyFirewall,
+    baseChains.sourceRangesFirewall,
+    baseChains.accessFilter,
+    baseChains.accessOutFilter,
   ],
 } as const;
 
@@ -44,15 +51,15 @@ const jumps: readonly {
   readonly to: NatChain | FilterChain;
   readonly comment: string;
 }[] = [
-  { table: 'nat', from: 'PREROUTING', to: 'KUBE-SERVICES', comment: 'kubernetes service portals' },
-  { table: 'nat', from: 'OUTPUT', to: 'KUBE-SERVICES', comment: 'kubernetes service portals' },
-  { table: 'nat', from: 'POSTROUTING', to: 'KUBE-POSTROUTING', comment: 'kubernetes postrouting rules' },
+  { table: 'nat', from: 'PREROUTING', to: baseChains.services, comment: 'kubernetes service portals' },
+  { table: 'nat', from: 'OUTPUT', to: baseChains.services, comment: 'kubernetes service portals' },
+  { table: 'nat', from: 'POSTROUTING', to: baseChains.postrouting, comment: 'kubernetes postrouting rules' },
   { table: accessFilter.table, from: accessFilter.from, to: accessFilter.chain, comment: accessFilter.comment },
-  { table: 'filter', from: 'INPUT', to: 'KUBE-PROXY-FIREWALL', comment: 'kube-proxy firewall rules' },
-  { table: 'filter', from: 'INPUT', to: 'KUBE-NODE-PORT', comment: 'kubernetes health check rules' },
-  { table: 'filter', from: 'FORWARD', to: 'KUBE-PROXY-FIREWALL', comment: 'kube-proxy firewall rules' },
-  { table: 'filter', from: 'FORWARD', to: 'KUBE-FORWARD', comment: 'kubernetes forwarding rules' },
-  { table: 'filter', from: 'OUTPUT', to: 'KUBE-IPVS-OUT-FILTER', comment: 'kubernetes ipvs access filter' },
+  { table: 'filter', from: 'INPUT', to: baseChains.proxyFirewall, comment: 'kube-proxy firewall rules' },
+  { table: 'filter', from: 'INPUT', to: baseChains.nodePort, comment: 'kubernetes health check rules' },
+  { table: 'filter', from: 'FORWARD', to: baseChains.proxyFirewall, comment: 'kube-proxy firewall rules' },
+  { table: 'filter', from: 'FORWARD', to: baseChains.forward, comment: 'kubernetes forwarding rules' },
+  { table: 'filter', from: 'OUTPUT', to: baseChains.accessOutFilter, comment: 'kubernetes ipvs access filter' },
 ];
 
 /** All iptables rules of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
@@ -85,19 +92,19 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
   const masquerade = masqueradeRules(input.masquerade);
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
-    'KUBE-SERVICES': [
+    [baseChains.services]: [
       // Loopback traffic would match node ports; IPVS does not serve those on loopback addresses.
       rule({ kind: 'source', range: loopbackNetworks[family] }, to('return')),
-      ...ifFilled('loadBalancer', rule(...matchSet('loadBalancer', family), jump('KUBE-LOAD-BALANCER'))),
+      ...ifFilled('loadBalancer', rule(...matchSet('loadBalancer', family), jump(baseChains.loadBalancer))),
       ...ifFilled('clusterIP', masqueradeClusterIP(input)),
-      ...ifFilled('externalIP', rule(...matchSet('externalIP', family), jump('KUBE-MARK-MASQ'))),
+      ...ifFilled('externalIP', rule(...matchSet('externalIP', family), jump(baseChains.markMasquerade))),
       ...ifFilled('externalIP', ...acceptFromOutside('externalIP', family)),
       ...ifFilled('externalIPLocal', ...acceptFromOutside('externalIPLocal', family)),
-      rule({ kind: 'address-type', which: 'destination', type: 'LOCAL' }, jump('KUBE-NODE-PORT')),
+      rule({ kind: 'address-type', which: 'destination', type: 'LOCAL' }, jump(baseChains.nodePort)),
       ...ifFilled('clusterIP', rule(bareMatch('clusterIP', family), to('accept'))),
       ...ifFilled('loadBalancer', rule(bareMatch('loadBalancer', family), to('accept'))),
     ],
-    'KUBE-POSTROUTING': [
+    [baseChains.postrouting]: [
       // A pod that reaches itself through its Service must not see its own address as the client's.
       ...ifFilled(
         'loopBack',
@@ -105,7 +112,7 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
       ),
       ...masquerade.postrouting,
     ],
-    'KUBE-NODE-PORT': (
+    [baseChains.nodePort]: (
       [
         ['nodePortLocalTCP', 'nodePortTCP', 'tcp'],
         ['nodePortLocalUDP', 'nodePortUDP', 'udp'],
@@ -113,13 +120,13 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
       ] as const
     ).flatMap(([local, all, protocol]) => [
       ...ifFilled(local, rule({ kind: 'protocol', protocol }, ...matchSet(local, family), to('return'))),
-      ...ifFilled(all, rule({ kind: 'protocol', protocol }, ...matchSet(all, family), jump('KUBE-MARK-MASQ'))),
+      ...ifFilled(all, rule({ kind: 'protocol', protocol }, ...matchSet(all, family), jump(baseChains.markMasquerade))),
     ]),
-    'KUBE-LOAD-BALANCER': [
+    [baseChains.loadBalancer]: [
       ...ifFilled('loadBalancerLocal', rule(...matchSet('loadBalancerLocal', family), to('return'))),
-      rule(jump('KUBE-MARK-MASQ')),
+      rule(jump(baseChains.markMasquerade)),
     ],
-    'KUBE-MARK-MASQ': masquerade.mark,
+    [baseChains.markMasquerade]: masquerade.mark,
   };
 }
 
@@ -128,12 +135,12 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
   const match = matchSet('clusterIP', family);
   switch (toClusterIPs.kind) {
     case 'all':
-      return rule(...match, jump('KUBE-MARK-MASQ'));
+      return rule(...match, jump(baseChains.markMasquerade));
     case 'all-but-pods':
-      return rule(...match, ifNotLocal(toClusterIPs.pods), jump('KUBE-MARK-MASQ'));
+      return rule(...match, ifNotLocal(toClusterIPs.pods), jump(baseChains.markMasquerade));
     case 'none-known':
       // At least traffic from a cluster IP to one (the node to itself) is masqueraded.
-      return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump('KUBE-MARK-MASQ'));
+      return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump(baseChains.markMasquerade));
   }
 }
 
@@ -154,19 +161,19 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
   const { family, filled, masquerade, closedToNode } = input;
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
-    'KUBE-FORWARD': masqueradeRules(masquerade).forward,
-    'KUBE-NODE-PORT': [rule(...matchSet('healthCheckNodePort', family), to('accept'))],
-    'KUBE-PROXY-FIREWALL': ifFilled(
+    [baseChains.forward]: masqueradeRules(masquerade).forward,
+    [baseChains.nodePort]: [rule(...matchSet('healthCheckNodePort', family), to('accept'))],
+    [baseChains.proxyFirewall]: ifFilled(
       'loadBalancerFirewall',
-      rule(...matchSet('loadBalancerFirewall', family), jump('KUBE-SOURCE-RANGES-FIREWALL')),
+      rule(...matchSet('loadBalancerFirewall', family), jump(baseChains.sourceRangesFirewall)),
     ),
-    'KUBE-SOURCE-RANGES-FIREWALL': [
+    [baseChains.sourceRangesFirewall]: [
       ...ifFilled('sourceCIDR', rule(...matchSet('sourceCIDR', family, 'src'), to('return'))),
       ...ifFilled('sourceIP', rule(...matchSet('sourceIP', family, 'src'), to('return'))),
       rule(to('drop')),
     ],
-    'KUBE-IPVS-FILTER': accessFilterRules(family, [...openSets, 'healthCheckNodePort']),
-    'KUBE-IPVS-OUT-FILTER': closedToNode.map(({ address, protocol, port, origin }) => ({
+    [baseChains.accessFilter]: accessFilterRules(family, [...openSets, 'healthCheckNodePort']),
+    [baseChains.accessOutFilter]: closedToNode.map(({ address, protocol, port, origin }) => ({
       args: [
         { kind: 'source', range: address },
         { kind: 'virtual-server', address, protocol: protocol.toLowerCase(), port },

@@ -1,6 +1,6 @@
 import type { Family } from '../../kernel/family.ts';
-import type { IpSet } from '../../kernel/ipset.ts';
-import { compareEntries, type SetEntry } from '../../kernel/set-entry.ts';
+import type { IpSet } from '../../kernel/ipset/ipset.ts';
+import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { setIds, setName, setType, type SetId } from '../../kube-proxy/sets.ts';
 
 /** What rules say of each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */

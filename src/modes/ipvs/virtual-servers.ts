@@ -1,7 +1,12 @@
 import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import { compareAddresses, type Address } from '../../kernel/address.ts';
-import { compareVirtualServers, type RealServer, type SchedulerFlag, type VirtualServer } from '../../kernel/ipvs.ts';
-import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import {
+  compareVirtualServers,
+  type RealServer,
+  type SchedulerFlag,
+  type VirtualServer,
+} from '../../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Origin } from '../../kernel/origin.ts';
 
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */

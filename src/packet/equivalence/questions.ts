@@ -1,8 +1,8 @@
 import type { Address } from '../../kernel/address.ts';
 import { networkOfRange, singleAddress, type AddressRange } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import type { IpSet } from '../../kernel/ipset.ts';
-import { tableNames, type Rule } from '../../kernel/iptables.ts';
+import type { IpSet } from '../../kernel/ipset/ipset.ts';
+import { tableNames, type Rule } from '../../kernel/iptables/iptables.ts';
 import type { Element, Value } from '../../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../../kernel/nftables/expression.ts';
 import type { NftMap, NftRule, NftSet, NftTable } from '../../kernel/nftables/table.ts';

@@ -3,7 +3,7 @@ import { count } from '../../diff/changes/counts.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { describeElsewhere, findElsewhere } from '../../describe/elsewhere.ts';
 import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
-import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables.ts';
+import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables/iptables.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
 import type { Location } from '../../kernel/origin.ts';

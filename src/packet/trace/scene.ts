@@ -16,7 +16,7 @@ import type { AddressObjects } from '../../describe/elsewhere.ts';
 import type { Side } from '../../diff/side.ts';
 import { loopbackAddresses, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families, type Family, type Protocol } from '../../kernel/family.ts';
-import type { Link } from '../../kernel/link.ts';
+import type { Link } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { parseSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
 import { serviceLink } from '../../kube-proxy/link.ts';

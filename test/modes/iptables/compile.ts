@@ -11,7 +11,7 @@ import type { EndpointStatus, ProxySettings } from '../../../src/cluster/objects
 import { compileIptables } from '../../../src/modes/iptables/compile-iptables.ts';
 import { joinHostPort, parseAddress, parseNetwork, type Address } from '../../../src/kernel/address.ts';
 import { families, type Family } from '../../../src/kernel/family.ts';
-import { formatRule } from '../../../src/kernel/iptables.ts';
+import { formatRule } from '../../../src/kernel/iptables/iptables.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 
 export function address(text: string): Address {

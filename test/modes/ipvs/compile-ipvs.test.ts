@@ -3,9 +3,9 @@ import type { NodeContext, ServicePort } from '../../../src/cluster/model.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { compileIpvs } from '../../../src/modes/ipvs/compile-ipvs.ts';
 import { families } from '../../../src/kernel/family.ts';
-import { formatRule } from '../../../src/kernel/iptables.ts';
-import { formatVirtualServers } from '../../../src/kernel/ipvs.ts';
-import { formatEntry } from '../../../src/kernel/set-entry.ts';
+import { formatRule } from '../../../src/kernel/iptables/iptables.ts';
+import { formatVirtualServers } from '../../../src/kernel/ipvs/ipvs.ts';
+import { formatEntry } from '../../../src/kernel/ipset/set-entry.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 import { address, clusterOf, defaults, endpoint, network, remote, servicePort, worker } from '../iptables/compile.ts';
 

@@ -7,11 +7,11 @@ import {
   type TableName,
   type Tables,
 } from './iptables.ts';
-import { parseRuleWords } from './iptables-rule.ts';
-import { splitWords } from './iptables-words.ts';
+import { parseRuleWords } from './parse-rule.ts';
+import { splitWords } from './split-words.ts';
 import type { RuleLines } from './rule-lines.ts';
 import { SpliceList } from './splice-list.ts';
-import type { UnreadLine } from './unread-line.ts';
+import type { UnreadLine } from '../unread-line.ts';
 
 /** A chain while its lines are read. */
 interface DraftChain {

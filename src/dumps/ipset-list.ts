@@ -1,6 +1,6 @@
-import { addEntry, readCreate, splitSetWords, type DraftSet, type IpSet } from './ipset.ts';
-import { compareEntries, isEntryOf } from './set-entry.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { addEntry, readCreate, splitSetWords, type DraftSet, type IpSet } from '../kernel/ipset/ipset.ts';
+import { compareEntries, isEntryOf } from '../kernel/ipset/set-entry.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** What is known of a set that `ipset list` prints before it is read to its end. */
 interface ListedSet {

@@ -1,9 +1,9 @@
-import { parseAddress } from './address.ts';
-import { parseAddressRange, singleAddress, type AddressRange } from './address-range.ts';
+import { parseAddress } from '../address.ts';
+import { parseAddressRange, singleAddress, type AddressRange } from '../address-range.ts';
 import type { RecentAction, Rule, RuleArg, Target } from './iptables.ts';
-import { splitWords } from './iptables-words.ts';
-import { parsePort, parsePortRange } from './port.ts';
-import { parseSocketAddress } from './socket-address.ts';
+import { splitWords } from './split-words.ts';
+import { parsePort, parsePortRange } from '../port.ts';
+import { parseSocketAddress } from '../socket-address.ts';
 
 /**
  * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, without `-A CHAIN`. Matches and targets

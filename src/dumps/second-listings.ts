@@ -1,14 +1,15 @@
-import { formatRule as formatRuleText, type Chain, type TableName, type Tables } from '../kernel/iptables.ts';
-import type { IpSet } from '../kernel/ipset.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
-import type { Link } from '../kernel/link.ts';
+import { formatRule as formatRuleText, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { realServerKey, virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import type { Link } from '../kernel/link/link.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
-import { entryKey } from '../kernel/set-entry.ts';
+import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** What a listing says of each thing in it, as text: equal texts are of equal things. */
 export type Listing = ReadonlyMap<string, string>;
@@ -37,7 +38,7 @@ export function listRules(tables: Tables, names: readonly TableName[]): Listing 
   return new Map(
     names.flatMap((table) => {
       const chains = [...(tables[table]?.values() ?? [])].filter((chain) => isOwn(table, chain));
-      if (chains.every(({ name }) => name !== 'KUBE-SERVICES')) return [];
+      if (chains.every(({ name }) => name !== baseChains.services)) return [];
       return chains.map(
         ({ name, rules }) => [`chain ${name} (${table})`, rules.map(formatRuleText).join('\n')] as const,
       );

@@ -1,8 +1,8 @@
-import { compareVirtualServers, type IpvsTimeouts, type VirtualServer } from '../kernel/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import { compareVirtualServers, type IpvsTimeouts, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
-import type { IpSet } from '../kernel/ipset.ts';
-import type { Link } from '../kernel/link.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Told } from './coverage.ts';
 import { NftDraft } from './nftables-draft.ts';

@@ -1,6 +1,6 @@
-import { isLinkLocal, isLoopback, parseAddress } from './address.ts';
-import type { Link, LinkAddress } from './link.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
+import type { Link, LinkAddress } from '../kernel/link/link.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** A link while its lines are read. */
 interface DraftLink {

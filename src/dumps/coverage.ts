@@ -1,9 +1,9 @@
 import { families, type Family } from '../kernel/family.ts';
-import { tableNames, type TableName, type Tables } from '../kernel/iptables.ts';
+import { tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
-import type { Link } from '../kernel/link.ts';
+import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { FamilyTables } from '../kernel/tables-delta.ts';
+import type { FamilyTables } from '../kernel/iptables/family-tables-delta.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 
 /** What is told of the objects of each kind. */

@@ -1,4 +1,4 @@
-import type { Family } from './family.ts';
+import type { Family } from '../family.ts';
 import type { Rule } from './iptables.ts';
 
 /** A rule, and the chain that its line appends it to. */

@@ -1,4 +1,4 @@
-import { families, type Family } from './family.ts';
+import { families, type Family } from '../family.ts';
 import { applyTablesDelta, diffTables, type TableDelta } from './iptables-delta.ts';
 import type { Tables } from './iptables.ts';
 

@@ -1,6 +1,6 @@
-import { LongText } from './long-text.ts';
+import { LongText } from '../long-text.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry } from './set-entry.ts';
-import type { UnreadLine } from './unread-line.ts';
+import type { UnreadLine } from '../unread-line.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 

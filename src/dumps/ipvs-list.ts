@@ -1,4 +1,4 @@
-import type { Protocol } from './family.ts';
+import type { Protocol } from '../kernel/family.ts';
 import {
   compareRealServers,
   readSchedulerFlags,
@@ -8,9 +8,9 @@ import {
   type RealServer,
   type SchedulerFlag,
   type VirtualServer,
-} from './ipvs.ts';
-import { parseSocketAddress } from './socket-address.ts';
-import type { UnreadLine } from './unread-line.ts';
+} from '../kernel/ipvs/ipvs.ts';
+import { parseSocketAddress } from '../kernel/socket-address.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** What `ipvsadm -Sn` prints and the columns of a list leave out. */
 export type ListGap = 'forwarding';

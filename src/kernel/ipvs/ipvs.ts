@@ -1,9 +1,9 @@
-import { LongText } from './long-text.ts';
-import { compareAddresses, joinHostPort, type Address } from './address.ts';
-import { protocols, type Family, type Protocol } from './family.ts';
-import type { Origin } from './origin.ts';
-import { parseSocketAddress, type SocketAddress } from './socket-address.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { LongText } from '../long-text.ts';
+import { compareAddresses, joinHostPort, type Address } from '../address.ts';
+import { protocols, type Family, type Protocol } from '../family.ts';
+import type { Origin } from '../origin.ts';
+import { parseSocketAddress, type SocketAddress } from '../socket-address.ts';
+import type { UnreadLine } from '../unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';

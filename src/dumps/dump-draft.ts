@@ -1,12 +1,11 @@
-import { areApart, type Host } from '../dumps/hosts.ts';
-import type { OutputKind } from '../dumps/output-kinds.ts';
-import type { ToolOutput } from '../dumps/split-outputs.ts';
+import { areApart, type Host } from './hosts.ts';
+import type { OutputKind } from './output-kinds.ts';
+import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { finishDrafts, startDrafts } from './kind-drafts.ts';
-import type { Dump, DumpFault, DumpFileKind } from './dump.ts';
+import type { Doubt, Dump, DumpFault, DumpFileKind } from './dump.ts';
 import { findDifferences, type Listing } from './second-listings.ts';
-import type { Doubt } from './side.ts';
 
 /** A dump while its files are read. */
 export class DumpDraft {

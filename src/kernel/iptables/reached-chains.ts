@@ -1,5 +1,5 @@
 import { isBuiltInChain, type Chain, type TableName } from './iptables.ts';
-import { jumpChain } from './restrict.ts';
+import { jumpChain } from '../restrict.ts';
 
 /** The chains of a table that a packet may come to: the kernel's own, and those that they jump or go to, however far. */
 export function reachedChains(table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {

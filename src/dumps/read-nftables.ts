@@ -1,11 +1,12 @@
-import { isCutOff } from '../dumps/nft-blocks.ts';
-import type { ToolOutput } from '../dumps/split-outputs.ts';
+import { isCutOff } from './nft-blocks.ts';
+import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftJson } from '../kernel/nftables/parse-json.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
@@ -50,11 +51,14 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
   const at = { file, line: firstLine, output: 'nft list ruleset' } as const;
   if (!lack && draft.isSecond(at, listNftables(tables), false)) return;
   draft.kinds.nftables.add(tables, isRuleset ? 'ruleset' : 'unknown', lack?.output);
-  if (tables.length === 0 && /[\s"]KUBE-SERVICES[\s"]/.test(text)) {
+  if (tables.length === 0 && ofIptables.test(text)) {
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     draft.fault({ kind: 'refused', file, line: firstLine, output: 'nft list ruleset', reason });
   }
 }
+
+/** The chain of iptables mode that packets come through first. */
+const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
 const nameOf = ({ family, name }: NftTable): string => `${nftFamily[family]} ${name}`;
 

@@ -1,5 +1,5 @@
-import { networkOfRange } from './address-range.ts';
-import { nameProtocol } from './iptables-rule.ts';
+import { networkOfRange } from '../address-range.ts';
+import { nameProtocol } from './parse-rule.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
 /**

@@ -1,14 +1,14 @@
-import type { Address, Network } from './address.ts';
+import type { Address, Network } from '../address.ts';
 import {
   compareAddressRanges,
   isNetwork,
   parseAddressRange,
   singleAddress,
   type AddressRange,
-} from './address-range.ts';
-import { protocols, type Protocol } from './family.ts';
-import type { Origin } from './origin.ts';
-import { parsePort } from './port.ts';
+} from '../address-range.ts';
+import { protocols, type Protocol } from '../family.ts';
+import type { Origin } from '../origin.ts';
+import { parsePort } from '../port.ts';
 
 /**
  * An entry of a set, part by part: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080".

@@ -1,0 +1,63 @@
+/** Chains that kube-proxy fills on every node, by what they are for. Some are in both tables. */
+export const baseChains = {
+  services: 'KUBE-SERVICES',
+  externalServices: 'KUBE-EXTERNAL-SERVICES',
+  nodePorts: 'KUBE-NODEPORTS',
+  postrouting: 'KUBE-POSTROUTING',
+  markMasquerade: 'KUBE-MARK-MASQ',
+  forward: 'KUBE-FORWARD',
+  proxyFirewall: 'KUBE-PROXY-FIREWALL',
+  /** IPVS mode has no chain for each node port, but sets. */
+  nodePort: 'KUBE-NODE-PORT',
+  loadBalancer: 'KUBE-LOAD-BALANCER',
+  sourceRangesFirewall: 'KUBE-SOURCE-RANGES-FIREWALL',
+  accessFilter: 'KUBE-IPVS-FILTER',
+  accessOutFilter: 'KUBE-IPVS-OUT-FILTER',
+  /** Of IPVS mode up to 1.26. */
+  oldFirewall: 'KUBE-FIRE-WALL',
+  /** kubelet's chain; kube-proxy writes the same rule into it. */
+  kubeletFirewall: 'KUBE-FIREWALL',
+  /** kubelet's chain up to 1.26, which kube-proxies of that time used. */
+  markDrop: 'KUBE-MARK-DROP',
+} as const;
+
+/** How the name of a Service port's or an endpoint's chain begins (servicePortPolicyClusterChain in iptables/proxier.go). */
+const prefixes = {
+  /** Spreads packets over the endpoints of policy Cluster. */
+  cluster: 'KUBE-SVC-',
+  /** Spreads packets over the endpoints of policy Local. */
+  local: 'KUBE-SVL-',
+  /** Takes all packets to external addresses and node ports. */
+  external: 'KUBE-EXT-',
+  /** Lets source ranges through to `external`. */
+  firewall: 'KUBE-FW-',
+  /** Sends packets to one endpoint. */
+  endpoint: 'KUBE-SEP-',
+  /** What releases up to 1.23 have for `external` under policy Local. */
+  oldExternal: 'KUBE-XLB-',
+} as const;
+
+export type ServiceChainKind = keyof typeof prefixes;
+
+/** The name of a chain of that kind. */
+export function serviceChainName(kind: ServiceChainKind, hash: string): string {
+  return prefixes[kind] + hash;
+}
+
+const kinds: ReadonlyMap<string, ServiceChainKind> = new Map(
+  (Object.keys(prefixes) as readonly ServiceChainKind[]).map((kind) => [prefixes[kind], kind]),
+);
+
+/** What the name of a Service port's or an endpoint's chain says; undefined for any other name. The hash may be any text. */
+export function parseServiceChain(
+  name: string,
+): { readonly kind: ServiceChainKind; readonly hash: string } | undefined {
+  const [, prefix = '', hash = ''] = /^(KUBE-[A-Z]+-)(.+)$/.exec(name) ?? [];
+  const kind = kinds.get(prefix);
+  return kind && { kind, hash };
+}
+
+/** Whether a name begins as those of kube-proxy's chains and sets do. Other programs' names may, too: see classifyChain. */
+export function beginsAsKubeProxys(name: string): boolean {
+  return name.startsWith('KUBE-');
+}

@@ -1,0 +1,20 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { projectFolder } from '../support/run-kpc.ts';
+
+/** A folder that decides by the name of a chain or a set asks src/kube-proxy, which alone has these names. */
+const folders = ['cluster', 'compile', 'describe', 'dumps', 'input', 'kernel', 'modes', 'packet', 'report', 'sides'];
+
+test.each(folders)('src/%s spells no name of kube-proxy', (folder) => {
+  const files = readdirSync(join(projectFolder, 'src', folder), { recursive: true, encoding: 'utf8' });
+  const found = files
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => {
+      const lines = readFileSync(join(projectFolder, 'src', folder, file), 'utf8').split('\n');
+      return lines
+        .filter((line) => !/^\s*(?:\*|\/[/*])/.test(line) && /KUBE-/.test(line))
+        .map((line) => `${file}: ${line}`);
+    });
+  expect(found).toEqual([]);
+});
