@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Command, Option } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { pagePaths, readExamples, readPage } from '../support/markdown.ts';
-import { readPrograms, visibleFlags } from '../support/program-commands.ts';
+import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
 
 const programs = readPrograms();

@@ -16,6 +16,7 @@ import { addRollbackCommand } from './rollback-command.ts';
 import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { addCompletionCommand } from '../shared/completion-command.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -56,6 +57,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment): Program {
       addDumpCommand(command, environment, done);
       addCleanupCommand(command, environment, done);
       addWatchCommand(command, environment, done);
+      addCompletionCommand(command, environment.terminal, done);
       addVersionCommand(command, environment.terminal, done);
     },
   };
@@ -67,7 +69,7 @@ async function assertTrust(called: Command, host: Host): Promise<void> {
   // Doctor names what is wrong with it among the rest.
   if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(host, stateDir);
   const [folder] = called.args;
-  if (folder === undefined) return;
+  if (folder === undefined || called.registeredArguments[0]?.name() !== 'folder') return;
   const check = () => assertTrustedBundle(host, folder);
   if (called.name() !== 'apply' || stateDir === undefined || dryRun) return check();
   await notingRefusal({ host, folder: stateFolder(stateDir) }, `apply ${folder}`, check);

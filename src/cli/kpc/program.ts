@@ -16,6 +16,8 @@ import { addTestCommand } from './test-command.ts';
 import { addEquivalenceCommand } from './equivalence-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addTraceCommand } from './trace-command.ts';
+import { addCompletionCommand } from '../shared/completion-command.ts';
+import type { FindValues } from '../shared/complete.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -39,11 +41,18 @@ export function kpcProgram(terminal: Terminal): Program {
       addEquivalenceCommand(command, terminal, done);
       addMigrateCommand(command, terminal, done);
       addExplainCommand(command, terminal, runProgram, done);
+      addCompletionCommand(command, terminal, done, findValues);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
   };
 }
+
+/** Loads what completes names only for the shell that asks. */
+const findValues: FindValues = async (request) => {
+  const { findKpcValues } = await import('./complete-values.ts');
+  return findKpcValues(request);
+};
 
 /**
  * Gives the command that is called the flags of kpc.yaml, and says which file that was. Where it is wrong, or the command line

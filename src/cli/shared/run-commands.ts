@@ -19,12 +19,21 @@ export interface Program {
   readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
 }
 
+/** A program as its help shows it, without its commands. */
+export function newProgram({ name, description }: Program): Command {
+  return new Command(name)
+    .description(description)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help');
+}
+
 /** Parses the command line and runs the command that it names. Throws what that throws. */
 export async function runCommands(
-  { name, description, addCommands, checkCommand }: Program,
+  definition: Program,
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  const { addCommands, checkCommand } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
   const wrongValues = new WrongValues();
@@ -32,10 +41,7 @@ export async function runCommands(
     const error = correctSuggestion(text, program, argv);
     return formatParserError(`${error}${adviseOnMistake(error, program, argv)}`);
   };
-  const program: Command = new Command(name)
-    .description(description)
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
+  const program: Command = newProgram(definition)
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({
