@@ -1,4 +1,5 @@
-import { Command, CommanderError } from 'commander';
+import { basename } from 'node:path';
+import { Command, CommanderError, Help } from 'commander';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
@@ -21,7 +22,12 @@ export interface Program {
 
 /** A program as its help shows it, without its commands. */
 export function newProgram({ name, description }: Program): Command {
-  return new Command(name)
+  const command = new Command(name);
+  // What kubectl calls kubectl-kpc, its users call "kubectl kpc".
+  if ([process.argv0, process.argv[1]].some((path) => path !== undefined && basename(path) === `kubectl-${name}`)) {
+    command.configureHelp({ commandUsage: (each) => `kubectl ${new Help().commandUsage(each)}` });
+  }
+  return command
     .description(description)
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help');
