@@ -4,7 +4,7 @@
 //   node packaging/build.mjs [x64] [arm64]
 //
 // It needs npm's registry for Node itself (packaging/node/package-lock.json says which), dpkg-deb, and rpmbuild of Debian's
-// package rpm. KPC_DOWNLOADS is where the archives will be, for krew.
+// package rpm. KPC_REPOSITORY is the address of the project, whose releases hold the files.
 // @ts-check
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -35,15 +35,15 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const { version } = readJson(join(root, 'package.json'));
 const out = join(root, 'dist', 'packages');
 const programs = ['kpc', 'kpc-apply'];
-const repository = 'https://github.com/OWNER/REPOSITORY';
+const repository = process.env['KPC_REPOSITORY'] ?? 'https://github.com/OWNER/REPOSITORY';
 const maintainer = 'The kpc authors <noreply@kpc.invalid>';
 
 const shortDescription = "compiles Kubernetes Services to kube-proxy's rules, offline";
 const longDescription = [
-  'kpc compiles Kubernetes Services and EndpointSlices to the rules that kube-proxy',
-  'programs into a node: iptables, IPVS or nftables. It needs no cluster, no root and',
-  'no network. kpc-apply puts those rules into the kernel of this node, and keeps them',
-  'there as a service.',
+  'kpc compiles Kubernetes Services and EndpointSlices to the rules that',
+  'kube-proxy programs into a node: iptables, IPVS or nftables. It needs no',
+  'cluster, no root and no network. kpc-apply puts those rules into the kernel',
+  'of this node, and keeps them there as a service.',
 ];
 
 /** An architecture, as Node, Debian and rpm call it. */
@@ -66,7 +66,8 @@ const chosen = /** @type {(keyof typeof architectures)[]} */ (Object.keys(archit
   (each) => asked.length === 0 || asked.includes(each),
 );
 const epoch =
-  process.env['SOURCE_DATE_EPOCH'] ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root }).toString().trim();
+  process.env['SOURCE_DATE_EPOCH'] ??
+  execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root }).toString().trim();
 const date = new Date(Number(epoch) * 1000).toISOString().slice(0, 10);
 const env = { ...process.env, SOURCE_DATE_EPOCH: epoch, TZ: 'UTC', LC_ALL: 'C' };
 const work = mkdtempSync(join(tmpdir(), 'kpc-packages-'));
@@ -98,7 +99,8 @@ async function buildAll() {
   writeKrew(archives);
   const names = readdirSync(out).sort();
   writeFileSync(join(out, 'SHA256SUMS'), names.map((name) => `${sha256(join(out, name))}  ${name}\n`).join(''));
-  for (const name of names) console.log(`dist/packages/${name}: ${(readFileSync(join(out, name)).length / 1e6).toFixed(1)} MB`);
+  for (const name of names)
+    console.log(`dist/packages/${name}: ${(readFileSync(join(out, name)).length / 1e6).toFixed(1)} MB`);
 }
 
 /** Node for each architecture, as the lock file has it, kept in dist/node between runs. */
@@ -106,14 +108,20 @@ function installNode() {
   const folder = join(root, 'dist', 'node');
   mkdirSync(folder, { recursive: true });
   const lock = readFileSync(join(root, 'packaging/node/package-lock.json'), 'utf8');
-  if (!existsSync(join(folder, 'package-lock.json')) || readFileSync(join(folder, 'package-lock.json'), 'utf8') !== lock) {
+  if (
+    !existsSync(join(folder, 'package-lock.json')) ||
+    readFileSync(join(folder, 'package-lock.json'), 'utf8') !== lock
+  ) {
     rmSync(folder, { recursive: true });
     mkdirSync(folder);
     cpSync(join(root, 'packaging/node/package.json'), join(folder, 'package.json'));
     writeFileSync(join(folder, 'package-lock.json'), lock);
     // By force: one of them is not for this machine.
     try {
-      execFileSync('npm', ['ci', '--force', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder, stdio: 'pipe' });
+      execFileSync('npm', ['ci', '--force', '--ignore-scripts', '--no-audit', '--no-fund'], {
+        cwd: folder,
+        stdio: 'pipe',
+      });
     } catch (error) {
       rmSync(folder, { recursive: true });
       throw error;
@@ -198,7 +206,7 @@ function stage(folder, kind, { executable, pages, licences, sbom }) {
   mkdirSync(join(folder, 'etc/kpc'), { recursive: true });
   const doc = join(folder, 'usr/share/doc/kpc');
   place(join(doc, 'copyright'), `${readFileSync(join(root, 'LICENSE'), 'utf8')}${separator}${licences}`);
-  place(join(doc, 'changelog.gz'), gzipSync(readFileSync(join(root, 'CHANGELOG.md')), { level: 9 }));
+  place(join(doc, 'CHANGELOG.md.gz'), gzipSync(readFileSync(join(root, 'CHANGELOG.md')), { level: 9 }));
   place(join(doc, 'kpc.cdx.json'), sbom);
 }
 
@@ -336,7 +344,7 @@ function writeKrew(archives) {
   const values = {
     version,
     homepage: repository,
-    downloads: process.env['KPC_DOWNLOADS'] ?? `${repository}/releases/download/v${version}`,
+    downloads: `${repository}/releases/download/v${version}`,
     'sha256-amd64': archives.get('amd64'),
     'sha256-arm64': archives.get('arm64'),
   };

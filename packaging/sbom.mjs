@@ -11,7 +11,10 @@ import { createHash } from 'node:crypto';
  * @param {string} epoch
  */
 export function listBundled(root, packages, nodeVersion, epoch) {
-  const text = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx'], { cwd: root, maxBuffer: 2 ** 28 }).toString();
+  const text = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx'], {
+    cwd: root,
+    maxBuffer: 2 ** 28,
+  }).toString();
   const { metadata, components, ...all } = JSON.parse(text);
   /** @type {{ readonly name: string, readonly 'bom-ref': string, readonly [field: string]: unknown }[]} */
   const bundled = components.filter((/** @type {{ readonly name: string }} */ { name }) => packages.includes(name));
@@ -41,7 +44,9 @@ export function listBundled(root, packages, nodeVersion, epoch) {
       ...listed.map((each) => ({ ref: each['bom-ref'], dependsOn: [] })),
     ],
   };
-  const digest = createHash('sha256').update(JSON.stringify({ ...content, serialNumber: '' })).digest('hex');
+  const digest = createHash('sha256')
+    .update(JSON.stringify({ ...content, serialNumber: '' }))
+    .digest('hex');
   const uuid = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
   return `${JSON.stringify({ ...content, serialNumber: `urn:uuid:${uuid}` }, null, 2)}\n`;
 }

@@ -106,9 +106,23 @@ for (const program of ['kpc', 'kpc-apply']) {
 }
 
 const library = { ...shared, entryPoints: ['src/index.ts'], plugins: [compileSchemas] };
-const forNode = await build({ ...library, write: false, metafile: true, platform: 'node', target: 'node20', format: 'cjs' });
+const forNode = await build({
+  ...library,
+  write: false,
+  metafile: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+});
 for (const { contents } of forNode.outputFiles) writeOutput('index.js', contents);
-const forBrowsers = await build({ ...library, write: false, metafile: true, platform: 'browser', target: 'es2022', format: 'esm' });
+const forBrowsers = await build({
+  ...library,
+  write: false,
+  metafile: true,
+  platform: 'browser',
+  target: 'es2022',
+  format: 'esm',
+});
 for (const { contents } of forBrowsers.outputFiles) writeOutput('browser.mjs', contents);
 metafiles.push(forNode.metafile, forBrowsers.metafile);
 writeOutput('THIRD-PARTY-LICENSES.txt', licencesOf(root, bundledPackages(metafiles)));

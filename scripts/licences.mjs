@@ -10,7 +10,9 @@ import { join } from 'node:path';
  * @returns {readonly string[]}
  */
 export function bundledPackages(metafiles) {
-  const inputs = metafiles.flatMap(({ outputs }) => Object.values(outputs).flatMap((output) => Object.keys(output.inputs)));
+  const inputs = metafiles.flatMap(({ outputs }) =>
+    Object.values(outputs).flatMap((output) => Object.keys(output.inputs)),
+  );
   const names = inputs.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
   return [...new Set(names)].sort();
 }

@@ -14,7 +14,7 @@ if dpkg -s kpc >/dev/null 2>&1; then
   exit 1
 fi
 scratch=$(mktemp -d)
-trap 'dpkg -r kpc >/dev/null 2>&1; rm -rf "$scratch"' EXIT
+trap 'dpkg -P kpc >/dev/null 2>&1; rm -rf "$scratch"' EXIT
 passed=0 failed=0
 version=$(node -p "require('./package.json').version")
 manifests=fixtures/quickstart/svc.yaml
@@ -50,6 +50,8 @@ cp -r dist/packages "$packages"
 check 'the .deb has the same bytes when it is built again' same _amd64.deb
 check 'the .rpm has the same bytes when it is built again' same x86_64.rpm
 check 'the archive has the same bytes when it is built again' same amd64.tar.gz
+# Both architectures are what there is to publish.
+rm -r dist/packages && cp -r "$packages" dist/packages
 cd_check() { (cd "$packages" && sha256sum --check --strict SHA256SUMS); }
 check 'the checksums are right' cd_check
 check 'what each package holds is listed, and no more' node test/packaging/check-contents.mjs "$packages"
@@ -81,6 +83,7 @@ if command -v systemd-analyze >/dev/null; then
   check 'deb: the unit' systemd-analyze verify /usr/lib/systemd/system/kpc-apply.service
 fi
 check 'deb: removes' dpkg -r kpc
+check 'deb: purges' dpkg -P kpc
 check 'deb: nothing is left' none '' "${installed[@]}"
 
 if command -v rpm >/dev/null; then
@@ -103,10 +106,11 @@ tar -C "$scratch" -xzf "$packages/kpc-$version-linux-amd64.tar.gz"
 archive=$scratch/kpc-$version
 ln -s kpc-apply "$archive/kpc"
 check_programs archive "$archive"
+warnings_of() { man --warnings --encoding UTF-8 --local-file "$1" 2>&1 >/dev/null; }
 ln -s kpc-apply "$archive/kubectl-kpc"
 check 'a plugin of kubectl' contains 'Usage: kubectl kpc compile' "$archive/kubectl-kpc" compile --help
 for page in "$archive"/man/*/*; do
-  check "man page ${page##*/}" prints '' man --warnings --encoding UTF-8 --local-file --troff-device=utf8 --ditroff "$page" >/dev/null
+  check "man page ${page##*/}" prints '' warnings_of "$page"
 done
 
 libraries=/usr/aarch64-linux-gnu
