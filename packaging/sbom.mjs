@@ -1,6 +1,8 @@
 // @ts-check
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /**
  * What is in a program, in CycloneDX: what npm says of the packages that are bundled, and Node. Without a clock.
@@ -16,11 +18,16 @@ export function listBundled(root, packages, nodeVersion, epoch) {
     maxBuffer: 2 ** 28,
   }).toString();
   const { metadata, components, ...all } = JSON.parse(text);
-  /** @type {{ readonly name: string, readonly 'bom-ref': string, readonly [field: string]: unknown }[]} */
-  const bundled = components.filter((/** @type {{ readonly name: string }} */ { name }) => packages.includes(name));
-  const known = new Set(bundled.map(({ name }) => name));
-  const missing = packages.filter((name) => !known.has(name));
-  if (missing.length > 0) throw new Error(`npm sbom does not list ${missing.join(', ')}`);
+  const bundled = packages.map((name) => {
+    // Another package may need another version of it.
+    const { version } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'));
+    /** @typedef {{ readonly name: string, readonly version: string, readonly 'bom-ref': string }} Component */
+    const component = components.find(
+      (/** @type {Component} */ each) => each.name === name && each.version === version,
+    );
+    if (!component) throw new Error(`npm sbom does not list ${name} ${version}`);
+    return /** @type {Component & { readonly properties: unknown }} */ (component);
+  });
   const node = {
     'bom-ref': `node@${nodeVersion}`,
     type: 'platform',

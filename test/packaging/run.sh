@@ -32,7 +32,7 @@ check() {
 }
 
 prints() { [ "$("${@:2}" 2>&1)" = "$1" ] || { "${@:2}"; return 1; }; }
-contains() { "${@:2}" 2>&1 | grep -qF -e "$1"; }
+contains() { grep -qF -e "$1" <<<"$("${@:2}" 2>&1)"; }
 same() { for file in "$scratch"/first/*"$1"; do cmp "$file" "dist/packages/${file##*/}" || return 1; done; }
 # none FOLDER PATH...: nothing is left of what a package held, but for folders that others have too.
 none() {
