@@ -66,6 +66,12 @@ check_programs() {
   check "$name: kpc-apply reads bundles" contains 'nothing-here' "$bin/kpc-apply" plan nothing-here
 }
 
+# docs/install.md: the commands that say how to install what is built here.
+commands=$(awk '/^```sh packages$/ { shown = 1; next } /^```$/ { shown = 0 } shown' docs/install.md)
+as_shown() { (cd "$packages" && HOME=$scratch/home bash -euo pipefail -c "$commands"); }
+check 'the commands of docs/install.md' as_shown
+dpkg -P kpc >/dev/null 2>&1
+
 deb=$packages/kpc_${version}_amd64.deb
 check 'deb: installs' dpkg -i --force-depends "$deb"
 check_programs deb /usr/bin
