@@ -129,7 +129,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   'cli/shared': {
     folders: ['base', 'kube-proxy', 'bundle', 'report'],
     packages: ['commander'],
-    node: ['fs', 'path', 'tty'],
+    node: ['fs', 'path', 'tty', 'worker_threads'],
   },
   'cli/kpc': {
     folders: [

@@ -18,13 +18,15 @@ import { addMigrateCommand } from './migrate-command.ts';
 import { addTraceCommand } from './trace-command.ts';
 import { addCompletionCommand } from '../shared/completion-command.ts';
 import type { FindValues } from '../shared/complete.ts';
+import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  return runCommands(kpcProgram(terminal), settleBooleans(settleAssumeEndpoints(argv)), terminal);
+  const words = settleBooleans(settleAssumeEndpoints(argv));
+  return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
 /** The commands of kpc, with their flags. */
