@@ -20,7 +20,7 @@ function writeManifest(services: number): void {
 }
 
 test('who waits on a terminal sees how long it takes, and nothing of it is left', () => {
-  writeManifest(30_000);
+  writeManifest(90_000);
   const out = join(scratch, 'out.txt');
   const command = `'${process.execPath}' '${kpcProgram}' compile -f '${manifest}' --proxy-mode iptables --print iptables >'${out}'`;
   const seen = execFileSync('script', ['-qec', command, '/dev/null'], { input: '' }).toString();
