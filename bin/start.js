@@ -20,7 +20,7 @@ async function start(program) {
     process.exitCode = 2;
     return;
   }
-  const { main } = require(path);
+  const { main } = require('./load.js').load(path);
   process.exitCode = await main(args);
 }
 

@@ -8,6 +8,7 @@
 //
 // It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
 // @ts-check
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -21,19 +22,20 @@ const { build } = await import('esbuild').catch((error) => {
   console.error('kpc is built from its sources, which takes esbuild: run "npm ci --include=dev".');
   process.exit(1);
 });
+const { buildMark, nameBuild } = await import('./name-build.mjs');
 const { compileSchemas } = await import('./compile-schemas.mjs');
 const { bundledPackages, licencesOf } = await import('./licences.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
- * Exports the program's main, and runs it where the file itself is what node was told to run.
+ * Exports what the program has, and runs it where the file itself is what node was told to run.
  *
  * @param {string} source
  */
 function entry(source) {
   return `
     import { main } from './${source}';
-    export { main };
+    export * from './${source}';
     async function run() {
       process.exitCode = await main(process.argv.slice(2));
     }
@@ -75,7 +77,7 @@ const shared = {
   mainFields: ['module', 'main'],
   // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
-  define: { KPC_VERSION: JSON.stringify(version) },
+  define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark) },
   logLevel: 'warning',
 };
 
@@ -102,10 +104,11 @@ for (const program of ['kpc', 'kpc-apply']) {
     banner: { js: '#!/usr/bin/env node' },
   });
   metafiles.push(metafile);
-  for (const { text } of outputFiles) writeOutput(`${program}.js`, toAscii(text));
+  for (const { text } of outputFiles) writeOutput(`${program}.js`, nameBuild(toAscii(text)));
 }
+execFileSync(process.execPath, [join(root, 'bin', 'write-cache.js')], { stdio: 'inherit' });
 
-const library = { ...shared, entryPoints: ['src/index.ts'], plugins: [compileSchemas] };
+const library = { ...shared, entryPoints: ['src/library/index.ts'], plugins: [compileSchemas] };
 const forNode = await build({
   ...library,
   write: false,
@@ -129,4 +132,4 @@ writeOutput('THIRD-PARTY-LICENSES.txt', licencesOf(root, bundledPackages(metafil
 // An ES module of its own would be the library a second time, in a program that uses it both ways.
 const names = Object.keys(createRequire(import.meta.url)(join(root, 'dist/index.js')));
 writeOutput('index.mjs', `export { ${names.join(', ')} } from './index.js';\n`);
-writeTypes(root, 'src/index.ts', join(root, 'dist/types'));
+writeTypes(root, 'src/library/index.ts', join(root, 'dist/types'));

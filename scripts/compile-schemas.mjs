@@ -18,7 +18,12 @@ export const compileSchemas = {
       const ajv = new Ajv({ ...ajvOptions, code: { source: true, esm: true } });
       const kinds = Object.keys(ajvSchemas);
       for (const [kind, schema] of Object.entries(ajvSchemas)) ajv.addSchema(schema, kind);
-      const code = standalone.default(ajv, Object.fromEntries(kinds.map((kind) => [kind, kind])));
+      // kpc asks parentSchema for all this. Without these fields of ajv's errors, the code is a quarter smaller.
+      const code = standalone
+        .default(ajv, Object.fromEntries(kinds.map((kind) => [kind, kind])))
+        .replaceAll(/schemaPath:"[^"]*",/g, '')
+        .replaceAll(/params:\{(?!additionalProperty)[^{}]*\},/g, '')
+        .replaceAll(/,schema:[\w.[\]"]+,parentSchema:/g, ',parentSchema:');
       return {
         contents: `${code}\nexport function compileSchema(kind) { return { ${kinds.join(', ')} }[kind]; }\n`,
         loader: 'js',

@@ -19,6 +19,7 @@ import { build } from 'esbuild';
 // @ts-expect-error: the package has no types.
 import { inject } from 'postject';
 import { compileSchemas } from './compile-schemas.mjs';
+import { buildMark, nameBuild } from './name-build.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -54,11 +55,11 @@ export async function makeSingleFile({ source, out, node, maker, withCache }) {
       format: 'cjs',
       minify: true,
       mainFields: ['module', 'main'],
-      define: { KPC_VERSION: JSON.stringify(version), KPC_IS_BINARY: 'true' },
+      define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark), KPC_IS_BINARY: 'true' },
       plugins: [compileSchemas],
       logLevel: 'warning',
     });
-    writeFileSync(join(work, 'program.cjs'), outputFiles[0]?.contents ?? '');
+    writeFileSync(join(work, 'program.cjs'), nameBuild(outputFiles[0]?.text ?? ''));
     const settings = {
       main: 'program.cjs',
       output: 'program.blob',

@@ -8,8 +8,8 @@ import {
   type Behaviour,
   type BehaviourChange,
   type Release,
+  modeHistories,
 } from '../../src/kube-proxy/releases.ts';
-import { modeFacts } from '../../src/kube-proxy/modes.ts';
 
 /** docs/releases.md: all that the table of releases holds. */
 export function writePage(): string {
@@ -22,7 +22,7 @@ kpc follows the kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}. \`-
 \`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.
 
 kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
-nftables mode from ${modeFacts.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3 and v1.37.2.
+nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3 and v1.37.2.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}

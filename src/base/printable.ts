@@ -29,7 +29,7 @@ export function printableLines(text: string): string {
     .join('\n');
 }
 
-/** A character as JSON writes it where it must not stand itself: two escapes for one beyond the first 65,536. */
+/** A character as JSON writes it escaped: a code point beyond U+FFFF becomes two escapes. */
 export function escapeCharacter(character: string): string {
   return Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
     .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)

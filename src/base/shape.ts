@@ -34,12 +34,12 @@ function lookInside(inner: Shape<unknown>, value: unknown, path: () => string): 
   return inner(value, '') === undefined ? undefined : inner(value, path());
 }
 
-/** One value that a test tells right from wrong; `name` follows "must be". */
+/** One value that a predicate accepts; `name` completes "must be …" in the error. */
 export function shape<T>(name: string, isRight: (value: unknown) => boolean): Shape<T> {
   return (value, path) => (isRight(value) ? undefined : `${path} must be ${name}`);
 }
 
-/** A text that a test tells right from wrong. */
+/** A string that a predicate accepts. */
 export function textThat(name: string, isRight: (text: string) => boolean): Shape<string> {
   return shape(name, (value) => typeof value === 'string' && isRight(value));
 }

@@ -1,13 +1,8 @@
 import { hashHex } from '#hash';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { BundleFileName } from './manifest.ts';
+import type { PartTexts } from './state-files.ts';
 import { writeServices } from './services-file.ts';
-
-/** The texts of what a state holds many of. */
-export interface PartTexts {
-  /** What writes one of them: the function itself, or one that keeps what it wrote. */
-  each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
-}
 
 /** The parts of a bundle's text that bundles of other nodes may have in common with it. */
 export interface BundleTexts extends PartTexts {

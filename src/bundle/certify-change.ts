@@ -11,7 +11,8 @@ import { checkServiceValues } from './check-values.ts';
 import { countState, formatFile, type BundleFiles } from './make-bundle.ts';
 import { bundleFileNames, settingsOf, type BundleFileName, type Manifest } from './manifest.ts';
 import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
-import { readServices, writeServices, type ServicePortRecord } from './services-file.ts';
+import { readServices, writeServices } from './services-file.ts';
+import type { ServicePortRecord } from './services-shape.ts';
 
 /**
  * The bundle of these files, where it differs from one that is known to hold what kpc writes in nothing but endpoints

@@ -6,8 +6,8 @@ import { isLabelValue, isName } from '../base/object-names.ts';
 import { describeUnusable, parseAddress, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
-import { isModeOf } from '../kube-proxy/modes.ts';
-import { findWrongSettings } from '../settings/values.ts';
+import { isModeOf } from '../kube-proxy/releases.ts';
+import { findWrongSettings } from '../kube-proxy/settings/values.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
 
 /** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */

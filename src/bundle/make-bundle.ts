@@ -14,13 +14,18 @@ import {
   writeSettings,
   type BundleFileName,
   type HealthCheck,
+  writeServiceCidrs,
   type Manifest,
 } from './manifest.ts';
 import { stateFiles, type StateFile } from './state-files.ts';
 
 /** Everything that goes into a bundle. */
-export interface BundleContent {
+export interface BundleContent extends BundleInputs {
   readonly state: KernelState;
+}
+
+/** What a bundle is made of: its state, too, is compiled from this. */
+export interface BundleInputs {
   readonly cluster: Cluster;
   readonly node: NodeContext;
   readonly settings: ProxySettings;
@@ -98,9 +103,7 @@ function makeManifest(
 
 /** The ranges of cluster IPs, in the mode whose rules know them. */
 export function writeServiceRanges({ cluster, settings }: BundleContent): Manifest['serviceCidrs'] {
-  return programs(settings.mode, 'nftables')
-    ? cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
-    : undefined;
+  return programs(settings.mode, 'nftables') ? writeServiceCidrs(cluster) : undefined;
 }
 
 /** What a manifest counts of a state. */

@@ -14,7 +14,7 @@ import type { AssumedPod, AssumedWorkload } from '../cluster/assumed.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
-import { settingsShape } from '../settings/values.ts';
+import { settingsShape } from '../kube-proxy/settings/values.ts';
 import { address, network, port } from './address-shapes.ts';
 import {
   readKubeProxyVersion,

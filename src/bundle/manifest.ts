@@ -1,5 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { ServiceRange } from '../cluster/model.ts';
+import type { Cluster, ServiceRange } from '../cluster/model.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
@@ -59,6 +59,10 @@ export interface Manifest {
 export interface StoredRange {
   readonly cidr: string;
   readonly from: ServiceRange['from'];
+}
+
+export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>): readonly StoredRange[] {
+  return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
 /**

@@ -12,7 +12,7 @@ import { StatusSharing } from '../cluster/share-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
-import { servicesShape } from './services-shape.ts';
+import { servicesShape, type EndpointRecord, type ServicePortRecord, type ServiceRecord } from './services-shape.ts';
 import { readAddress, readNetwork } from './stored-address.ts';
 
 /**
@@ -91,51 +91,6 @@ function rememberTails(): (endpoint: Endpoint) => Tail {
     known.set(status, { port, tail });
     return tail;
   };
-}
-
-/** The records are the file's format: fields at their usual value are left out. */
-export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
-
-export interface ServicePortRecord {
-  readonly namespace: string;
-  readonly service: string;
-  readonly port: string;
-  readonly protocol: ServicePort['protocol'];
-  readonly family: ServicePort['family'];
-  readonly clusterIP: string;
-  readonly number: number;
-  readonly nodePort?: number | undefined;
-  readonly externalIPs?: readonly string[] | undefined;
-  readonly hasIgnoredExternalIPs?: true | undefined;
-  readonly loadBalancerIPs?: readonly string[] | undefined;
-  readonly sourceRanges?: readonly string[] | undefined;
-  readonly affinitySeconds?: number | undefined;
-  readonly internalTrafficPolicy?: 'Local' | undefined;
-  readonly externalTrafficPolicy?: 'Local' | undefined;
-  readonly healthCheckNodePort?: number | undefined;
-  readonly scheduler?: string | undefined;
-  readonly forwarding?: ServicePort['forwarding'] | undefined;
-  readonly endpoints: readonly EndpointRecord[];
-}
-
-/** services.json. */
-export interface ServicesFile {
-  readonly services: readonly ServiceRecord[];
-  readonly servicePorts: readonly ServicePortRecord[];
-  readonly healthChecks: readonly ServiceHealthCheck[];
-}
-
-export interface EndpointRecord {
-  readonly address: string;
-  readonly port: number;
-  readonly node?: string | undefined;
-  readonly zone?: string | undefined;
-  readonly ready?: boolean | undefined;
-  readonly serving?: boolean | undefined;
-  readonly terminating?: boolean | undefined;
-  readonly zoneHints?: readonly string[] | undefined;
-  readonly nodeHints?: readonly string[] | undefined;
-  readonly assumed?: true | undefined;
 }
 
 function serviceRecord(service: ServiceInfo): ServiceRecord {

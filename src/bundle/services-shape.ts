@@ -1,9 +1,54 @@
-import type { HeadlessEndpoint, ServiceHealthCheck } from '../cluster/model.ts';
+import type { HeadlessEndpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
 import { address, network, port } from './address-shapes.ts';
-import type { EndpointRecord, ServicePortRecord, ServiceRecord, ServicesFile } from './services-file.ts';
+
 import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber } from '../base/shape.ts';
+
+/** The records are the file's format: fields at their usual value are left out. */
+export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
+
+export interface ServicePortRecord {
+  readonly namespace: string;
+  readonly service: string;
+  readonly port: string;
+  readonly protocol: ServicePort['protocol'];
+  readonly family: ServicePort['family'];
+  readonly clusterIP: string;
+  readonly number: number;
+  readonly nodePort?: number | undefined;
+  readonly externalIPs?: readonly string[] | undefined;
+  readonly hasIgnoredExternalIPs?: true | undefined;
+  readonly loadBalancerIPs?: readonly string[] | undefined;
+  readonly sourceRanges?: readonly string[] | undefined;
+  readonly affinitySeconds?: number | undefined;
+  readonly internalTrafficPolicy?: 'Local' | undefined;
+  readonly externalTrafficPolicy?: 'Local' | undefined;
+  readonly healthCheckNodePort?: number | undefined;
+  readonly scheduler?: string | undefined;
+  readonly forwarding?: ServicePort['forwarding'] | undefined;
+  readonly endpoints: readonly EndpointRecord[];
+}
+
+/** services.json. */
+export interface ServicesFile {
+  readonly services: readonly ServiceRecord[];
+  readonly servicePorts: readonly ServicePortRecord[];
+  readonly healthChecks: readonly ServiceHealthCheck[];
+}
+
+export interface EndpointRecord {
+  readonly address: string;
+  readonly port: number;
+  readonly node?: string | undefined;
+  readonly zone?: string | undefined;
+  readonly ready?: boolean | undefined;
+  readonly serving?: boolean | undefined;
+  readonly terminating?: boolean | undefined;
+  readonly zoneHints?: readonly string[] | undefined;
+  readonly nodeHints?: readonly string[] | undefined;
+  readonly assumed?: true | undefined;
+}
 
 const protocol = oneOf(...protocols);
 const family = oneOf(...families);

@@ -11,7 +11,12 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls, parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import type { PartTexts } from './bundle-texts.ts';
+
+/** The texts of what a state holds many of. */
+export interface PartTexts {
+  /** What writes one of them: the function itself, or one that keeps what it wrote. */
+  each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
+}
 
 /** A file of a bundle that holds objects of a kernel, in the form of the tool that reads it. */
 export interface StateFile {

@@ -11,7 +11,7 @@ import { maxPoolSize, pick } from './stable-choice.ts';
 export interface AssignmentRanges {
   /** One network, or one of each family. The first one's family is that of Services that ask for none. */
   readonly clusterIPs: readonly Network[];
-  /** Set where no flag tells the networks but the objects of the cluster. */
+  /** Set if the networks come from objects of the cluster, not from a flag. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
@@ -107,7 +107,7 @@ export function lacksAnything({ spec }: Service): boolean {
 }
 
 function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): boolean {
-  // The cluster would have written the families beside its addresses: one that stands alone is a wish of the manifest.
+  // The API server writes the families beside the addresses, so an address without them is a wish of the manifest.
   const isWish = ipFamilies.length === 0 && clusterIPs.length === 1 && wantsBothFamilies(ipFamilyPolicy);
   return clusterIP === '' || ipFamilies.length > clusterIPs.length || isWish;
 }

@@ -11,7 +11,7 @@ export interface KnownNodes {
 }
 
 /**
- * Checks how local traffic is told on the nodes with these names: what keeps kube-proxy from starting there is an error
+ * Checks how these nodes detect local traffic: what keeps kube-proxy from starting there is an error
  * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
  */
 export function checkLocalDetection(
@@ -53,7 +53,7 @@ function checkNodeCIDRs(
   ];
 }
 
-/** kube-proxy goes on where the node has both families, which a Node object does not tell, and does not start otherwise. */
+/** kube-proxy starts only if the node has both families, which a Node object does not show. */
 function checkClusterCIDRs(
   names: readonly string[],
   { nodes }: KnownNodes,

@@ -156,7 +156,7 @@ export type EndpointReason =
   /** Not used: policy Local, and it runs on another node. */
   | { readonly kind: 'other-node' };
 
-/** What becomes of one endpoint on a node; undefined where the port has no traffic of that policy. */
+/** How a node uses one endpoint; undefined if the port has no traffic of that policy. */
 export interface EndpointUse {
   readonly endpoint: Endpoint;
   readonly cluster: EndpointReason | undefined;

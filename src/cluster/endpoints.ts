@@ -210,7 +210,7 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 }
 
-/** The place of the endpoint with this address: each of a slice has one of its own, be it the same text as another's. */
+/** The place of the endpoint with this address. Compares by identity, because two endpoints may have the same text. */
 function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }

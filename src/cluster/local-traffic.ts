@@ -3,7 +3,7 @@ import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
-/** How traffic of the node's pods is told from other traffic. */
+/** How kube-proxy recognises traffic of the node's own Pods. */
 export type LocalTraffic =
   | { readonly kind: 'from-network'; readonly network: Network }
   /** It comes in by the interface of this name, a bridge. */
@@ -12,7 +12,7 @@ export type LocalTraffic =
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
 /**
- * What detectLocalMode makes of the settings and the node for one family; undefined where nothing tells (no CIDR of
+ * The detector that detectLocalMode selects for one family; undefined if it has nothing to go on (no CIDR of
  * that family, no node). As getLocalDetectors in kube-proxy's server_linux.go.
  */
 export function detectLocalTraffic(

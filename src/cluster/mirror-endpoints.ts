@@ -23,8 +23,8 @@ interface MirroredPort {
 
 /**
  * The slices that the control plane makes of v1 Endpoints (pkg/controller/endpointslicemirroring), for those Services
- * that no slice is for: one for each port and family. Labels and annotations that tell the control plane to leave an
- * object alone are respected.
+ * that no slice is for: one for each port and family. Labels and annotations that make the control plane skip an
+ * object are respected.
  */
 export function mirrorEndpoints(
   endpoints: readonly Sourced<Endpoints>[],

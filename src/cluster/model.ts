@@ -24,7 +24,7 @@ export interface Cluster {
 /** A network that cluster IPs are given from. */
 export interface ServiceRange {
   readonly network: Network;
-  /** An object of the cluster, or the flag that stands in for it. */
+  /** An object of the cluster, or the flag that replaces it. */
   readonly from: 'ServiceCIDR' | '--service-cluster-ip-range';
   readonly place?: Place | undefined;
 }

@@ -16,7 +16,7 @@ export const zoneLabel = 'topology.kubernetes.io/zone';
 
 /**
  * What kube-proxy would know of the node. Without host addresses (what `ip -j addr` says, kube-ipvs0 left out), the
- * Node object's own addresses stand in for them, and 127.0.0.1 where node ports are to be served on it.
+ * Node object's own addresses replace them, with 127.0.0.1 if node ports are served on it.
  */
 export function describeNode(
   name: string,

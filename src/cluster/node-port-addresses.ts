@@ -29,8 +29,8 @@ export interface NodePortNetworks {
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * --nodeport-addresses as kube-proxy reads it (expandNodePortAddressKeywords, NewNodePortAddresses): words stand for
- * networks, a family that no network is of listens everywhere, and a zero-length one makes the others of its family
+ * --nodeport-addresses as kube-proxy reads it (expandNodePortAddressKeywords, NewNodePortAddresses): words name
+ * networks, a family without a network listens everywhere, and a network of length zero makes the others of its family
  * pointless.
  */
 export function nodePortNetworks(

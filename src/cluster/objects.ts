@@ -1,7 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import type { SettingValues } from '../settings/table.ts';
+import type { SettingValues } from '../kube-proxy/settings/table.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];
@@ -93,7 +93,7 @@ export interface EndpointPort {
 export interface SliceEndpoint {
   /** The first address, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
   readonly address: Address | undefined;
-  /** All that stands there, host names too; absent where that is the text of `address`, as it mostly is. */
+  /** All of the list, with host names; absent if that is the text of `address` alone, as it usually is. */
   readonly written?: readonly string[] | undefined;
   readonly hostname?: string | undefined;
   readonly status: EndpointStatus;
@@ -149,7 +149,7 @@ export interface Node {
 export interface Pod {
   readonly metadata: ObjectMeta;
   readonly spec: PodSpec;
-  /** The object that it belongs to; undefined where it stands for itself. */
+  /** The object that controls it; undefined if nothing does. */
   readonly owner: Owner | undefined;
   /** Whether it is being deleted. */
   readonly terminating: boolean;

@@ -10,7 +10,7 @@ import type { ProxySettings } from './objects.ts';
 export interface MasqueradePlan {
   /** The bit of a packet's mark, as a number, that says to masquerade it. */
   readonly mark: number;
-  /** How traffic of the node's pods is told from other traffic; undefined where nothing tells. */
+  /** How kube-proxy recognises traffic of the node's own Pods; undefined if it cannot. */
   readonly localTraffic: LocalTraffic | undefined;
   /** Whose packets to cluster IPs are masqueraded. */
   readonly toClusterIPs: MasqueradedClients;
@@ -20,7 +20,7 @@ type MasqueradedClients =
   | { readonly kind: 'all' }
   /** Packets to a cluster IP from outside the cluster could be routed through any node, so the answer must be, too. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
-  /** Nothing tells pods from others. */
+  /** Pods cannot be recognised. */
   | { readonly kind: 'none-known' };
 
 /** Decides for one family of a node. */

@@ -5,8 +5,8 @@ import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice }
 import type { Endpoint, NodeIdentity, ServicePort } from './model.ts';
 
 /**
- * What becomes of the packets to one Service port on one node: what kube-proxy's proxiers all decide at the head of
- * their loops over Service ports (syncProxyRules). The modes spell it, and say where they differ.
+ * Where the packets to one Service port go on one node: what kube-proxy's proxiers all decide at the start of
+ * their loops over Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
  *
  * It depends on the port and the node's identity alone, so that nodes can share it (PlanMemo). What else a node has a
  * say in comes as an argument of the functions below, or from planMasquerade and planNodePorts.
@@ -83,16 +83,16 @@ export type TrafficPolicy = 'Cluster' | 'Local';
  */
 interface ExternalPath extends TrafficPath {
   /**
-   * Whether the path exists. It does also where it refuses packets for want of local endpoints: the node and its pods
-   * still get through by their short cut.
+   * Whether the path exists. It also exists if it refuses packets because no endpoint is local: the node and its Pods
+   * still get through by their shortcut.
    */
   readonly isUsed: boolean;
 }
 
-/** Why packets get no endpoint, and what their sender is told. */
+/** Why packets get no endpoint, and what their sender gets. */
 type Refusal =
   | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
-  /** Another node may have endpoints, so the client is left to try again rather than told that nothing is there. */
+  /** Another node may have endpoints, so the client may try again; a reject would say that nothing is there. */
   | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
 
 /** The source ranges of a load balancer's addresses. There also where the port has no endpoints. */

@@ -8,20 +8,20 @@ import type { ServiceCidr, Sourced } from './objects.ts';
 const defaultName = 'kubernetes';
 
 /**
- * The networks of all ServiceCIDR objects; where there are none, those that --service-cluster-ip-range named stand in for
+ * The networks of all ServiceCIDR objects; without any, those that --service-cluster-ip-range named replace
  * them: the API server would make an object of them. Sorted, each network once, in whatever order the objects come.
  */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],
 ): readonly ServiceRange[] {
-  const told = objects.toSorted(compareNames).flatMap(({ object, source }) =>
+  const declared = objects.toSorted(compareNames).flatMap(({ object, source }) =>
     object.cidrs.map((network, i): ServiceRange => {
       return { network, from: 'ServiceCIDR', place: source.place(['spec', 'cidrs', i]) };
     }),
   );
   const assumed = flag.map((network): ServiceRange => ({ network, from: '--service-cluster-ip-range' }));
-  return sortRanges(objects.length > 0 ? told : assumed);
+  return sortRanges(objects.length > 0 ? declared : assumed);
 }
 
 /** Each network once, the first of its kind, sorted. */

@@ -17,7 +17,7 @@ interface Size {
 
 /**
  * Says what is too much to compile, before anything is made of it: ports, endpoints, addresses and source ranges multiply,
- * so that a small file can stand for more than fits in a memory. `nodeAddresses` is on how many addresses node ports
+ * so that a small file can describe more than memory holds. `nodeAddresses` is the number of addresses on which node ports
  * listen.
  */
 export function checkSize(

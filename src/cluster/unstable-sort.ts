@@ -13,7 +13,7 @@ export function sortAsGo<T>(items: readonly T[], compare: (a: T, b: T) => number
 const fewItems = 12;
 /** From this many items on, each candidate for the pivot is the median of three neighbours. */
 const manyItems = 50;
-/** What the choice of a pivot swaps at most: all of it where the items stand in falling order. */
+/** How many swaps choosing a pivot takes at most: it takes all of them if the items are in falling order. */
 const mostPivotSwaps = 12;
 const mostRepairs = 5;
 

@@ -5,7 +5,8 @@ import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnosti
 import type { Inputs } from '../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
 import { families as bothFamilies, type Family } from '../kernel/family.ts';
-import type { IpFamilyChoice, Prepared } from './compile-node.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
 
 /**
  * The cluster that manifests from git are looked at in, where neither they nor a flag say otherwise: kubeadm's networks and
@@ -70,8 +71,9 @@ export function assumeCluster(known: KnownOfCluster): Assumptions {
 }
 
 function chooseFamilies({ inputs, ranges, ipFamily }: KnownOfCluster): readonly Family[] {
-  const told = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
-  if (told.length > 0) return bothFamilies.filter((family) => told.some((network) => network.family === family));
+  const declared = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
+  if (declared.length > 0)
+    return bothFamilies.filter((family) => declared.some((network) => network.family === family));
   switch (ipFamily) {
     case 'ipv4':
     case 'ipv6':
@@ -174,7 +176,7 @@ function partOf(network: Network | undefined, at: number): string | undefined {
 export function describeAssumptions(
   inputs: Inputs,
   { ranges, podNetworks, nodes }: Assumptions,
-  { assigned, assumedEndpoints = [] }: Pick<Prepared, 'assigned' | 'assumedEndpoints'>,
+  { assigned, assumedEndpoints = [] }: Pick<BundleContent, 'assigned' | 'assumedEndpoints'>,
   isDefault: boolean,
 ): readonly Diagnostic[] {
   if (assigned.length + assumedEndpoints.length + nodes.length === 0) return [];

@@ -1,5 +1,5 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { parseShard } from '../fleet/shard.ts';
+import { parseShard } from '../bundle/fleet/shard.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import { resolveSettings } from '../input/settings.ts';

@@ -30,7 +30,7 @@ export function checkNodeAddresses(
   node: Node,
   source: Source | undefined,
   settings: AddressSettings,
-  /** Whether --host-addresses tells what addresses the node has. */
+  /** Whether --host-addresses gives the node's addresses. */
   isTold: boolean,
 ): Diagnostic[] {
   // Of a large fleet nearly all are.
@@ -103,12 +103,12 @@ function describeOddity(address: Address, value: string, field: string, place: P
   return [diagnose('odd-address', { problem, field, value, address: address.text }, place)];
 }
 
-/** What tells where node ports listen. */
+/** What decides where node ports listen. */
 interface Listening {
   readonly node: Node;
   readonly nodeIPs: NodeContext['nodeIPs'];
   readonly settings: AddressSettings;
-  /** Whether --host-addresses tells what addresses the node has. */
+  /** Whether --host-addresses gives the node's addresses. */
   readonly isTold: boolean;
 }
 

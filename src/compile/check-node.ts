@@ -13,11 +13,11 @@ export interface CheckedNodes {
   readonly names: readonly string[];
   /** The names given by --node. */
   readonly flag: readonly string[] | undefined;
-  /** Whether --host-addresses tells what addresses a node has. */
+  /** Whether --host-addresses gives a node's addresses. */
   readonly isTold: (name: string) => boolean;
 }
 
-/** One node; `flag` is what --node gives, `hostAddresses` what is told of the addresses that the node has. */
+/** One node; `flag` is what --node gives, `hostAddresses` what --host-addresses gives. */
 export function oneNode(name: string, flag: string | undefined, hostAddresses: unknown): CheckedNodes {
   return { names: [name], flag: flag === undefined ? undefined : [flag], isTold: () => hostAddresses !== undefined };
 }

@@ -1,17 +1,27 @@
-import { BundleMemo } from '../bundle/bundle-texts.ts';
-import { makeBundle, type Bundle, type BundleContent } from '../bundle/make-bundle.ts';
+import { BundleMemo, type BundleTexts } from '../bundle/bundle-texts.ts';
+import { makeBundle, type Bundle, type BundleContent, type BundleInputs } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { FeatureGates } from '../kube-proxy/releases.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodesOf, hasErrors, type Request } from './compile.ts';
-import { compileNode, NodeMemo } from './compile-node.ts';
+import { compileInputs, NodeMemo, settleInputs } from './compile-node.ts';
 import type { Fleet } from './fleet-nodes.ts';
 import { prepareForNodes } from './kubernetes-version.ts';
 import { describeListenersOfNodes } from './localhost-listeners.ts';
 import type { LoadedInputs } from './load-texts.ts';
 
+/** A node of the fleet, whose bundle is not made yet. */
+export interface FleetNode {
+  readonly node: string;
+  readonly inputs: BundleInputs;
+  readonly gates: FeatureGates;
+  /** The texts that the bundles have in common. */
+  readonly texts: BundleTexts;
+  readonly compile: () => FleetBundle;
+}
+
 /** One node's bundle. */
 export interface FleetBundle {
-  readonly node: string;
   readonly bundle: Bundle;
   readonly content: BundleContent;
 }
@@ -19,8 +29,8 @@ export interface FleetBundle {
 /** The bundles of many nodes, and all that there is to say of the input. */
 export interface FleetCompilation {
   readonly diagnostics: readonly Diagnostic[];
-  /** Node by node, each as it is asked for; undefined where a diagnostic is an error. */
-  readonly bundles: Iterable<FleetBundle> | undefined;
+  /** Undefined where a diagnostic is an error. */
+  readonly nodes: Iterable<FleetNode> | undefined;
 }
 
 /** Compiles for many nodes what has been read and checked. */
@@ -40,23 +50,33 @@ export function compileFleet(
     ...(modeNote && namesMode && !hasErrors(loaded.diagnostics) ? [modeNote] : []),
     ...mergeDiagnostics(found, loaded.diagnostics),
   ];
-  if (hasErrors(diagnostics)) return { diagnostics, bundles: undefined };
+  if (hasErrors(diagnostics)) return { diagnostics, nodes: undefined };
   return {
     diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
-    bundles: compileNodes(fleet, preparedFor, request),
+    nodes: settleNodes(fleet, preparedFor, request),
   };
 }
 
-function* compileNodes(
+function* settleNodes(
   { nodes, hostAddresses }: Fleet,
   preparedFor: ReturnType<typeof prepareForNodes>['preparedFor'],
   { ipFamily }: Pick<Request, 'ipFamily'>,
-): Generator<FleetBundle> {
+): Generator<FleetNode> {
   const nodeMemo = new NodeMemo();
   const bundleMemo = new BundleMemo();
   for (const nodeName of nodes) {
     const request = { nodeName, hostAddresses: hostAddresses.get(nodeName), ipFamily };
-    const content = compileNode(preparedFor(nodeName), request, nodeMemo);
-    yield { node: nodeName, bundle: makeBundle(content, bundleMemo), content };
+    const prepared = preparedFor(nodeName);
+    const inputs = settleInputs(prepared, request);
+    yield {
+      node: nodeName,
+      inputs,
+      gates: prepared.gates,
+      texts: bundleMemo,
+      compile: () => {
+        const content = compileInputs(prepared, inputs, nodeMemo);
+        return { bundle: makeBundle(content, bundleMemo), content };
+      },
+    };
   }
 }

@@ -1,6 +1,6 @@
 import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Assumptions } from './assumptions.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { BundleContent, BundleInputs } from '../bundle/make-bundle.ts';
 import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
@@ -24,30 +24,27 @@ import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
-import { compileIptables } from '../iptables/compile-iptables.ts';
-import { IptablesMemo } from '../iptables/iptables-memo.ts';
-import { compileIpvs } from '../ipvs/compile-ipvs.ts';
-import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
-import { isLoopback, type Address, type Network } from '../kernel/address.ts';
-import { compileNftables } from '../nftables/compile-nftables.ts';
-import { findLongComments } from '../nftables/long-comments.ts';
-import { NftablesMemo } from '../nftables/nftables-memo.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { compileIptables } from '../modes/iptables/compile-iptables.ts';
+import { IptablesMemo } from '../modes/iptables/iptables-memo.ts';
+import { compileIpvs } from '../modes/ipvs/compile-ipvs.ts';
+import { IpvsMemo } from '../modes/ipvs/ipvs-memo.ts';
+import type { Address, Network } from '../kernel/address.ts';
+import { compileNftables } from '../modes/nftables/compile-nftables.ts';
+import { findLongComments } from '../modes/nftables/long-comments.ts';
+import { NftablesMemo } from '../modes/nftables/nftables-memo.ts';
+import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { findSlices } from '../slices/find-slices.ts';
-import { describeSlicePorts, describeStrays } from '../slices/stray-slices.ts';
-import { gatesOfSettings, withGatedSettings } from '../settings/feature-gates.ts';
+import { findSlices } from '../cluster/slices/find-slices.ts';
+import { describeSlicePorts, describeStrays } from '../cluster/slices/stray-slices.ts';
+import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
-
-/** --ip-family: auto takes the families that the Services and the node use. */
-export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
-export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** How kube-proxy behaves; undefined where the release that the settings name tells it. */
+  /** How kube-proxy behaves; undefined if that follows from the release in the settings. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
@@ -175,10 +172,10 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
 /** The same inputs under other settings, as those of a bundle, by the release that these name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
   const { release } = settings;
-  const [told, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
-  const isTheSame = told.size === read.size && [...told].every(([gate, isOn]) => read.get(gate) === isOn);
+  const [given, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
+  const isTheSame = given.size === read.size && [...given].every(([gate, isOn]) => read.get(gate) === isOn);
   if (release === prepared.settings.release && isTheSame) return { ...prepared, settings };
-  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...told]));
+  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...given]));
   const seen = prepareForBehaviours(prepared, release, behaviours);
   return { ...seen, settings: withGatedSettings(settings, behaviours) };
 }
@@ -211,16 +208,29 @@ export class NodeMemo {
 
 /** Compiles for one node. */
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
+  return compileInputs(prepared, settleInputs(prepared, request), memo);
+}
+
+/** All that a node's bundle is made of, before its state is compiled. */
+export function settleInputs(prepared: Prepared, request: NodeRequest): BundleInputs {
   const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
-  const behaviours = prepared.behaviours ?? behavioursOf(settings.release, prepared.gates);
-  const cluster = settleOnNode(prepared.cluster, node, behaviours);
+  const cluster = settleOnNode(prepared.cluster, node, behavioursFor(prepared));
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
-  const state = compileState(cluster, node, settings, chosen, memo, behaviours);
   const { assigned, assumedEndpoints } = prepared;
   const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
-  const content = { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
-  return isNodeAssumed ? { ...content, isNodeAssumed } : content;
+  const inputs = { cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
+  return isNodeAssumed ? { ...inputs, isNodeAssumed } : inputs;
+}
+
+/** What the bundle holds that is made of these inputs. */
+export function compileInputs(prepared: Prepared, inputs: BundleInputs, memo?: NodeMemo): BundleContent {
+  const { cluster, node, settings, families: chosen } = inputs;
+  return { ...inputs, state: compileState(cluster, node, settings, chosen, memo, behavioursFor(prepared)) };
+}
+
+function behavioursFor({ behaviours, settings, gates }: Prepared): Behaviours {
+  return behaviours ?? behavioursOf(settings.release, gates);
 }
 
 /** What kube-proxy would program on the node, in the mode that the settings say. */
@@ -244,32 +254,9 @@ export function compileState(
 
 /**
  * The node's name: --node, else hostnameOverride, else that of the only Node among the inputs or of the first that is assumed;
- * '' where none tells.
+ * '' if none has a name.
  */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));
-}
-
-function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {
-  switch (choice) {
-    case 'ipv4':
-      return ['ipv4'];
-    case 'ipv6':
-      return ['ipv6'];
-    case 'dual':
-      return families;
-    case 'auto':
-      return usedFamilies(cluster, node);
-  }
-}
-
-function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
-  const used = families.filter(
-    (family) =>
-      cluster.servicePorts.some((port) => port.family === family) ||
-      node.podCIDRs.some((network) => network.family === family) ||
-      !isLoopback(node.nodeIPs[family]),
-  );
-  return used.length > 0 ? used : ['ipv4'];
 }

@@ -3,14 +3,14 @@ import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodes, oneNode, type CheckedNodes } from './check-node.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
-import { settleVersion } from './kubernetes-version.ts';
-import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
+
+import { loadTexts, settleVersion, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
 import { describeLocalhostListeners } from './localhost-listeners.ts';
 import { describeNodeGaps } from './node-gaps.ts';
 
 /** What says for which node manifests are compiled, and how. */
 export interface CompileOptions extends InputOptions {
-  /** The node's name: of none, hostnameOverride tells it, or the only Node among the manifests. */
+  /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
   readonly node?: string | undefined;
 }
 

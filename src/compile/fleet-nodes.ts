@@ -1,5 +1,5 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isInShard, parseShard, type Shard } from '../fleet/shard.ts';
+import { isInShard, parseShard, type Shard } from '../bundle/fleet/shard.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Prepared } from './compile-node.ts';
@@ -30,7 +30,7 @@ export interface Fleet {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** The addresses of many nodes, and what is wrong with what tells them. */
+/** The addresses of many nodes, and what is wrong with their source. */
 export interface Hosts {
   readonly addresses: ReadonlyMap<string, readonly Address[]>;
   readonly diagnostics: readonly Diagnostic[];

@@ -1,6 +1,6 @@
 import type { GoldenContext } from '../bundle/golden.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
-import { defaultSettings } from '../settings/values.ts';
+import { defaultSettings } from '../kube-proxy/settings/values.ts';
 import { compileState } from './compile-node.ts';
 
 /** What goldens are written by and read back by. */

@@ -5,7 +5,6 @@ import { checkMode } from '../input/choose-mode.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
-import type { LoadedInputs } from './load-texts.ts';
 import { checkLoading, prepareForRelease, type Prepared } from './compile-node.ts';
 
 /** Which release's kube-proxy was asked for. */
@@ -13,7 +12,7 @@ export type VersionChoice =
   | { readonly kind: 'release'; readonly release: Release }
   /** The release that each node runs. */
   | { readonly kind: 'auto' }
-  /** Not said: the newest, unless something else tells better. */
+  /** Not given: the newest, unless the input says more. */
   | { readonly kind: 'default' };
 
 export interface VersionReading {
@@ -63,19 +62,7 @@ export function releaseRunBy(node: Node | undefined): Release | undefined {
   return reading.kind === 'release' ? reading.release : undefined;
 }
 
-/** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
-export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInputs {
-  if (loaded.version.kind !== 'auto') return loaded;
-  const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
-  if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
-  const { release, said } = found;
-  const note = diagnose('kubernetes-version', { release, node: nodeName, version: said });
-  const prepared = prepareForRelease(loaded.prepared, release);
-  const faults = checkReleases(loaded.prepared, [prepared]);
-  return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
-}
-
-/** What each node of a fleet compiles from, and what is wrong with the nodes that auto cannot tell the release of. */
+/** What each node of a fleet compiles from, and the errors of nodes whose release `auto` cannot find. */
 export function prepareForNodes(
   prepared: Prepared,
   choice: VersionChoice,

@@ -8,15 +8,22 @@ import { readConfigText } from '../input/read-config.ts';
 import { collectInputs, readsManifests, type Inputs } from '../input/read-inputs.ts';
 import { findOutermost } from '../input/kustomizations.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
-import type { ProxyFlags } from '../settings/table.ts';
+import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
-import { prepare, type IpFamilyChoice, type Prepared } from './compile-node.ts';
+import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
 import { parseHostAddresses, type HostText } from './host-addresses.ts';
-import { parseVersionChoice, startingRelease, type VersionChoice } from './kubernetes-version.ts';
+import {
+  parseVersionChoice,
+  startingRelease,
+  type VersionChoice,
+  checkReleases,
+  releaseOfNode,
+} from './kubernetes-version.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {
@@ -45,7 +52,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
-  readonly assume?: boolean | undefined;
+  readonly assume?: boolean | 'by-default' | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   /** The command as it was called, with what makes it assume, for the message of one that does not. */
@@ -121,8 +128,10 @@ export interface LoadedInputs {
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { assume = false, namespace, skipInvalid, traffic, into } = options;
-  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints ?? (assume || undefined));
-  const isTolerant = assume && options.assumeEndpoints === undefined;
+  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(
+    options.assumeEndpoints ?? (assume ? true : undefined),
+  );
+  const isTolerant = assume !== false && options.assumeEndpoints === undefined;
   const inputs = collectInputs(texts.manifests, {
     workloads: networks !== undefined,
     traffic,
@@ -184,7 +193,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...(host?.diagnostics ?? []),
       ...(assumptions
         ? [
-            ...describeAssumptions(inputs, assumptions, prepared, options.emptyResult === undefined),
+            ...describeAssumptions(inputs, assumptions, prepared, assume === 'by-default'),
             // One note is enough.
             ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
           ]
@@ -226,4 +235,16 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
     .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
     .map(([kind, count]) => ({ kind, count }));
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
+}
+
+/** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
+export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInputs {
+  if (loaded.version.kind !== 'auto') return loaded;
+  const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
+  if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
+  const { release, said } = found;
+  const note = diagnose('kubernetes-version', { release, node: nodeName, version: said });
+  const prepared = prepareForRelease(loaded.prepared, release);
+  const faults = checkReleases(loaded.prepared, [prepared]);
+  return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
 }

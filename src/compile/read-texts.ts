@@ -13,8 +13,13 @@ export interface FileOptions extends InputOptions {
 
 /** Reads all files that the options name, and says all that is wrong with them. */
 export async function loadInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<LoadedInputs> {
+  return loadTexts(await readInputs(options, readStdin), options);
+}
+
+/** Reads all files that the options name, and no more. */
+export async function readInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<InputTexts> {
   const isStdinNamed = [...(options.file ?? []), options.config].includes('-');
-  return loadTexts(readTexts(options, isStdinNamed ? await readStdin() : undefined), options);
+  return readTexts(options, isStdinNamed ? await readStdin() : undefined);
 }
 
 function readTexts(

@@ -1,4 +1,4 @@
-import { labelInComment } from '../changes/owners.ts';
+import { labelInComment } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -8,8 +8,16 @@ import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
-import { addAddress, addEndpoint, finishDraft, startDraft, type PortDraft } from './port-draft.ts';
+
+import {
+  addAddress,
+  addEndpoint,
+  finishDraft,
+  startDraft,
+  type PortDraft,
+  type DecompiledPort,
+  type MasqueradedClients,
+} from './decompiled-port.ts';
 
 /** A Service port while its rules are read. */
 interface Draft extends PortDraft {

@@ -1,4 +1,4 @@
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import { ipv4SetName, setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Protocol } from '../kernel/family.ts';
@@ -10,7 +10,7 @@ import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
+import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompiled-port.ts';
 import { clientsOf } from './decompile-iptables.ts';
 
 /** What kube-proxy's sets say of addresses and ports. */

@@ -1,6 +1,6 @@
 import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';
 import { parseNftName, type NftName } from '../kube-proxy/nftables-names.ts';
-import { targetsOf, type NftOwners } from '../changes/nft-owners.ts';
+import { targetsOf, type NftOwners } from '../diff/changes/nft-owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
@@ -10,8 +10,16 @@ import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
-import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
-import { addAddress, addEndpoint, finishDraft, startDraft, type PortDraft } from './port-draft.ts';
+
+import {
+  addAddress,
+  addEndpoint,
+  finishDraft,
+  startDraft,
+  type PortDraft,
+  type DecompiledPort,
+  type MasqueradedClients,
+} from './decompiled-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
 export function decompileNftables(state: KernelState, owners: NftOwners): readonly DecompiledPort[] {

@@ -1,8 +1,7 @@
 import { compareText } from '../kernel/compare-text.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import type { Coverage } from '../diff/coverage.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
-import type { PortFacts, TrafficPolicy } from '../diff/port-facts.ts';
 import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -14,41 +13,7 @@ import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
-
-/** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
-export interface DecompiledPort extends Omit<PortFacts, 'type' | 'endpoints'> {
-  /** "namespace/name:port" where comments tell it, else "10.96.0.1:80/TCP" or "node port 30080/TCP". */
-  readonly name: string;
-  /** Undefined where nothing tells them, as in sets alone. */
-  readonly endpoints: readonly DecompiledEndpoint[] | undefined;
-  /** What becomes of traffic that no endpoint is chosen for. */
-  readonly fallback?: 'no-endpoints' | 'local-drops' | 'local-to-all';
-  readonly masquerade?: Masquerade;
-}
-
-/** Whose packets leave the node with the node's address for their source. */
-export interface Masquerade {
-  /** Of those to the cluster IP. */
-  clusterIP?: MasqueradedClients;
-  /** Of those to external addresses and the node port. */
-  external?: MasqueradedClients;
-}
-
-export type MasqueradedClients =
-  | { readonly kind: 'all' }
-  /** `clients` is what pods are told by: a network, or "interface cni0". */
-  | { readonly kind: 'all-but'; readonly clients: string }
-  /** The node's own. */
-  | { readonly kind: 'node' };
-
-export interface DecompiledEndpoint {
-  /** "ip:port". */
-  readonly endpoint: string;
-  /** The policies whose traffic it takes, as far as the state tells them apart. */
-  readonly takes: readonly TrafficPolicy[];
-  /** Set of a real server of weight 0: it takes no new connections. */
-  readonly draining?: true;
-}
+import type { DecompiledPort } from './decompiled-port.ts';
 
 /** What a state tells of the Services that it came from. */
 export interface Decompiled {

@@ -1,12 +1,13 @@
 import { coverForServices } from '../diff/belonging.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../changes/kernel-change.ts';
+import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import type { EndpointState, ServicePortChange, ServiceReason } from '../diff/service-changes.ts';
 import { classifyServers } from '../diff/server-belonging.ts';
 import type { Side } from '../diff/side.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';
-import { decompile, type DecompiledPort } from './decompile.ts';
+import { decompile } from './decompile.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
 
 /**
  * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not tell which

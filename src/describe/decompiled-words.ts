@@ -1,9 +1,9 @@
 import { formatCount } from '../base/format-count.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import { isLoopback } from '../kernel/address.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
-import type { DecompiledPort } from './decompile.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
 import { cutLines, pathLines, type DescriptionLine } from './describe-words.ts';
 import { listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { nameInKubectl, parseAskedName } from './asked-name.ts';

@@ -15,7 +15,7 @@ import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import type { DecompiledPort, Masquerade } from './decompile.ts';
+import type { DecompiledPort, Masquerade } from './decompiled-port.ts';
 import { dnsRecords, type DnsRecord } from './dns.ts';
 import { environmentVariables, type EnvironmentVariable } from './environment.ts';
 import { collectKernelItems, type KernelItem } from './kernel-items.ts';

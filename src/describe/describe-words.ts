@@ -4,14 +4,15 @@ import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
 import { describeElsewhere } from './elsewhere.ts';
-import type { Because, ClosedPort, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
+import type { Because, ClosedPort, DeafNodePort, Finding } from './find-subject.ts';
+import type { SharedSubject } from './find-nftables.ts';
 import { describePolicies } from '../diff/port-facts.ts';
-import type { Masquerade, MasqueradedClients } from './decompile.ts';
+import type { Masquerade, MasqueradedClients } from './decompiled-port.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */

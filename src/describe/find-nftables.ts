@@ -1,10 +1,22 @@
-import { targetsOf } from '../changes/nft-owners.ts';
+import { targetsOf } from '../diff/changes/nft-owners.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
-import type { SharedSubject } from './find-subject.ts';
+
 import type { View } from './view.ts';
+import type { Family } from '../kernel/family.ts';
+import type { TableName } from '../kernel/iptables.ts';
+
+/** A chain, set, map or rule that Service ports share, with its lines. */
+export interface SharedSubject {
+  readonly kind: 'chain' | 'set' | 'map' | 'rule';
+  readonly name: string;
+  readonly family?: Family;
+  readonly table?: TableName | 'nftables';
+  readonly type?: string;
+  readonly items: readonly { readonly text: string; readonly owner?: string }[];
+}
 
 /** What a name of nftables stands for. */
 export type NftSubject =

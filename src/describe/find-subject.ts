@@ -1,5 +1,5 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { isServiceChain } from '../changes/owners.ts';
+import { isServiceChain } from '../diff/changes/owners.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables.ts';
@@ -20,7 +20,7 @@ import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
 import { findElsewhere, type Elsewhere } from './elsewhere.ts';
-import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
+import { bareNftName, findNftSubject, nftNames, type SharedSubject } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
 
@@ -94,15 +94,6 @@ export type Because =
       readonly number: number;
     }
   | { readonly kind: 'rule-elsewhere'; readonly chain: string };
-
-export interface SharedSubject {
-  readonly kind: 'chain' | 'set' | 'map' | 'rule';
-  readonly name: string;
-  readonly family?: Family;
-  readonly table?: TableName | 'nftables';
-  readonly type?: string;
-  readonly items: readonly { readonly text: string; readonly owner?: string }[];
-}
 
 /**
  * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a

@@ -1,4 +1,4 @@
-import { readingOrder } from '../changes/list-changes.ts';
+import { readingOrder } from '../diff/changes/list-changes.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';

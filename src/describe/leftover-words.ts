@@ -1,6 +1,6 @@
 import { nameSome } from '../base/name-some.ts';
-import type { Owners } from '../changes/owners.ts';
-import { count } from '../changes/counts.ts';
+import type { Owners } from '../diff/changes/owners.ts';
+import { count } from '../diff/changes/counts.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { LeftChain } from '../kube-proxy/left-chains.ts';
 import type { Leftovers } from './decompile.ts';

@@ -6,7 +6,8 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
 import { oneLine } from '../diff/one-line.ts';
-import type { Decompiled, DecompiledPort } from './decompile.ts';
+import type { Decompiled } from './decompile.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
 import type { View } from './view.ts';
 
 /** A row of the table of all Services. What kpc assumed has a star. */

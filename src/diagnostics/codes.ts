@@ -6,6 +6,7 @@ import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
 import { nodeDiagnostics } from './nodes.ts';
 import { objectDiagnostics } from './objects.ts';
+import { packetDiagnostics } from './packets.ts';
 import { resultDiagnostics } from './results.ts';
 import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
@@ -21,6 +22,7 @@ type Entries = typeof assignmentDiagnostics &
   typeof fileDiagnostics &
   typeof nodeDiagnostics &
   typeof objectDiagnostics &
+  typeof packetDiagnostics &
   typeof resultDiagnostics &
   typeof serviceDiagnostics &
   typeof settingDiagnostics &
@@ -35,6 +37,7 @@ const entries: Entries = {
   ...fileDiagnostics,
   ...nodeDiagnostics,
   ...objectDiagnostics,
+  ...packetDiagnostics,
   ...resultDiagnostics,
   ...serviceDiagnostics,
   ...settingDiagnostics,

@@ -1,3 +1,4 @@
+import { nameSome } from '../base/name-some.ts';
 import { anIP, manifests, aService, web } from './examples.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import { describeFound, type Found } from './found.ts';
@@ -57,7 +58,19 @@ export const commandLineDiagnostics = {
           : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
       rivals: ['node and nodes mean the same', 'keep one of them'],
       /** As its reader says it. */
-      refused: ({ field, reason }: { readonly field: string; readonly reason: string }) => `${field}: ${reason}`,
+      refused: ({
+        field,
+        reason,
+        help,
+      }: {
+        readonly field: string;
+        readonly reason: string;
+        readonly help?: string | undefined;
+      }) => [`${field}: ${reason}`, help],
+      'not-tests': ({ fields }: { readonly fields: readonly string[] }) => [
+        `no file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
+        'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
+      ],
     }),
   },
   'bad-kpc-yaml': {

@@ -8,6 +8,7 @@ import {
   releaseRange,
   type BehaviourChange,
   type Release,
+  modeHistories,
 } from '../kube-proxy/releases.ts';
 import { describeFound, type Found } from './found.ts';
 import { shapeWords } from './shape.ts';
@@ -49,7 +50,7 @@ function nameMode({ name, mode }: ModeOfRelease): string {
 }
 
 function gateOf(mode: ProxyMode): string {
-  const { needs } = modeFacts[mode];
+  const { needs } = modeHistories[mode];
   const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
   return change?.gate?.name ?? '';
 }
@@ -258,7 +259,8 @@ export const settingDiagnostics = {
         otherMode,
       ],
       'not-in-release': (details: ModeOfRelease) => {
-        const { title, since } = modeFacts[details.mode];
+        const { title } = modeFacts[details.mode];
+        const { since } = modeHistories[details.mode];
         return [
           `${nameMode(details)}: kpc follows ${title} of Kubernetes ${since} to ${newestRelease}, not of ${details.release}`,
           'take one of them with --kubernetes-version, or another mode with --proxy-mode',

@@ -1,4 +1,4 @@
-import { labelInComment } from '../changes/owners.ts';
+import { labelInComment } from './changes/owners.ts';
 import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';

@@ -7,7 +7,7 @@ import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 import type { StatePair } from './belonging.ts';
 import type { Gap } from './gaps.ts';
-import type { KernelChange, OwnedChange } from '../changes/kernel-change.ts';
+import type { KernelChange, OwnedChange } from './changes/kernel-change.ts';
 import type { Side } from './side.ts';
 
 /** Two sides whose settings can be compared one by one. */

@@ -1,8 +1,8 @@
 import { formatCount } from '../base/format-count.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
-import { describeKernelChange } from '../changes/change-words.ts';
-import { count } from '../changes/counts.ts';
-import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
+import { describeKernelChange } from './changes/change-words.ts';
+import { count } from './changes/counts.ts';
+import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
 import { oneLine } from './one-line.ts';
 import { describeGaps, describeReason, summarizeKinds } from './words.ts';
 

@@ -4,7 +4,7 @@ import type { ToolOutput } from '../dumps/split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { finishDrafts, startDrafts } from './kind-drafts.ts';
-import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
+import type { Dump, DumpFault, DumpFileKind } from './dump.ts';
 import { findDifferences, type Listing } from './second-listings.ts';
 import type { Doubt } from './side.ts';
 

@@ -49,6 +49,6 @@ function listenersOf({ kind, state, coverage }: Side): (nodePort: NodePort) => s
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   return (nodePort) => {
     const listeners = find(nodePort);
-    return listeners.kind === 'untold' ? undefined : describeListeners(listeners);
+    return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
   };
 }

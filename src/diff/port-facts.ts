@@ -1,4 +1,4 @@
-import { count } from '../changes/counts.ts';
+import { count } from './changes/counts.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
 import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';

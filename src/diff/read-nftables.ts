@@ -10,7 +10,7 @@ import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
-import type { Reader } from './read-dump.ts';
+import type { Reader } from './dump.ts';
 import { readOtherTables } from './read-other-tables.ts';
 import { listNftables } from './second-listings.ts';
 

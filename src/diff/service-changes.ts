@@ -4,7 +4,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { Behaviour, Release } from '../kube-proxy/releases.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { ChangeKind } from '../changes/kernel-change.ts';
+import type { ChangeKind } from './changes/kernel-change.ts';
 import type { PortFacts } from './port-facts.ts';
 import type { SideServices } from './side.ts';
 

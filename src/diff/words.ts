@@ -1,8 +1,8 @@
 import { formatCount } from '../base/format-count.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
-import { count } from '../changes/counts.ts';
-import type { ChangeKind } from '../changes/kernel-change.ts';
+import { count } from './changes/counts.ts';
+import type { ChangeKind } from './changes/kernel-change.ts';
 import { describeFacts } from './port-facts.ts';
 import type { Doubt } from './side.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';

@@ -2,7 +2,7 @@ import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import type { Fault } from '../diagnostics/diagnostic.ts';
 import type { FieldPath, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
-import { parseDuration } from '../settings/durations.ts';
+import { parseDuration } from '../kube-proxy/settings/durations.ts';
 import { modeFacts, proxyModes } from '../kube-proxy/modes.ts';
 import type { KubeProxyConfig, RawSyncPeriods } from './schemas/kube-proxy-configuration.ts';
 

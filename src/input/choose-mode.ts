@@ -1,8 +1,8 @@
 import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { isModeOf, proxyModes, startsIn, type ProxyMode } from '../kube-proxy/modes.ts';
-import { behavioursOf, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
+import { behavioursOf, isModeOf, startsIn, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 
 /** The mode to compile for; with an error, it is none that was asked for. */

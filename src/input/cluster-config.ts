@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InputSource } from './document.ts';
-import { flagKey } from '../settings/flag.ts';
-import type { ProxyFlags } from '../settings/table.ts';
+import { flagKey } from '../kube-proxy/settings/flag.ts';
+import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import type { RangeFlags } from './assignment-ranges.ts';
 
 /** What another program's configuration says of a cluster, in terms of flags. */

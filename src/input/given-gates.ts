@@ -1,7 +1,7 @@
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { featureGatesField, featureGatesFlag } from '../settings/feature-gates.ts';
-import { readSwitch, splitList } from '../settings/flag.ts';
-import { onCommandLine, refuse, type SettingSource } from '../settings/setting.ts';
+import { featureGatesField, featureGatesFlag } from '../kube-proxy/settings/feature-gates.ts';
+import { readSwitch, splitList } from '../kube-proxy/settings/flag.ts';
+import { onCommandLine, refuse, type SettingSource } from '../kube-proxy/settings/setting.ts';
 import { checkFeatureGates } from './feature-gates.ts';
 
 /** What the settings of gates are read from. */

@@ -1,9 +1,9 @@
 import { diagnoseFault, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
 import { newestRelease, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
-import type { SettingFault, SettingSource } from '../settings/setting.ts';
-import type { ProxyFlags } from '../settings/table.ts';
-import { readSettings } from '../settings/values.ts';
+import type { SettingFault, SettingSource } from '../kube-proxy/settings/setting.ts';
+import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
+import { readSettings } from '../kube-proxy/settings/values.ts';
 import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { readFeatureGates } from './given-gates.ts';

@@ -174,7 +174,7 @@ export function isKubeProxyJump(rule: Rule, table: TableName, chain: string): bo
   return comments.includes(text);
 }
 
-/** What may stand in such a jump besides its comment. */
+/** Whether an argument may be in such a jump beside the comment. */
 function isBare(arg: RuleArg): boolean {
   switch (arg.kind) {
     case 'jump':
@@ -210,12 +210,12 @@ export function isLocalnetRule(rule: Rule): boolean {
 }
 
 /**
- * What tells of a kubelet on a node, in the tables of one family.
+ * What shows a kubelet on a node, in the tables of one family.
  *
  * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in
  *   mangle. With it goes KUBE-FIREWALL: in IPv4, and up to 1.26 in IPv6 too, never empty.
  * - old: one up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and
- *   KUBE-POSTROUTING beside it. kube-proxies of that time made an empty KUBE-MARK-DROP too, so an empty one tells nothing.
+ *   KUBE-POSTROUTING beside it. kube-proxies of that time made an empty KUBE-MARK-DROP too, so an empty one proves nothing.
  */
 export type KubeletTrace = 'none' | 'current' | 'old';
 

@@ -18,8 +18,8 @@ export interface LeftChain {
 const refusingChains: ReadonlySet<string> = new Set(['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']);
 
 /**
- * What iptables mode left where the mode is another: the chains of Service ports and endpoints, and those of filter that refuse
- * packets. Where the rules of the kernel's own chains are not there, nothing tells what leads to a chain: then none is left.
+ * What iptables mode left on a node in another mode: the chains of Service ports and endpoints, and those of filter that refuse
+ * packets. Without the rules of the kernel's own chains it is unknown what leads to a chain: then none counts as left.
  */
 export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
   if (mode === undefined || modeFacts[mode].hasServiceChains) return [];

@@ -9,8 +9,8 @@ import { isKubeProxySet } from './sets.ts';
 
 /**
  * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. A node that changed its mode has
- * what is left of the other: the rules that packets come through tell which one works. Else any part of the state may be
- * missing, so each is asked for what only one of the modes leaves there.
+ * remains of the other: the rules that packets pass decide. Otherwise any part of the state may be
+ * missing, so each part is searched for what only one mode leaves there.
  */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
   // kube-proxy of the other modes deletes its table when it starts.

@@ -1,6 +1,5 @@
 import type { Family } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
-import { isSince, type Behaviour, type Behaviours, type Release } from './releases.ts';
 
 /** kube-proxy's modes on Linux. */
 export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
@@ -32,15 +31,11 @@ interface SummaryPart {
 export interface ModeFacts {
   /** What people call it, in a sentence. */
   readonly title: string;
-  /** The first release whose mode kpc follows; undefined where all that kpc follows have it. */
-  readonly since: Release | undefined;
-  /** The behaviour without which kube-proxy does not start in the mode; undefined where it always does. */
-  readonly needs?: Behaviour;
   /** The kinds of objects that kube-proxy programs. A bundle has the files of these kinds and no others. */
   readonly kinds: ReadonlySet<ObjectKind>;
-  /** The kind that tells most of a node's Services. */
+  /** The kind that shows most of a node's Services. */
   readonly mainKind: ObjectKind;
-  /** All kinds that tell of Services. */
+  /** All kinds that show Services. */
   readonly serviceKinds: readonly ObjectKind[];
   /** Tools that put the objects into a kernel, with the oldest versions whose formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
@@ -57,11 +52,11 @@ export interface ModeFacts {
   readonly gapsWithoutNode: readonly string[];
   /** Where node ports listen: on addresses that must be known, or on any local one unless --nodeport-addresses picks some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
-  /** Families in which node ports can be reached on loopback addresses, where the settings do not forbid it. */
+  /** Families in which node ports can be reached on loopback addresses, unless the settings forbid it. */
   readonly loopbackNodePorts: readonly Family[];
-  /** What becomes of traffic of policy Local on a node without local endpoints, where others have some. */
+  /** Where traffic of policy Local goes on a node without local endpoints, if other nodes have some. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
-  /** nodePortAddresses where nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
+  /** nodePortAddresses if nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];
   /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
   readonly masqueradeSection: Exclude<ProxyMode, 'ipvs'>;
@@ -73,8 +68,6 @@ export interface ModeFacts {
 export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   ipvs: {
     title: 'IPVS mode',
-    since: undefined,
-    needs: 'ipvs-mode',
     kinds: new Set(['iptables', 'sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules']),
     mainKind: 'virtualServers',
     serviceKinds: ['sets', 'virtualServers'],
@@ -111,7 +104,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   },
   iptables: {
     title: 'iptables mode',
-    since: undefined,
     kinds: new Set(['iptables', 'sysctls', 'modules']),
     mainKind: 'iptables',
     serviceKinds: ['iptables'],
@@ -135,7 +127,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   nftables: {
     title: 'nftables mode',
     // 1.31 and 1.32 have it as a beta, with other rules.
-    since: '1.33',
     kinds: new Set(['nftables']),
     mainKind: 'nftables',
     serviceKinds: ['nftables'],
@@ -163,16 +154,4 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
 /** Whether kube-proxy programs objects of a kind in a mode. */
 export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
-}
-
-/** Whether a kube-proxy that behaves so starts in a mode. */
-export function startsIn(mode: ProxyMode, behaviours: Behaviours): boolean {
-  const { needs } = modeFacts[mode];
-  return needs === undefined || behaviours.has(needs);
-}
-
-/** Whether kpc follows a release's kube-proxy in a mode. */
-export function isModeOf(mode: ProxyMode, release: Release): boolean {
-  const { since } = modeFacts[mode];
-  return since === undefined || isSince(release, since);
 }

@@ -3,7 +3,7 @@ import type { Protocol } from '../kernel/family.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable, nftChains, nftPrefixes, nftSets, nftTableComment } from './nftables.ts';
 
-/** What the name of a Service port's own chain or set tells. */
+/** What the name of a Service port's own chain or set says. */
 export interface NftName {
   readonly kind: keyof typeof nftPrefixes;
   /** "namespace/name:port". */

@@ -22,10 +22,10 @@ export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
   /** All addresses of the node, whichever it has at the time. */
   | { readonly kind: 'all'; readonly loopback: boolean }
-  /** The state holds nothing that tells it. */
-  | { readonly kind: 'untold' };
+  /** The state does not show it. */
+  | { readonly kind: 'unknown' };
 
-/** Tells where a node port listens. */
+/** Finds where a node port listens. */
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
@@ -38,16 +38,17 @@ export function findNodePortListeners(state: KernelState): FindListeners {
   const ofFamily = new Map(
     families.map((family) => [family, joinListeners(ruleListeners(state, family), nftListeners(state, family))]),
   );
-  return (nodePort) => joinListeners(servers.get(keyOf(nodePort)) ?? untold, ofFamily.get(nodePort.family) ?? untold);
+  return (nodePort) =>
+    joinListeners(servers.get(keyOf(nodePort)) ?? unknownListeners, ofFamily.get(nodePort.family) ?? unknownListeners);
 }
 
-const untold: NodePortListeners = { kind: 'untold' };
+const unknownListeners: NodePortListeners = { kind: 'unknown' };
 
 function keyOf({ family, protocol, port }: NodePort): string {
   return `${family} ${protocol} ${port}`;
 }
 
-/** What becomes of connections to a node port on localhost, where kube-proxy in nftables mode sees to them. */
+/** How kube-proxy in nftables mode handles connections to a node port on localhost. */
 export type LocalhostHandling =
   /** It listens there itself, and copies bytes to an endpoint. */
   | 'kube-proxy'
@@ -56,7 +57,7 @@ export type LocalhostHandling =
   | 'untouched';
 
 /**
- * Finds what becomes of connections to node ports on localhost, by the rules of nftables mode. Where those of UDP are rejected and
+ * Finds how connections to node ports on localhost end, by the rules of nftables mode. If those of UDP are rejected and
  * those of TCP are not, kube-proxy listens for the latter that have endpoints (localhostNodePortRejectProtocols).
  */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
@@ -92,14 +93,14 @@ export function describeLocalhostHandling(handling: LocalhostHandling): string {
   }
 }
 
-/** Whether connections to an address of the node reach its node port; undefined where nothing tells it. */
+/** Whether connections to an address of the node reach its node port; undefined if unknown. */
 export function listensOn(listeners: NodePortListeners, address: Address): boolean | undefined {
   switch (listeners.kind) {
     case 'listed':
       return listeners.addresses.has(address.text);
     case 'all':
       return listeners.loopback || !isLoopback(address);
-    case 'untold':
+    case 'unknown':
       return undefined;
   }
 }
@@ -111,14 +112,14 @@ export function describeListeners(listeners: NodePortListeners): string {
       return [...listeners.addresses].toSorted(compareText).join(', ') || 'no address';
     case 'all':
       return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
-    case 'untold':
+    case 'unknown':
       return 'other addresses';
   }
 }
 
 function joinListeners(one: NodePortListeners, other: NodePortListeners): NodePortListeners {
-  if (one.kind === 'untold') return other;
-  if (other.kind === 'untold') return one;
+  if (one.kind === 'unknown') return other;
+  if (other.kind === 'unknown') return one;
   if (one.kind === 'listed' && other.kind === 'listed')
     return { kind: 'listed', addresses: new Set([...one.addresses, ...other.addresses]) };
   return { kind: 'all', loopback: [one, other].some((each) => each.kind === 'all' && each.loopback) };
@@ -142,7 +143,7 @@ function ruleListeners({ iptables }: KernelState, family: Family): NodePortListe
   return rules
     .filter((rule) => jumpChain(rule) === 'KUBE-NODEPORTS')
     .map(listenersOfJump)
-    .reduce(joinListeners, untold);
+    .reduce(joinListeners, unknownListeners);
 }
 
 /** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
@@ -153,7 +154,7 @@ function listenersOfJump({ args }: Rule): NodePortListeners {
     if (arg.negated === true) loopback = false;
     else {
       const address = singleAddress(arg.range);
-      return address ? { kind: 'listed', addresses: new Set([address.text]) } : { kind: 'untold' };
+      return address ? { kind: 'listed', addresses: new Set([address.text]) } : { kind: 'unknown' };
     }
   }
   return { kind: 'all', loopback };
@@ -165,7 +166,7 @@ function nftListeners({ nftables }: KernelState, family: Family): NodePortListen
   if (listed) return { kind: 'listed', addresses: new Set(listed.elements.map(({ key }) => formatKey(key))) };
   // Without the set, a rule takes the packets to all addresses of the node. Node ports never listen on loopback here.
   const rules = table?.chains.get(nftChains.services)?.rules ?? [];
-  return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'untold' };
+  return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'unknown' };
 }
 
 /** Whether a rule takes node ports at all addresses: one that asks a set is of a list that shows no sets. */

@@ -51,7 +51,7 @@ export interface BehaviourChange {
   /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
   readonly before: string;
   readonly after: string;
-  /** Set where the rules differ and what becomes of packets does not. */
+  /** Set if the rules differ, but packets end the same way. */
   readonly samePackets?: true;
 }
 
@@ -236,6 +236,33 @@ export type Behaviour = keyof typeof behaviourChanges;
 export type Behaviours = ReadonlySet<Behaviour>;
 
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
+
+/** Which kube-proxies have a mode. */
+interface ModeHistory {
+  /** The first release whose mode kpc follows; undefined if it follows the mode in every release. */
+  readonly since: Release | undefined;
+  /** The behaviour without which kube-proxy does not start in the mode; undefined if it always starts. */
+  readonly needs?: Behaviour;
+}
+
+/** When each mode came. A new mode is a row here, too. */
+export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
+  ipvs: { since: undefined, needs: 'ipvs-mode' },
+  iptables: { since: undefined },
+  nftables: { since: '1.33' },
+};
+
+/** Whether a kube-proxy that behaves so starts in a mode. */
+export function startsIn(mode: ProxyMode, behaviour: Behaviours): boolean {
+  const { needs } = modeHistories[mode];
+  return needs === undefined || behaviour.has(needs);
+}
+
+/** Whether kpc follows a release's kube-proxy in a mode. */
+export function isModeOf(mode: ProxyMode, release: Release): boolean {
+  const { since } = modeHistories[mode];
+  return since === undefined || isSince(release, since);
+}
 
 /** Whether a behaviour makes a difference in a mode. */
 export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {

@@ -70,7 +70,7 @@ const ipv4Names: ReadonlyMap<string, string> = new Map(
   families.flatMap((family) => setIds.map((id) => [setName(id, family), setName(id, 'ipv4')] as const)),
 );
 
-/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
+/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it shows it. */
 export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
   return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
 }

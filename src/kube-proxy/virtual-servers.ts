@@ -51,10 +51,10 @@ export function findNodePortServers(
 }
 
 /**
- * Virtual servers carry no name, and kube-proxy takes every one of a node for its own. Which it made is told by what
- * else it leaves. A Service's address is bound to kube-ipvs0, or where it is the node's own, listed with its port in a
+ * Virtual servers have no name, and kube-proxy treats every one of a node as its own. Which it made follows from what
+ * else it leaves. A Service's address is bound to kube-ipvs0, or, if it is the node's own, listed with its port in a
  * set. A node port is a number in a set, which another program's virtual server may have too: kube-proxy's forwards, as
- * kube-proxy does, to what a Service forwards to, or to nothing, and then stands on an address of the node. `known` are virtual servers of
+ * kube-proxy does, to what a Service forwards to, or to nothing, and is then on an address of the node. `known` are virtual servers of
  * Services besides those of the state.
  */
 export function recognizeVirtualServers(
@@ -76,7 +76,7 @@ export function recognizeVirtualServers(
     if (isOfService(server)) return true;
     const { family, protocol, address, port, realServers } = server;
     if (!nodePorts.has(`${family} ${protocol} ${port}`) || !schedulers.has(server.scheduler)) return false;
-    // Without real servers nothing tells but that it is the node's.
+    // Without real servers, only the address decides.
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
     const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
     return isMasquerading && realServers.some((real) => endpoints.has(`${protocol} ${realServerKey(real)}`));
@@ -105,7 +105,7 @@ function listNodePorts({ name, entries }: KernelState['sets'][number]): readonly
   return entries.map(({ port }) => `${family} ${protocol} ${port}`);
 }
 
-/** The addresses of the node itself, on which kube-proxy listens for node ports. None where the state tells no links. */
+/** The addresses of the node itself, on which kube-proxy listens for node ports. Empty if the state has no links. */
 function ownAddresses({ links }: KernelState): ReadonlySet<string> {
   const addresses = links.filter(({ name }) => name !== serviceLink).flatMap((link) => link.addresses);
   return new Set(addresses.flatMap(({ address }) => (isLoopback(address) ? [] : [address.text])));

@@ -1,15 +1,15 @@
 import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { compile as compileTexts, type CompileOptions as PipelineOptions } from '../compile/compile.ts';
-import { compileFleet as compileNodes } from '../compile/compile-fleet.ts';
-import { ipFamilyChoices, type IpFamilyChoice } from '../compile/compile-node.ts';
+import { compileFleet as compileNodes, type FleetNode } from '../compile/compile-fleet.ts';
+import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
 import { checkNodeName, chooseFleet, type Hosts } from '../compile/fleet-nodes.ts';
 import { parseHostAddresses } from '../compile/host-addresses.ts';
 import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import { listSettings, type ProxyFlags } from '../settings/table.ts';
+import { listSettings, type ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -120,14 +120,15 @@ export function compileFleet(options: FleetOptions): FleetResult {
   };
   const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
   const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
-  const { bundles, diagnostics } = compileNodes(loaded, fleet, { ...request, refusals: [], namesMode: true });
-  return { bundles: bundles && nodeBundles(bundles), diagnostics: diagnosticsToJson(diagnostics) };
+  const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, { ...request, refusals: [], namesMode: true });
+  return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsToJson(diagnostics) };
 }
 
-function* nodeBundles(
-  bundles: NonNullable<ReturnType<typeof compileNodes>['bundles']>,
-): Generator<NodeBundle, void, undefined> {
-  for (const { node, bundle, content } of bundles) yield { node, ...bundleOf(content, bundle) };
+function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, undefined> {
+  for (const { node, compile: compileOne } of nodes) {
+    const { bundle, content } = compileOne();
+    yield { node, ...bundleOf(content, bundle) };
+  }
 }
 
 function bundleOf(content: BundleContent, { files, manifest }: Omit<CompiledBundle, 'side'>): CompiledBundle {

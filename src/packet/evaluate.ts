@@ -1,3 +1,17 @@
+import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { tableNames } from '../kernel/iptables.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { explore, type Choices } from './explore.ts';
+import type { Flow } from './flow.ts';
+import { hooks, ipvsStations, natStations, tableStations, type Hook } from './hooks.ts';
+import { indexIpSet } from './ip-sets.ts';
+import { runTable, type PreparedTable } from './iptables-rules.ts';
+import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
+import { loopbackInterface, routingOf, type PacketNode, type Routing } from './node.ts';
+import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way, Decision, End } from './packet.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
+
 /**
  * What a node does with a packet. `prepare(state, node)` makes an evaluator of a kernel's state and of what the node is
  * besides; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
@@ -11,19 +25,6 @@
  * Shapes are in packet.ts and node.ts. A packet of the node itself has `enters: undefined`. Where a rule cannot be
  * understood, both its results are tried; if they differ in the end, the verdict is unknown, and the last step is the rule.
  */
-import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { tableNames } from '../kernel/iptables.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { explore, type Choices } from './explore.ts';
-import type { Decision, End, Flow } from './flow.ts';
-import { hooks, ipvsStations, natStations, tableStations, type Hook } from './hooks.ts';
-import { indexIpSet } from './ip-sets.ts';
-import { runTable, type PreparedTable } from './iptables-rules.ts';
-import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
-import { loopbackInterface, routingOf, type PacketNode, type Routing } from './node.ts';
-import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way } from './packet.ts';
-import { findVirtualServer, indexVirtualServers, schedule } from './virtual-servers.ts';
 
 export type Evaluator = (packet: Packet) => Fate;
 
@@ -300,4 +301,51 @@ function verdictOf(verdicts: ReadonlyMap<Verdict, number>): Verdict {
 function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
   // Sums of equal shares differ by their last bits.
   return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
+}
+
+type VirtualServerIndex = ReadonlyMap<string, VirtualServer>;
+
+function indexVirtualServers(servers: readonly VirtualServer[]): VirtualServerIndex {
+  return new Map(servers.map((server) => [keyOf(server.protocol, server.address.text, server.port), server]));
+}
+
+/** The virtual server that takes the packet: of its address and port, or one of all ports. */
+function findVirtualServer(servers: VirtualServerIndex, flow: Flow): VirtualServer | undefined {
+  const protocol = flow.protocol.toUpperCase();
+  const { text } = flow.destination;
+  return servers.get(keyOf(protocol, text, flow.port)) ?? servers.get(keyOf(protocol, text, 0));
+}
+
+function keyOf(protocol: string, address: string, port: number): string {
+  return `${protocol} ${address} ${port}`;
+}
+
+/** How likely a scheduler takes each real server for a new client, as long as no connections weigh on it. */
+const shares: Readonly<Record<string, (server: RealServer, all: readonly RealServer[]) => number>> = {
+  rr: () => 1,
+  lc: () => 1,
+  dh: () => 1,
+  ...Object.fromEntries(
+    'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, ({ weight }: RealServer) => weight]),
+  ),
+  // One of the heaviest: which one, the kernel's own order of them decides.
+  fo: isHeaviest,
+  ovf: isHeaviest,
+};
+
+function isHeaviest({ weight }: RealServer, all: readonly RealServer[]): number {
+  return all.every((other) => other.weight <= weight) ? 1 : 0;
+}
+
+/** The real servers that may be chosen, with their probabilities; undefined for a scheduler that kpc does not know. */
+function schedule({
+  scheduler,
+  realServers,
+}: VirtualServer): { readonly servers: readonly RealServer[]; readonly probabilities: readonly number[] } | undefined {
+  const share = Object.hasOwn(shares, scheduler) ? shares[scheduler] : undefined;
+  if (!share) return undefined;
+  const open = realServers.filter(({ weight }) => weight > 0);
+  const servers = open.filter((server) => share(server, open) > 0);
+  const total = servers.reduce((sum, server) => sum + share(server, open), 0);
+  return { servers, probabilities: servers.map((server) => share(server, open) / total) };
 }

@@ -1,5 +1,4 @@
-import type { Decision } from './flow.ts';
-import type { Step, Way } from './packet.ts';
+import type { Step, Way, Decision } from './packet.ts';
 
 /**
  * Where the way of a packet parts: at random, or at a rule of which kpc cannot tell whether it matches. A way is walked

@@ -4,7 +4,7 @@ import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
 import { trackingPriority, type Hook, type NatHalf } from './hooks.ts';
-import type { PacketProtocol, Step, Verdict } from './packet.ts';
+import type { PacketProtocol, Step } from './packet.ts';
 import type { Routing } from './node.ts';
 
 /** What a match finds out; undefined where kpc cannot tell. */
@@ -47,12 +47,6 @@ interface Connection {
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
 }
-
-/** How a packet's way ended. */
-export type End = Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;
-
-/** What a chain did: the packet goes back to the chain before, or on to the next table, or no further. */
-export type Decision = 'return' | 'accept' | End;
 
 /** Its connection, for what sees packets after tracking has begun. */
 function trackedConnection(flow: Flow): Connection | undefined {

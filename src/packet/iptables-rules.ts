@@ -12,10 +12,10 @@ import {
   masquerade,
   negateIf,
   rewriteDestination,
-  type Decision,
   type Flow,
   type Maybe,
 } from './flow.ts';
+import type { Decision } from './packet.ts';
 import type { IpSetTest } from './ip-sets.ts';
 
 /** The chains of one table of iptables, ready for packets. */

@@ -9,10 +9,10 @@ import {
   masquerade,
   negateIf,
   rewriteDestination,
-  type Decision,
   type Flow,
   type Maybe,
 } from './flow.ts';
+import type { Decision } from './packet.ts';
 import { anyOf } from './iptables-rules.ts';
 import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './nft-sets.ts';
 

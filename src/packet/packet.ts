@@ -110,3 +110,9 @@ export interface Fate {
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
 }
+
+/** How a packet's way ended. */
+export type End = Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;
+
+/** What a chain did: the packet goes back to the chain before, or on to the next table, or no further. */
+export type Decision = 'return' | 'accept' | End;

@@ -3,7 +3,7 @@ import { countServices } from '../bundle/bundle-texts.ts';
 import type { Side, SideServices } from '../diff/side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
-import { readingOrder } from '../changes/list-changes.ts';
+import { readingOrder } from '../diff/changes/list-changes.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatCount } from '../base/format-count.ts';
 

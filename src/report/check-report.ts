@@ -1,12 +1,9 @@
 import { formatCount } from '../base/format-count.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
-import { diffSides, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
+import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
-import { describeKernelChange } from '../changes/change-words.ts';
+import { describeKernelChange } from '../diff/changes/change-words.ts';
 import { describeReason } from '../diff/words.ts';
 import type { Location } from '../kernel/origin.ts';
-import { readStoredSide } from '../sides/read-side.ts';
-import { sideOfManifests } from '../sides/stored-side.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
 export type FolderForm = 'bundle' | 'golden';
@@ -30,27 +27,6 @@ interface Comparison {
   readonly from: Side;
   readonly to: Side;
   readonly diff: SideDiff;
-}
-
-/** Compares the bundle in a folder with what was compiled, Service by Service. */
-export async function reportCheck(
-  folder: string,
-  files: readonly string[],
-  content: BundleContent,
-  form: FolderForm,
-): Promise<CheckReport> {
-  const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
-  const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
-  if (files.length === 0) return { folder, form, files, comparison: undefined, problems: [], compiled };
-  const stored = await readStoredSide(folder);
-  const reading = stored.kind === 'bundle' || stored.kind === 'unreadable' ? stored.reading : undefined;
-  if (!reading?.side) {
-    const problems = reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`];
-    return { folder, form, files, comparison: undefined, problems, compiled };
-  }
-  const to = sideOfManifests('input', content);
-  const diff = diffSides(reading.side, to, { foreign: false });
-  return { folder, form, files, comparison: { from: reading.side, to, diff }, problems: [], compiled };
 }
 
 /** One thing that is not as in the golden bundle. */
@@ -89,4 +65,30 @@ function limit(lines: readonly string[]): readonly string[] {
   const most = 20;
   if (lines.length <= most + 1) return lines;
   return [...lines.slice(0, most), `and ${formatCount(lines.length - most)} more`];
+}
+
+/** For people, for programs, and the two that tell a CI what --check found. */
+export type OutputFormat = 'text' | 'json' | 'github' | 'junit';
+
+/** A node whose folder is not what the input makes, and how. */
+export interface NodeChange {
+  readonly node: string;
+  readonly what: string;
+}
+
+/** How the folders of many nodes stand to what the input makes. */
+export interface FleetReport {
+  readonly folder: string;
+  /** All nodes that were compiled for. */
+  readonly nodes: readonly string[];
+  readonly changed: readonly NodeChange[];
+  /** Folders of nodes that are not in the input. */
+  readonly stale: readonly NodeChange[];
+  /** One of the nodes that change, Service by Service. */
+  readonly example: CheckReport | undefined;
+}
+
+/** "3 of 40 nodes change". */
+export function summarizeFleet({ changed, nodes }: FleetReport): string {
+  return `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
 }

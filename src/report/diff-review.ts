@@ -1,8 +1,8 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { serviceOf } from '../trace/scene.ts';
+import { serviceOf } from '../packet/trace/scene.ts';
 import { formatCount } from '../base/format-count.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import { reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { oneLine } from '../diff/one-line.ts';
@@ -10,8 +10,7 @@ import { listFacts } from '../diff/port-facts.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeReason } from '../diff/words.ts';
-import type { ServiceEffects } from '../equivalence/by-service.ts';
-import type { Severity } from '../equivalence/findings.ts';
+import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
 /** What becomes of packets, or why that was not asked. */

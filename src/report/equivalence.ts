@@ -1,9 +1,9 @@
 import { formatCount } from '../base/format-count.ts';
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
-import type { Preparation } from '../equivalence/preparations.ts';
-import type { Effect, Finding, Severity } from '../equivalence/findings.ts';
-import { formatDescription } from './description-text.ts';
+import type { Preparation } from '../packet/equivalence/preparations.ts';
+import type { Effect, Finding, Severity } from '../packet/equivalence/findings.ts';
+import { formatDescription } from './colours.ts';
 import { formatTestSuite } from './junit.ts';
 import { escapeMarkdown } from './markdown.ts';
 

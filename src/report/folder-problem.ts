@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { FleetProblem } from '../fleet/fleet-folder.ts';
+import type { FleetProblem } from '../bundle/fleet/fleet-folder.ts';
 
 /** Why a folder was left alone, and what to do about it, for people. */
 export function describeFolderProblem(problem: FleetProblem): readonly [wrong: string, help?: string] {

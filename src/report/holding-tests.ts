@@ -1,10 +1,10 @@
 import { printableJson } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Fate } from '../packet/packet.ts';
-import { seenSource, sharesOf } from '../trace/expectation.ts';
-import { traceMatrix } from '../trace/matrix.ts';
-import type { Sender } from '../trace/question.ts';
-import type { Scene } from '../trace/scene.ts';
+import { seenSource, sharesOf } from '../packet/trace/expectation.ts';
+import { traceMatrix } from '../packet/trace/matrix.ts';
+import type { Sender } from '../packet/trace/question.ts';
+import type { Scene } from '../packet/trace/scene.ts';
 
 /** What a file of kpc test says besides its tests. */
 export interface TestFileHead {

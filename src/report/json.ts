@@ -1,12 +1,11 @@
 import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../changes/kernel-change.ts';
+import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeGaps, describeReason } from '../diff/words.ts';
 import type { Location } from '../kernel/origin.ts';
-import type { CheckReport } from './check-report.ts';
-import type { FleetReport } from './fleet-report.ts';
+import type { CheckReport, FleetReport } from './check-report.ts';
 import { formatJson } from './format-json.ts';
 
 /** How two sides differ, for programs: --output json of kpc diff. */

@@ -1,7 +1,6 @@
 import { printableLines } from '../base/printable.ts';
 import type { Location } from '../kernel/origin.ts';
-import { findFailures, type CheckReport } from './check-report.ts';
-import type { FleetReport } from './fleet-report.ts';
+import { findFailures, type CheckReport, type FleetReport } from './check-report.ts';
 
 /** A JUnit report: a test case for each Service port that is compiled, and for each thing that differs. */
 export function checkToJunit(report: CheckReport): string {

@@ -1,12 +1,12 @@
 import { printableJson } from '../base/printable.ts';
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { oneLine } from '../diff/one-line.ts';
 import type { Location } from '../kernel/origin.ts';
-import type { Trace } from '../trace/question.ts';
-import { explainTrace, tellTrace, traceJson } from '../trace/explain.ts';
-import type { Scene } from '../trace/scene.ts';
-import { formatDescription } from './description-text.ts';
+import type { Trace } from '../packet/trace/question.ts';
+import { explainTrace, tellTrace, traceJson } from '../packet/trace/explain.ts';
+import type { Scene } from '../packet/trace/scene.ts';
+import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
 import { formatTestSuite } from './junit.ts';
 

@@ -6,10 +6,10 @@ import {
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../changes/change-words.ts';
-import type { ChangeKind } from '../changes/kernel-change.ts';
+import { countObjects } from '../diff/changes/change-words.ts';
+import type { ChangeKind } from '../diff/changes/kernel-change.ts';
 import { joinWords } from '../base/join-words.ts';
-import { describeConflict } from '../apply/plan/ownership.ts';
+import { describeConflict } from '../apply/plan/claims.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';

@@ -2,8 +2,7 @@ import { printable } from '../base/printable.ts';
 import { reportDiff, type ReportBlock, type ReportLine } from '../diff/diff-report.ts';
 import { isSame } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
-import type { CheckReport } from './check-report.ts';
-import { summarizeFleet, type FleetReport } from './fleet-report.ts';
+import { type CheckReport, summarizeFleet, type FleetReport } from './check-report.ts';
 
 /** Gives a line its colour on a terminal; the text as it is elsewhere. */
 export type Paint = (role: ReportLine['role'], text: string) => string;

@@ -1,6 +1,6 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import type { Fate } from '../packet/packet.ts';
-import { fateInShort, type Matrix } from '../trace/matrix.ts';
+import { fateInShort, type Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */

@@ -1,5 +1,5 @@
 import { oneLine } from '../diff/one-line.ts';
-import type { ToldTrace } from '../trace/explain.ts';
+import type { ToldTrace } from '../packet/trace/explain.ts';
 
 const width = 960;
 const lineHeight = 18;

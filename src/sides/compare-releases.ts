@@ -1,6 +1,7 @@
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import { compileNode, prepareForBehaviours, type IpFamilyChoice } from '../compile/compile-node.ts';
+import { compileNode, prepareForBehaviours } from '../compile/compile-node.ts';
+import type { IpFamilyChoice } from '../compile/choose-families.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
 import { differingBehaviours, explainByRelease } from '../diff/release-changes.ts';

@@ -1,5 +1,5 @@
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { DumpFault } from '../diff/read-dump.ts';
+import type { DumpFault } from '../diff/dump.ts';
 
 /** Why a file of a dump, or a line of it, takes no part. */
 export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {

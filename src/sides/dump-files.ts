@@ -4,7 +4,8 @@ import { decodePrinted, type Decoded } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { expectDumpFile, holdsOutput, isDumpFileName, readDump, type Dump } from '../diff/read-dump.ts';
+import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../diff/read-dump.ts';
+import type { Dump } from '../diff/dump.ts';
 import { describeDumpFault } from './dump-faults.ts';
 
 /** A dump, and what is to be said of its files. */

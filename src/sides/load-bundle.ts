@@ -70,6 +70,7 @@ async function readCheckedBundle(readFiles: BundleReader, before: BundleFiles | 
     // A line that cannot be read is none that kpc writes either.
     return { bundle, problems: strange.length > 0 ? strange : known };
   } catch (error) {
+    if (error instanceof Failure) throw error;
     const bundle = undefined;
     if (hasCode(error, 'ENOENT')) return { bundle, problems: ['there is no such folder'], isFolder: false };
     if (hasCode(error, 'ENOTDIR')) return { bundle, problems: ['it is not a folder'], isFolder: false };

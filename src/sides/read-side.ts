@@ -3,6 +3,7 @@ import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
+import { readPack } from '../bundle/pack/pack.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
@@ -18,13 +19,13 @@ import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes, oneNode } from '../compile/check-node.ts';
 import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
-import { hasProxyFlags } from '../settings/flags.ts';
-import { settingsInMode } from '../settings/values.ts';
+import { hasProxyFlags } from '../kube-proxy/settings/flags.ts';
+import { settingsInMode } from '../kube-proxy/settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
-import { settleVersion } from '../compile/kubernetes-version.ts';
+
 import { checkMode } from '../input/choose-mode.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
@@ -53,11 +54,13 @@ export interface SideContext {
   readonly stdin?: Uint8Array | string | undefined;
 }
 
-/** Finds out what a path is: a folder with a manifest.json is a bundle, and what holds a tool's output a dump. */
+/** Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
   if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
   try {
     if (path !== '-' && holdsStored(path)) return await readStoredFolder(path);
+    const packed = /\.(?:tgz|tar\.gz)$/.test(path) ? await readPack(path) : undefined;
+    if (packed) return sideOfBundle(path, packed);
     const found = readStoredDump([path], context.stdin);
     if (found) return found;
     const node = path === '-' ? undefined : findBundleInside(path);
@@ -119,7 +122,7 @@ export async function compileSide(
   readStdin: () => Promise<Stdin>,
 ): Promise<SideReading> {
   const stored = other.kind === 'bundle' ? other.manifest : undefined;
-  const assume = options.assume === true && canAssumeBeside(other, options);
+  const assume = canAssumeBeside(other, options) && options.assume;
   const named = options.node ?? (stored?.node.name || undefined);
   const loaded = await loadInputs(
     { ...options, assume, node: named, file: [path, ...(options.file ?? [])] },

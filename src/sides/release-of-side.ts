@@ -3,12 +3,13 @@ import type { Node } from '../cluster/objects.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
 import { quote } from '../base/wording.ts';
-import { isModeOf, type ProxyMode } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import {
   behavioursOf,
   concernsMode,
   newestRelease,
   releases,
+  isModeOf,
   type FeatureGates,
   type Release,
 } from '../kube-proxy/releases.ts';

@@ -9,7 +9,7 @@ import type { NodeContext } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
 import { goldenContext } from '../compile/golden-context.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
-import type { Dump } from '../diff/read-dump.ts';
+import type { Dump } from '../diff/dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/coverage.ts';
 import { parseAddress } from '../kernel/address.ts';

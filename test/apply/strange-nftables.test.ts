@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { nftChanges } from '../../src/changes/nft-changes.ts';
-import { describeKernelChange } from '../../src/changes/change-words.ts';
+import { nftChanges } from '../../src/diff/changes/nft-changes.ts';
+import { describeKernelChange } from '../../src/diff/changes/change-words.ts';
 import { applyNftDelta, diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';

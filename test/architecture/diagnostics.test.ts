@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { projectFolder } from '../support/run-kpc.ts';
-import { folders } from './folders.ts';
+import { folders } from '../../scripts/fence/folders.mjs';
 
 const source = join(projectFolder, 'src');
 

@@ -14,13 +14,13 @@ const tablesOfKinds = [
   'src/apply/node/node-reading.ts',
   'src/apply/plan/kind-steps.ts',
   'src/apply/plan/ownership.ts',
-  // Its changes.
-  'src/changes/list-changes.ts',
   // What of it is there for a Service port.
   'src/describe/kernel-items.ts',
   // What of it is another program's, what a side tells of it, what is not compared, how a dump has it, how it compares
   // line by line, and its name.
   'src/diff/belonging.ts',
+  // Its changes.
+  'src/diff/changes/list-changes.ts',
   'src/diff/coverage.ts',
   'src/diff/gaps.ts',
   'src/diff/kind-drafts.ts',
@@ -44,7 +44,7 @@ describe('the compiler names what lacks a row', () => {
       ],
       // Its part of the configuration.
       [
-        'src/settings/masquerade.ts',
+        'src/kube-proxy/settings/masquerade.ts',
         "  nftables: field('nftables.masqueradeAll', flag),\n",
         "  nftables: field('nftables.masqueradeAll', flag),\n  ebpf: field('ebpf.masqueradeAll', flag),\n",
       ],

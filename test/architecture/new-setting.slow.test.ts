@@ -9,17 +9,17 @@ import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
 import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Library from '../../src/library/compile.ts';
-import type * as Values from '../../src/settings/values.ts';
+import type * as Values from '../../src/kube-proxy/settings/values.ts';
 import { complaintsOf, copySources, showFiles, sourcesFolder, type Edit } from '../support/changed-sources.ts';
 
-/** How many files outside src/settings a setting may need: its use, and one more. */
+/** How many files outside src/kube-proxy/settings a setting may need: its use, and one more. */
 const most = 2;
 
 const folder = sourcesFolder();
 
 const ofRules: readonly Edit[] = [
   [
-    'src/settings/masquerade.ts',
+    'src/kube-proxy/settings/masquerade.ts',
     'const bitHint',
     `export const neverMasquerade = switchSetting({
   flag: switchFlag('--iptables-never-masquerade [bool]', 'masquerade nothing to cluster IPs'),
@@ -29,9 +29,9 @@ const ofRules: readonly Edit[] = [
 
 const bitHint`,
   ],
-  ['src/settings/masquerade.ts', 'import { switchOf }', 'import { switchOf, switchSetting }'],
-  ['src/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
-  ['src/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
+  ['src/kube-proxy/settings/masquerade.ts', 'import { switchOf }', 'import { switchOf, switchSetting }'],
+  ['src/kube-proxy/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
+  ['src/kube-proxy/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
   [
     'src/cluster/plan-masquerade.ts',
     "'masqueradeAll' | 'masqueradeBit'>",
@@ -46,7 +46,7 @@ const bitHint`,
 
 const ofNode: readonly Edit[] = [
   [
-    'src/settings/conntrack.ts',
+    'src/kube-proxy/settings/conntrack.ts',
     '  tcpBeLiberal: switchSetting({',
     `  tcpFinTimeout: secondsSetting({
     flag: textFlag('--conntrack-tcp-timeout-fin <duration>', 'timeout of TCP connections after FIN'),
@@ -66,7 +66,7 @@ const ofNode: readonly Edit[] = [
 
 const ofNoKind: readonly Edit[] = [
   [
-    'src/settings/node-ports.ts',
+    'src/kube-proxy/settings/node-ports.ts',
     'export const localhostNodePorts',
     `const interfacesFlag = listFlag('--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on');
 const interfacesField = field('nodePortInterfaces', texts);
@@ -81,8 +81,12 @@ export const nodePortInterfaces = setting({
 
 export const localhostNodePorts`,
   ],
-  ['src/settings/table.ts', 'import { localhostNodePorts,', 'import { nodePortInterfaces, localhostNodePorts,'],
-  ['src/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
+  [
+    'src/kube-proxy/settings/table.ts',
+    'import { localhostNodePorts,',
+    'import { nodePortInterfaces, localhostNodePorts,',
+  ],
+  ['src/kube-proxy/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
 ];
 
 /** Compiles with the copy alone where the types of both settings follow from their rows. */
@@ -114,10 +118,10 @@ test.each([
   ['that shapes rules', ofRules],
   ['that kpc-apply goes by', ofNode],
   ['of a kind of its own', ofNoKind],
-])('a setting %s touches few files outside src/settings', (what, edits) => {
+])('a setting %s touches few files outside src/kube-proxy/settings', (what, edits) => {
   const files = [...new Set(edits.map(([file]) => file))].toSorted();
   showFiles(`a setting ${what}`, files);
-  expect(files.filter((file) => !file.startsWith('src/settings/')).length).toBeLessThanOrEqual(most);
+  expect(files.filter((file) => !file.startsWith('src/kube-proxy/settings/')).length).toBeLessThanOrEqual(most);
 });
 
 test('no other file lacks anything, and the types follow', () => {
@@ -210,7 +214,7 @@ describe('what follows from the rows', () => {
 
   test('a manifest must have it, and of a right value', async () => {
     const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest-shape.ts');
-    const { findWrongSettings } = await load<typeof Values>('settings/values.ts');
+    const { findWrongSettings } = await load<typeof Values>('kube-proxy/settings/values.ts');
     const { bundle } = await compile('');
     if (!bundle) throw new Error('nothing was compiled');
     const { settings } = bundle.manifest;
@@ -222,7 +226,7 @@ describe('what follows from the rows', () => {
   });
 
   test('a dump asks for nothing, and a comparison and kpc-apply go by it', async () => {
-    const { dumpedSettings } = await load<typeof Values>('settings/values.ts');
+    const { dumpedSettings } = await load<typeof Values>('kube-proxy/settings/values.ts');
     expect(dumpedSettings('ipvs')).toMatchObject({ neverMasquerade: false, conntrack: { tcpFinTimeout: 0 } });
     const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
     const { decideOnNode } = await load<typeof NodeDecisions>('apply/plan/node-decisions.ts');

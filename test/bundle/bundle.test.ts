@@ -6,8 +6,8 @@ import { readFolder, replaceFolder } from '../../src/bundle/folder.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
 import { describeBundleProblem, readBundle, type BundleProblem } from '../../src/bundle/read-bundle.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
-import { compileIptables } from '../../src/iptables/compile-iptables.ts';
-import { compileIpvs } from '../../src/ipvs/compile-ipvs.ts';
+import { compileIptables } from '../../src/modes/iptables/compile-iptables.ts';
+import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
 import { equalStates } from '../../src/kernel/delta.ts';
 import { families } from '../../src/kernel/family.ts';
 import {
@@ -20,7 +20,7 @@ import {
   remote,
   servicePort,
   worker,
-} from '../iptables/compile.ts';
+} from '../modes/iptables/compile.ts';
 
 const cluster = clusterOf(
   servicePort({

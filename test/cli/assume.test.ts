@@ -43,6 +43,12 @@ describe.concurrent('manifests from git', () => {
     expect(again.stdout).toBe(run.stdout);
   });
 
+  test('are compared with --assume, and no flag is named that the command does not have', async () => {
+    const { stderr } = await runKpc(['equivalence', 'ipvs', 'nftables', '-f', git, '--assume'], { cwd });
+    expect(stderr).toContain('[assumed]');
+    expect(stderr).not.toContain('--no-assume');
+  });
+
   test('are not assumed anything of with --no-assume', async () => {
     const run = await runKpc(['describe', git, '--no-assume'], { cwd });
     expect(run.stdout).toContain('none yet');

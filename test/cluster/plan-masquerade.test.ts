@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { planNodePorts } from '../../src/cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { planMasquerade } from '../../src/cluster/plan-masquerade.ts';
-import { defaults, worker } from '../iptables/compile.ts';
+import { defaults, worker } from '../modes/iptables/compile.ts';
 
 function plan(settings: Partial<ProxySettings> = {}, family: 'ipv4' | 'ipv6' = 'ipv4') {
   return planMasquerade({ ...defaults, ...settings }, worker, family);

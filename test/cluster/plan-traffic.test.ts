@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import { planTraffic, admitsNode, admittedSources } from '../../src/cluster/plan-traffic.ts';
-import { address, endpoint, goingAway, network, remote, servicePort, worker } from '../iptables/compile.ts';
+import { address, endpoint, goingAway, network, remote, servicePort, worker } from '../modes/iptables/compile.ts';
 
 const here = endpoint('10.244.1.5');
 const there = remote('10.244.2.5');

@@ -78,7 +78,7 @@ function said({ status, stdout, stderr }: Run, lines: number): string {
   return status === 0 ? stdout.split('\n').slice(0, lines).join('\n') : (stderr.trimEnd().split('\n').at(-1) ?? '');
 }
 
-const refuse = (address: string, refusal: string) => `kpc: no Service answers at ${address}:30080: ${refusal}`;
+const refuse = (address: string, refusal: string) => `error: no Service answers at ${address}:30080: ${refusal}`;
 
 describe.each(cases)('where a node port listens: %j', (flags, answering, refusal) => {
   const expected = (address: string, answer: string) =>
@@ -124,7 +124,9 @@ describe('where a node port listens, by a dump with the addresses of the node', 
   test('without a name for the Service, the text has none', async () => {
     const run = await runKpc(['describe', '127.0.0.1:30080', folderOf(['--proxy-mode', 'ipvs'])], { cwd });
     expect(run.status).toBe(1);
-    expect(run.stderr).toContain('kpc: no Service answers at 127.0.0.1:30080: node port 30080 listens on 172.17.0.1, ');
+    expect(run.stderr).toContain(
+      'error: no Service answers at 127.0.0.1:30080: node port 30080 listens on 172.17.0.1, ',
+    );
   });
 
   test('an address that is not the node’s is no matter of node ports', async () => {

@@ -76,7 +76,7 @@ describe('a node port at loopback', () => {
         expect.stringMatching(
           isOpen
             ? /default\/nginx/
-            : /^kpc: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only$/,
+            : /^error: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only$/,
         ),
       ]);
     }
@@ -116,7 +116,7 @@ describe('an address with a port that its Service does not have', () => {
       ],
     ] as const) {
       const run = await ask(what, input, mode);
-      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `kpc: ${text}\n` });
+      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `error: ${text}\n` });
     }
   });
 });
@@ -269,7 +269,7 @@ describe('an address that the node does not serve', () => {
   ] as const)('%s is named as what it is', async ([what, words]) => {
     const flags = ['--node', 'node-1', '--proxy-mode', 'nftables'];
     const run = await runKpc(['describe', what, 'elsewhere.yaml', ...flags], { cwd });
-    expect(run).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`kpc: ${words}\n`) });
+    expect(run).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`error: ${words}\n`) });
   });
 
   test.for([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failureMeanings } from '../../src/apply/state/failure.ts';
+import { failureMeanings } from '../../src/base/failure-codes.ts';
 import { failureExamples } from './failures.ts';
 
 test('every code of kpc-apply is one that some fault makes', async () => {

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply, type ApplyRun } from '../apply/call-apply.ts';
 import { createFakeNode } from '../apply/fake-node.ts';
 import { readPage } from '../support/markdown.ts';
+import { makeKey } from '../support/signing-key.ts';
 
 /** The faults that docs/faults.md tells of were made on a kernel; those of this file need none. */
 const bundle = 'fixtures/dual-stack/expected-ipvs';
@@ -39,8 +43,19 @@ async function runFaults(): Promise<readonly string[]> {
     await callApply(failing('/hashsize', refused), 'plan', bundle),
     await callApply(failing('/proc/net/ip_vs', new TypeError('x is not a function')), 'plan', bundle),
     await callApply(interrupted(), 'apply', bundle),
+    await planUnsigned(),
   ];
   return runs.map(({ err }) => err);
+}
+
+/** What --trust says to a bundle without a signature. */
+async function planUnsigned(): Promise<ApplyRun> {
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-failures-'));
+  try {
+    return await callApply(createFakeNode().host, 'plan', bundle, '--trust', makeKey(folder, 'kpc').trusted);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** What a rollback says to a state that is not kept. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { replaceFolder } from '../../src/bundle/folder.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import { compileIpvs } from '../../src/ipvs/compile-ipvs.ts';
+import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
 import { emptyState } from '../../src/kernel/state.ts';
-import { clusterOf, defaults, servicePort, worker } from '../iptables/compile.ts';
+import { clusterOf, defaults, servicePort, worker } from '../modes/iptables/compile.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-dumped-'));

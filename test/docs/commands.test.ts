@@ -28,10 +28,10 @@ function flagText(flag: Option): string {
   return `${flag.flags}\n${describeFlag(flag)}`;
 }
 
-function describeFlag({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
+function describeFlag({ description, argChoices, defaultValue, defaultValueDescription, negate }: Option): string {
   const notes: string[] = [];
   if (argChoices) notes.push(`one of ${argChoices.map((choice) => `\`${choice}\``).join(', ')}`);
-  if (defaultValue !== undefined && defaultValue !== false && !description.includes('(default:')) {
+  if (defaultValue !== undefined && defaultValue !== false && !negate && !description.includes('(default:')) {
     notes.push(`default: ${defaultValueDescription ?? `\`${String(defaultValue)}\``}`);
   }
   return [plainText(description), ...notes].join('; ');

@@ -1,6 +1,6 @@
 // docs/codes.md is made of the programs' own tables, with what kpc says of the example of each code. UPDATE_DOCS=1 writes it.
 import { expect, test } from 'vitest';
-import { failureMeanings } from '../../src/apply/state/failure.ts';
+import { failureMeanings } from '../../src/base/failure-codes.ts';
 import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { failureExamples } from '../diagnostics/failures.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -44,7 +44,18 @@ test('docs/codes.md explains every code', async () => {
 
 test('kpc explain lists the codes, and suggests the near one', async () => {
   const { stdout } = await runKpc(['explain']);
-  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([...diagnosticCodes, '']);
+  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([
+    ...diagnosticCodes,
+    ...Object.keys(failureMeanings),
+    '',
+  ]);
+  expect(stdout).toContain(failureMeanings['not-ready']);
+  const failure = await runKpc(['explain', 'not-ready']);
+  expect(failure).toEqual({
+    status: 0,
+    stdout: `not-ready: error of kpc-apply\n${failureMeanings['not-ready']}\n`,
+    stderr: '',
+  });
   expect(await runKpc(['explain', 'bad-prot'])).toEqual({
     status: 2,
     stdout: '',

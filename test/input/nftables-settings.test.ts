@@ -5,8 +5,8 @@ import type { Node } from '../../src/cluster/objects.ts';
 import { readConfig } from '../../src/input/read-config.ts';
 import { resolveSettings } from '../../src/input/settings.ts';
 import { TextFile } from '../../src/input/text-file.ts';
-import { modeFacts, proxyModes } from '../../src/kube-proxy/modes.ts';
-import { releases } from '../../src/kube-proxy/releases.ts';
+import { proxyModes } from '../../src/kube-proxy/modes.ts';
+import { releases, modeHistories } from '../../src/kube-proxy/releases.ts';
 import { describe } from './diagnose.ts';
 
 const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
@@ -185,7 +185,7 @@ suite('releases', () => {
 
   test('the other modes are known by all releases', () => {
     for (const mode of proxyModes) {
-      if (modeFacts[mode].since !== undefined) continue;
+      if (modeHistories[mode].since !== undefined) continue;
       for (const release of releases) {
         expect(resolveSettings(undefined, { proxyMode: mode }, release).diagnostics).toEqual([]);
       }

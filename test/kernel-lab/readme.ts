@@ -1,5 +1,5 @@
-// The commands for a node in docs/apply.md, as its reader would type them: in a kernel, with the bundle that the commands before them
-// have compiled.
+// The commands for a node in docs/apply.md and docs/air-gapped.md, as their reader would type them: in a kernel, with the bundle that the
+// commands before them have compiled.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,25 +34,31 @@ function shell(script: string, allowed: readonly number[] = [0]): void {
   }
 }
 
-const examples = readExamples(readFileSync('docs/apply.md', 'utf8'));
-const scriptsFor = (isMeant: (words: readonly string[]) => boolean) =>
-  examples.filter(({ commands }) => isMeant(commands.words)).map(({ commands }) => commands.text);
-
-for (const script of scriptsFor((words) => words.length === 0)) {
-  await suite.check('compiles the bundle', () => shell(script));
-}
-const commands = scriptsFor((words) => words.includes('node')).flatMap((script) => script.trimEnd().split('\n'));
-for (const [i, command] of commands.entries()) {
-  if (command === 'kpc-apply confirm') continue;
-  const isToConfirm = commands[i + 1] === 'kpc-apply confirm';
-  // plan ends with 1 where it would change something, and here it would. A rollback goes on from what apply did.
-  await suite.check(command, () =>
-    isToConfirm ? shell(confirmed(command)) : shell(command, command.includes(' plan ') ? [1] : [0]),
+for (const [page, least] of [
+  ['docs/apply.md', 5],
+  ['docs/air-gapped.md', 5],
+] as const) {
+  const examples = readExamples(readFileSync(page, 'utf8'));
+  // What is done at the node comes after what was done elsewhere, in the order of the page.
+  const commands: string[] = [];
+  for (const { commands: block } of examples) {
+    if (block.words.length === 0) await suite.check(`${page} compiles and packs the bundle`, () => shell(block.text));
+    if (!block.words.includes('node')) continue;
+    const lines = block.text.trimEnd().split('\n');
+    commands.push(...lines);
+    for (const [i, command] of lines.entries()) {
+      if (command === 'kpc-apply confirm') continue;
+      const isToConfirm = lines[i + 1] === 'kpc-apply confirm';
+      // plan ends with 1 where it would change something, and here it would. A rollback goes on from what apply did.
+      await suite.check(command, () =>
+        isToConfirm ? shell(confirmed(command)) : shell(command, command.includes(' plan ') ? [1] : [0]),
+      );
+    }
+  }
+  await suite.check(`${page} has commands for a node`, () =>
+    assert(commands.length > least, `${page} has too few blocks "sh node"`),
   );
 }
-await suite.check('has commands for a node', () =>
-  assert(commands.length > 5, 'docs/apply.md has too few blocks "sh node"'),
-);
 suite.finish();
 
 /** An apply that has something to do, and that another session confirms as soon as it asks. */

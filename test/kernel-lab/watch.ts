@@ -1,10 +1,15 @@
 // kpc-apply watch as a process of its own: it applies, repairs, takes up a new bundle, answers health checks from outside
 // and ends when it is told to. And what signals do to an apply.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { cpSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { assert, assertSame, expectApply, startSuite, stateDir } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
 import { saveState } from './saved-state.ts';
+import { replaceFile } from '../../src/base/replace-file.ts';
+import { readFolder } from '../../src/bundle/folder.ts';
+import { packFiles } from '../../src/bundle/pack/pack.ts';
+import { addSignature, readPrivateKey, signBundle } from '../../src/bundle/pack/signature.ts';
+import { makeKey } from '../support/signing-key.ts';
 
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
 const suite = startSuite('watch');
@@ -41,18 +46,34 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null
   });
 }
 
-/** Asks a health check from outside: status and body. */
-function askHealth(port: number, host: string): string {
+/** Asks a port from outside: status and body. */
+function askHealth(port: number, host: string, path = '/'): string {
   const script = `
     use IO::Socket::IP;
     my $socket = IO::Socket::IP->new(PeerAddr => "${host}", PeerPort => ${port}, Timeout => 60) or print("closed"), exit;
-    print $socket "GET / HTTP/1.0\\r\\n\\r\\n";
+    print $socket "GET ${path} HTTP/1.0\\r\\n\\r\\n";
     print <$socket>;`;
   return run('ip', ['netns', 'exec', 'client', 'perl', '-e', script]);
 }
 
+/** As `kpc bundle pack --sign` does. */
+async function writePack(source: string, pack: string, secret: string, serial: number): Promise<void> {
+  const files = await readFolder(source);
+  const key = readPrivateKey(readFileSync(secret, 'utf8'));
+  if (typeof key === 'string') throw new Error(key);
+  replaceFile(pack, packFiles(addSignature(files, signBundle(files, key, serial))));
+}
+
 const listed = () => run('ipvsadm', ['-Sn']);
-const watch = start('watch', folder, '--sync-period', '2s', '--min-sync-period', '500ms');
+const monitoring = ['--metrics', '9810', '--healthz', `${addresses.node1.ipv4}:10256`];
+const watch = start('watch', folder, '--sync-period', '2s', '--min-sync-period', '500ms', ...monitoring);
+
+/** The value of a metric of the watch. */
+async function readMetric(series: string): Promise<number> {
+  const text = await (await fetch('http://127.0.0.1:9810/metrics')).text();
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return Number(line?.slice(series.length + 1));
+}
 
 await suite.check('watch applies the bundle', async () => {
   await until('the rules', () => watch.said().includes('done: '));
@@ -75,6 +96,30 @@ await suite.check('watch repairs what another program takes away or adds', async
   run('ip', ['addr', 'del', '10.96.0.14/32', 'dev', 'kube-ipvs0']);
   run('ip', ['addr', 'add', '10.96.0.99/32', 'dev', 'kube-ipvs0']);
   await until('the repair', () => JSON.stringify(saveState()) === JSON.stringify(whole));
+});
+await suite.check('watch counts the drift that it found and repaired, and nothing that failed', async () => {
+  for (const object of ['virtual server', 'set entry', 'chain', 'address']) {
+    for (const series of ['kpc_apply_drift_found_total', 'kpc_apply_drift_repaired_total']) {
+      const count = await readMetric(`${series}{object="${object}"}`);
+      assert(count >= 1, `${series} of ${object}: ${count}`);
+    }
+  }
+  const tools = await Promise.all(
+    ['ip', 'ipset', 'ipvsadm', 'iptables-save'].map((tool) =>
+      readMetric(`kpc_apply_tool_failures_total{tool="${tool}"}`),
+    ),
+  );
+  assert(
+    tools.every((count) => count === 0),
+    `tool failures: ${tools.join(', ')}`,
+  );
+  assert((await readMetric('kpc_apply_bundle_good')) === 1, 'the bundle is not good');
+});
+await suite.check("watch answers /healthz on kube-proxy's port", async () => {
+  let answer = '';
+  await until('health', () => /^HTTP\/1\.\d 200 /.test((answer = askHealth(10256, addresses.node1.ipv4, '/healthz'))));
+  assert(answer.includes('"nodeEligible":true') && answer.includes('"IPv4":{'), answer);
+  assert(askHealth(9810, addresses.node1.ipv4, '/metrics') === 'closed', 'metrics are served to others');
 });
 await suite.check('watch takes up a new bundle', async () => {
   cpSync(`${bundles}/after-ipvs`, `${folder}.new`, { recursive: true });
@@ -116,6 +161,22 @@ await suite.check('an apply that is interrupted while it waits goes back at once
   const status = await end(apply.child, 'SIGTERM');
   assert(status === 3, `status ${status}: ${apply.said()}`);
   assertSame('ipvsadm', saveState().ipvsadm, there.ipvsadm);
+});
+await suite.check('watch with --trust takes up signed packs alone', async () => {
+  const [mine, theirs] = [makeKey('/run', 'mine'), makeKey('/run', 'theirs')];
+  const pack = '/run/node.tgz';
+  await writePack(`${bundles}/before-ipvs`, pack, mine.secret, 1);
+  const trusting = start('watch', pack, '--sync-period', '2s', '--min-sync-period', '500ms', '--trust', mine.trusted);
+  await until('the first pack', () => listed().includes('-A -t 10.96.0.20:80'));
+  await writePack(`${bundles}/after-ipvs`, pack, theirs.secret, 2);
+  await until('the refusal', () => trusting.said().includes('[not-trusted]'));
+  assert(listed().includes('-A -t 10.96.0.20:80'), listed());
+  await writePack(`${bundles}/after-ipvs`, pack, mine.secret, 2);
+  await until('the second pack', () => listed().includes('-A -t 10.96.0.30:80'));
+  const status = await end(trusting.child, 'SIGTERM');
+  assert(status === 0, `status ${status}: ${trusting.said()}`);
+  await writePack(`${bundles}/before-ipvs`, pack, mine.secret, 1);
+  await expectApply(['apply', pack, '--trust', mine.trusted], 2);
 });
 await suite.check('cleanup leaves the network as it was', async () => {
   await expectApply(['cleanup'], 0);

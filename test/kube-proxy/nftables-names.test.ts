@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
 import { isNftServiceName, parseNftName } from '../../src/kube-proxy/nftables-names.ts';
-import { compileNftables } from '../../src/nftables/compile-nftables.ts';
+import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';
-import { address, clusterOf, defaults, endpoint, servicePort, worker } from '../iptables/compile.ts';
+import { address, clusterOf, defaults, endpoint, servicePort, worker } from '../modes/iptables/compile.ts';
 
 /** The names of the chains and sets that belong to a Service port. */
 function namesOf(port: Partial<ServicePort>): readonly string[] {

@@ -5,7 +5,7 @@ import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { beforeAll, expect, test } from 'vitest';
 import { compileSchemas } from '../../scripts/compile-schemas.mjs';
-import type * as Library from '../../src/index.ts';
+import type * as Library from '../../src/library/index.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { optionsOf } from './fixture-options.ts';
@@ -34,7 +34,7 @@ async function bundle(contents: string): Promise<string> {
 const context = createContext({ ...browserGlobals });
 let inBrowser: typeof Library;
 beforeAll(async () => {
-  runInContext(await bundle("export * from './src/index.ts';"), context);
+  runInContext(await bundle("export * from './src/library/index.ts';"), context);
   inBrowser = runInContext('kpc', context) as typeof Library;
 });
 

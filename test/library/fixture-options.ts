@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CompileOptions, NamedText } from '../../src/index.ts';
+import type { CompileOptions, NamedText } from '../../src/library/index.ts';
 import { loadFiles } from '../../src/input/load-files.ts';
 import type { Fixture } from '../support/fixtures.ts';
 

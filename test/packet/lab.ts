@@ -6,7 +6,7 @@ import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { compileInputs } from '../../src/sides/read-side.ts';
-import { nodeOfSide } from '../../src/trace/scene.ts';
+import { nodeOfSide } from '../../src/packet/trace/scene.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 

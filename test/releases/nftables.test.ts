@@ -10,9 +10,9 @@ import { findTable, type NftTable } from '../../src/kernel/nftables/table.ts';
 import { behavioursOf, type Behaviour, type Release } from '../../src/kube-proxy/releases.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
-import { compileNftables } from '../../src/nftables/compile-nftables.ts';
-import { NftablesMemo } from '../../src/nftables/nftables-memo.ts';
-import { clusterOf, defaults, endpoint, remote, servicePort, worker } from '../iptables/compile.ts';
+import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
+import { NftablesMemo } from '../../src/modes/nftables/nftables-memo.ts';
+import { clusterOf, defaults, endpoint, remote, servicePort, worker } from '../modes/iptables/compile.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 

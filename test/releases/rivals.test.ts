@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { buildCluster, settleOnNode } from '../../src/cluster/build-cluster.ts';
-import { findSlices } from '../../src/slices/find-slices.ts';
+import { findSlices } from '../../src/cluster/slices/find-slices.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { readInputs } from '../support/read-inputs.ts';
 import { behavioursOf, releases, type Release } from '../../src/kube-proxy/releases.ts';

@@ -162,6 +162,7 @@ export async function applyBundle(
   let fitTools = knownFitTools(choices);
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
+    session.onEvent({ kind: 'planned', plan });
     if (!choices.force) fitTools = { ...fitTools, ...(await assertReady(host, bundle, plan, modules, fitTools)) };
     if (isEmptyPlan(plan)) return;
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });

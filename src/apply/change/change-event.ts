@@ -1,10 +1,13 @@
 import type { Failure } from '../state/failure.ts';
-import type { Step } from '../plan/steps.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { Step } from '../plan/kind-steps.ts';
 
 /** How a change goes on, for an operator who watches. */
 export type ChangeEvent =
   | { readonly kind: 'recovering' }
   | { readonly kind: 'reading' }
+  /** What is about to change; nothing has yet. */
+  | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }

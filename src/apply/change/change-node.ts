@@ -27,7 +27,7 @@ import { look, type ChangeRequest, type LookBack, type Observation } from './obs
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import { assertReadable, parseReading, type ReadingPart } from '../node/node-reading.ts';
 import { proveNftChange, type NftStamp } from '../quick/nft-generation.ts';
-import { describeConflict, type Conflict } from '../plan/ownership.ts';
+import { describeConflict, type Conflict } from '../plan/claims.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from '../plan/plan.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -45,14 +45,8 @@ import { concernsRealServersOnly, retellServers } from '../quick/derive-servers.
 import { runStep } from './run-steps.ts';
 import { discardSettled, isStillSettled, unsettle, writeSettled, type Settled } from '../quick/settled-bundle.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
-import {
-  changedParts,
-  countNftTransactions,
-  describeStep,
-  listNftInputs,
-  listSteps,
-  type Step,
-} from '../plan/steps.ts';
+import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from '../plan/steps.ts';
+import type { Step } from '../plan/kind-steps.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
 

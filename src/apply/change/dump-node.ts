@@ -11,7 +11,7 @@ import { serviceLink } from '../../kube-proxy/link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
-import { dumpedSettings } from '../../settings/values.ts';
+import { dumpedSettings } from '../../kube-proxy/settings/values.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 import { neededParts, neededTables, parseReading, readNode, type NodeReading } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/belongings.ts';

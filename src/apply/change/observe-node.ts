@@ -23,7 +23,7 @@ import {
   type ReadingScope,
 } from '../node/node-reading.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
-import type { Claims, Conflict } from '../plan/ownership.ts';
+import type { Claims, Conflict } from '../plan/claims.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
 import type { BundleMark, StateMark } from '../state/record.ts';
 import type { FitTools, Settled } from '../quick/settled-bundle.ts';

@@ -1,7 +1,8 @@
 import { describeError } from '../../bundle/errors.ts';
 import { Failure } from '../state/failure.ts';
 import { excerptOf, formatCommand, type Command, type CommandResult, type Host } from '../node/host.ts';
-import { describeStep, stepCommand, type Step } from '../plan/steps.ts';
+import { describeStep, stepCommand } from '../plan/steps.ts';
+import type { Step } from '../plan/kind-steps.ts';
 
 /** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
 export async function runStep(host: Host, step: Step): Promise<void> {
@@ -22,7 +23,12 @@ export async function runStep(host: Host, step: Step): Promise<void> {
 
 function assertDone(command: Command, result: CommandResult): void {
   if (result.kind === 'missing') {
-    throw new Failure('tool-missing', `${command.tool} is missing`, '"kpc-apply doctor" names the package');
+    throw new Failure(
+      'tool-missing',
+      `${command.tool} is missing`,
+      '"kpc-apply doctor" names the package',
+      command.tool,
+    );
   }
   const said = result.stderr.trim();
   // ipvsadm -R goes on after a line that failed, and ends with status 0.
@@ -35,6 +41,7 @@ function assertDone(command: Command, result: CommandResult): void {
     'tool-failed',
     [`"${formatCommand(command)}" ${ending}`, excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n'),
     'fix the cause and apply again; --dry-run prints what each tool is given',
+    command.tool,
   );
 }
 

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { Family } from '../../kernel/family.ts';
 import { describeError } from '../../bundle/errors.ts';
@@ -91,9 +91,14 @@ function indexPorts(manifest: Manifest): ReadonlyMap<string, WantedPort> {
   return wanted;
 }
 
-function listen(address: string, port: number, answer: (response: ServerResponse) => void): Promise<Server> {
+/** Opens a port of an address. */
+export function listen(
+  address: string,
+  port: number,
+  answer: (response: ServerResponse, request: IncomingMessage) => void,
+): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const server = createServer((_request, response) => answer(response));
+    const server = createServer((request, response) => answer(response, request));
     // It stays: a connection that cannot be taken once the port is open (EMFILE) is said to it too, and ends nothing.
     server.on('error', reject);
     // One family a socket, so that both can have the port.
@@ -101,7 +106,8 @@ function listen(address: string, port: number, answer: (response: ServerResponse
   });
 }
 
-function closeServer(server: Server): Promise<void> {
+/** Cuts what is connected, too. */
+export function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   return new Promise((resolve) => {
     server.close(() => resolve());

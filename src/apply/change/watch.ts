@@ -28,6 +28,8 @@ export interface Watch {
   wake(): void;
   /** Whether the rules are in place, as far as is known: see kube-proxy's ProxyHealthServer. */
   isHealthy(): boolean;
+  /** The same, but that a watch that has just begun counts as one that has just succeeded. */
+  isLive(): boolean;
 }
 
 /** How often to look for a new bundle or a wish to stop. */
@@ -39,8 +41,11 @@ const pollMilliseconds = 250;
  */
 export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync, warn }: WatchSettings): Watch {
   const asked = { stop: false, sync: false };
+  const begun = host.uptime();
   let lastSuccess: number | undefined;
   let hasWarned = false;
+
+  const isRecent = (moment: number): boolean => host.uptime() - moment < 2 * syncPeriod + minSyncPeriod;
 
   /** Undefined where it cannot be read just now, which is said once: a disk that stumbles must not end the watch. */
   async function look(): Promise<Sighting | undefined> {
@@ -77,7 +82,8 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
     wake() {
       asked.sync = true;
     },
-    isHealthy: () => lastSuccess !== undefined && host.uptime() - lastSuccess < 2 * syncPeriod + minSyncPeriod,
+    isHealthy: () => lastSuccess !== undefined && isRecent(lastSuccess),
+    isLive: () => isRecent(lastSuccess ?? begun),
   };
 }
 

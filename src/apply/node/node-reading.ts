@@ -285,6 +285,7 @@ export async function assertWhole(command: Command, text: string, findFault: Fin
     'unreadable-node',
     `"${formatCommand(command)}" exited with status 0, but its output is not whole: ${fault}`,
     `run it by hand to see what it prints; check that ${command.tool} is the real program`,
+    command.tool,
   );
 }
 
@@ -342,6 +343,7 @@ function assertSetsOfRules(iptables: NodeReading['iptables'], saved: string): vo
       'unreadable-node',
       `"ipset save" exited with status 0, but its output is not whole: rules match the set ${lost}, which it does not list`,
       'run it by hand to see what it prints; check that ipset is the real program',
+      'ipset',
     );
   }
 }
@@ -430,6 +432,7 @@ function outputOf(command: Command, result: CommandResult): string {
       'tool-missing',
       `${command.tool} is missing, so this node cannot be read`,
       `install it; "kpc-apply doctor" names the package`,
+      command.tool,
     );
   }
   if (result.status === 0) return result.stdout;
@@ -440,6 +443,7 @@ function outputOf(command: Command, result: CommandResult): string {
     isRefusal(result.stderr)
       ? 'run it as root; a container also needs the capability NET_ADMIN'
       : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
+    command.tool,
   );
 }
 

@@ -220,6 +220,7 @@ function hang(command: Command, problem: string): Failure {
     'tool-failed',
     `"${formatCommand(command)}" ${problem}`,
     'run it by hand to see what it waits for',
+    command.tool,
   );
 }
 

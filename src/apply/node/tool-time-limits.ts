@@ -1,5 +1,4 @@
 import { amount, objectOf, text } from '../../base/shape.ts';
-import type { Session } from '../change/change-node.ts';
 import { formatCommand, type Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
@@ -41,8 +40,14 @@ export interface Haste {
   readonly mayBeCut: boolean;
 }
 
+/** A node, and the files that kpc-apply keeps of it. */
+interface NodeAccess {
+  readonly host: Host;
+  readonly folder: StateFolder;
+}
+
 /** The same session with short limits for tools. With `announce`, those who stand by learn what it waits for, and until when. */
-export function inHaste(session: Session, { reading, unconfirmed, mayBeCut }: Haste): Session & Announcing {
+export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed, mayBeCut }: Haste): S & Announcing {
   const { host, folder } = session;
   const { ipv4, ipv6 } = reading.iptables;
   const printed = [ipv4, ipv6, reading.nftables.ipv4, reading.nftables.ipv6, reading.ipset, reading.ipvsadm];

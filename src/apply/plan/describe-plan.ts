@@ -1,8 +1,8 @@
-import { describeSubject, objectOf } from '../../changes/change-words.ts';
-import type { ChangeCount, ChangedObject } from '../../changes/change-lister.ts';
-import type { ChangeKind, KernelChange, OwnedChange } from '../../changes/kernel-change.ts';
-import { countChanges, listChangesToMake } from '../../changes/list-changes.ts';
-import { findOwners } from '../../changes/owners.ts';
+import { describeSubject, objectOf } from '../../diff/changes/change-words.ts';
+import type { ChangeCount, ChangedObject } from '../../diff/changes/change-lister.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from '../../diff/changes/kernel-change.ts';
+import { countChanges, listChangesToMake } from '../../diff/changes/list-changes.ts';
+import { findOwners } from '../../diff/changes/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Plan } from './plan.ts';
 import type { DrainingServer } from '../state/record.ts';

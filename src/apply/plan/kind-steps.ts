@@ -10,8 +10,25 @@ import { formatNftStages } from '../../kernel/nftables/format-stages.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { addGuard, guardOf } from './access-guard.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
-import type { Plan } from './plan.ts';
-import type { RestoreTool, Step } from './steps.ts';
+import type { Plan, SettingChange } from './plan.ts';
+import type { TimeoutsChange } from '../../kernel/timeouts-delta.ts';
+
+/** One thing to do on the node. */
+export type Step =
+  | { readonly kind: 'load-modules'; readonly modules: readonly string[] }
+  | { readonly kind: 'change-setting'; readonly change: SettingChange }
+  | { readonly kind: 'set-ipvs-timeouts'; readonly change: TimeoutsChange }
+  | {
+      readonly kind: 'restore';
+      readonly tool: RestoreTool;
+      /** Whether it makes what is new, or takes away what goes. */
+      readonly phase: 'add' | 'remove';
+      /** What the tool reads on its standard input. */
+      readonly input: string;
+    };
+
+/** Tools that make many changes from one text on their standard input. */
+export type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'nft' | 'ipvsadm' | 'ip';
 
 /** The steps on a node for objects of one kind. */
 interface KindSteps<Delta> {

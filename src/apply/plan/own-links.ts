@@ -2,8 +2,7 @@ import type { Link, LinkAddress } from '../../kernel/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { serviceLink } from '../../kube-proxy/link.ts';
 import { addressKey } from '../state/belongings.ts';
-import type { Claims, Conflict } from './ownership.ts';
-import type { Leftover, NamedShare } from './own-rules.ts';
+import type { Claims, Conflict, Leftover, NamedShare } from './claims.ts';
 
 /** How the links of a node divide. */
 export interface LinkShare {

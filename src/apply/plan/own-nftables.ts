@@ -3,8 +3,7 @@ import { findTable, isOwnedByProgram, type NftTable } from '../../kernel/nftable
 import { isKubeProxyTable } from '../../kube-proxy/nftables.ts';
 import { isMadeByKubeProxy } from '../../kube-proxy/nftables-names.ts';
 import { nftTableKey } from '../state/belongings.ts';
-import type { Claims, Conflict } from './ownership.ts';
-import type { Leftover, NamedShare } from './own-rules.ts';
+import type { Claims, Conflict, Leftover, NamedShare } from './claims.ts';
 
 /** How the tables of nftables on a node divide. */
 export interface NftShare {

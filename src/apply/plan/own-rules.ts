@@ -21,7 +21,7 @@ import {
   type KubeletTrace,
 } from '../../kube-proxy/chains.ts';
 import { chainKey, jumpKey } from '../state/belongings.ts';
-import type { Claims, Conflict } from './ownership.ts';
+import type { Claims, Conflict, NamedShare, Leftover } from './claims.ts';
 
 /** How the iptables rules of a node divide. */
 export interface RuleShare {
@@ -35,25 +35,6 @@ export interface RuleShare {
   readonly leftovers: readonly Leftover[];
   /** All rules of other programs, and those of kpc-apply's that stay because of them. */
   readonly staying: readonly Rule[];
-}
-
-/** Keys of one kind of thing. */
-export interface NamedShare {
-  /** What counts. */
-  readonly ours: readonly string[];
-  /** What may be changed. */
-  readonly touched: readonly string[];
-  /** What will be in the record. */
-  readonly belongings: readonly string[];
-}
-
-export interface Leftover {
-  readonly kind: 'chain' | 'table' | 'set' | 'link';
-  readonly name: string;
-  /** Whether packets get there: a hook of the kernel leads to it. */
-  readonly isInEffect: boolean;
-  /** As Conflict has it. */
-  readonly isHeld?: boolean | undefined;
 }
 
 type RuleClaims = Pick<Claims, 'owned' | 'adopt'>;

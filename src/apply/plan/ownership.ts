@@ -13,21 +13,8 @@ import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
 import { noBelongings, type Belongings } from '../state/belongings.ts';
 import { shareLinks, type LinkShare } from './own-links.ts';
 import { shareNftTables } from './own-nftables.ts';
-import { shareRules, type Leftover, type NamedShare, type RuleShare } from './own-rules.ts';
-
-/**
- * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
- * left, where --adopt says so. Both have names that kube-proxy gives. All others are foreign.
- */
-export interface Claims {
-  readonly owned: Belongings;
-  /** Whether what a kube-proxy left is ours from now on. */
-  readonly adopt: boolean;
-  /** Virtual servers in here that are not wanted are foreign in any case (--ipvs-exclude-cidrs). */
-  readonly excluded: readonly Network[];
-  /** Wanted addresses that no interface of a node has: connections to the node itself would go to endpoints. */
-  readonly clusterIPs?: ReadonlySet<string> | undefined;
-}
+import { shareRules, type RuleShare } from './own-rules.ts';
+import type { Leftover, NamedShare, Claims, Conflict } from './claims.ts';
 
 /** Which part of a node's state may be changed, and what stands in the way. */
 export interface Share {
@@ -45,21 +32,6 @@ export interface Share {
   readonly foreign: readonly string[];
   /** What looks like kube-proxy's, is not wanted, and stays, since it is not in the record. */
   readonly leftovers: readonly Leftover[];
-}
-
-/** `adoptable`: whether --adopt would settle it. */
-export interface Conflict {
-  readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
-  readonly name: string;
-  readonly adoptable: boolean;
-  /** Whether a running program has it to itself, so that the kernel lets no other change it. */
-  readonly isHeld?: boolean | undefined;
-}
-
-/** "virtual server TCP 10.96.0.1:80". */
-export function describeConflict({ kind, name, isHeld }: Omit<Conflict, 'adoptable'>): string {
-  const text = kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
-  return isHeld ? `${text} (which a running program owns)` : text;
 }
 
 /** How the objects of one kind divide. */

@@ -9,7 +9,8 @@ import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
 import { ownershipOf } from '../state/belongings.ts';
-import { takeShare, type Claims, type Share } from './ownership.ts';
+import { takeShare, type Share } from './ownership.ts';
+import type { Claims } from './claims.ts';
 import { serviceLink } from '../../kube-proxy/link.ts';
 import type { DrainingServer } from '../state/record.ts';
 

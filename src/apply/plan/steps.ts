@@ -1,27 +1,9 @@
 import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
 import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
-import type { TimeoutsChange } from '../../kernel/timeouts-delta.ts';
 import type { Command } from '../node/host.ts';
-import { kindSteps } from './kind-steps.ts';
+import { kindSteps, type Step, type RestoreTool } from './kind-steps.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
-import { listStages, type Plan, type SettingChange } from './plan.ts';
-
-/** One thing to do on the node. */
-export type Step =
-  | { readonly kind: 'load-modules'; readonly modules: readonly string[] }
-  | { readonly kind: 'change-setting'; readonly change: SettingChange }
-  | { readonly kind: 'set-ipvs-timeouts'; readonly change: TimeoutsChange }
-  | {
-      readonly kind: 'restore';
-      readonly tool: RestoreTool;
-      /** Whether it makes what is new, or takes away what goes. */
-      readonly phase: 'add' | 'remove';
-      /** What the tool reads on its standard input. */
-      readonly input: string;
-    };
-
-/** Tools that make many changes from one text on their standard input. */
-export type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'nft' | 'ipvsadm' | 'ip';
+import { listStages, type Plan } from './plan.ts';
 
 /**
  * A plan in the order in which it is carried out. New things come before what uses them, in the order of `kinds`:

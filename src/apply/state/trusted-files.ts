@@ -21,7 +21,7 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
 }
 
 /** Throws a Failure where others than root, and than who became root by sudo, could change the bundle. */
-export async function assertTrustedBundle(host: Host, folder: string): Promise<void> {
+export async function assertTrustedBundle(host: Host, folder: string, what = 'the bundle'): Promise<void> {
   const { invoker } = host.user;
   const trusted = {
     owners: new Set([...root.owners, ...(invoker ? [invoker.uid] : [])]),
@@ -29,7 +29,7 @@ export async function assertTrustedBundle(host: Host, folder: string): Promise<v
   };
   const exposure = await findExposure(host, folder, trusted);
   if (exposure === undefined) return;
-  throw new Failure('bad-bundle', `other users can change the bundle ${folder}: ${exposure.text}`, exposure.advice);
+  throw new Failure('bad-bundle', `other users can change ${what} ${folder}: ${exposure.text}`, exposure.advice);
 }
 
 interface Exposure {

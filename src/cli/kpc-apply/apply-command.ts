@@ -17,9 +17,20 @@ import { readSettled } from '../../apply/quick/settled-bundle.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
-import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
+import { describeStep, listSteps, stepCommand } from '../../apply/plan/steps.ts';
+import type { Step } from '../../apply/plan/kind-steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, type ApplyEnvironment } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './options.ts';
+import { addLogOption } from './log-record.ts';
+import { openSource } from './bundle-source.ts';
+import {
+  addClaimOptions,
+  addStateOption,
+  addTrustOption,
+  drainOption,
+  parseDuration,
+  type ClaimOptions,
+  type TrustOptions,
+} from './options.ts';
 import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
@@ -27,7 +38,7 @@ import { onInterrupt } from './interrupt.ts';
 import { version } from '../../base/version.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
-interface ApplyOptions extends ClaimOptions {
+interface ApplyOptions extends ClaimOptions, TrustOptions {
   readonly stateDir: string;
   readonly dryRun: boolean;
   readonly force: boolean;
@@ -43,7 +54,7 @@ export function addApplyCommand(
   const command = program
     .command('apply')
     .description('Program a bundle into this node; put everything back if that fails.')
-    .argument('<folder>', 'the bundle')
+    .argument('<bundle>', 'its folder or pack')
     .addOption(new Option('--dry-run', 'print what each tool would be given, and change nothing').default(false, 'no'))
     .addOption(
       new Option(
@@ -53,7 +64,7 @@ export function addApplyCommand(
     )
     .addOption(drainOption())
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addStateOption(addClaimOptions(command)).addHelpText('after', aboutConfirming);
+  addLogOption(addStateOption(addTrustOption(addClaimOptions(command)))).addHelpText('after', aboutConfirming);
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
 
@@ -68,9 +79,10 @@ the container.
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;
+  const source = openSource(folder, options, environment);
   const load = async () => {
     const known = await readSettled(host, stateFolder(options.stateDir), await readBootId(host), version);
-    const bundle = await loadBundleToApply(folder, undefined, known?.bundle);
+    const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
     const choices: ApplyChoices = {
       origin: { kind: 'apply', folder: resolve(folder) },
       settling: { known, version },
@@ -99,6 +111,7 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
     const command = `apply ${folder}`;
     const outcome = await noting(session, command, async () => {
       const { bundle, choices } = await load();
+      await source.remember();
       return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
     });
     return await reportOutcome(outcome, terminal);

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import { needsOf } from '../../apply/change/apply-bundle.ts';
 import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
-import { addStateOption, outputOption } from './options.ts';
+import { openSource } from './bundle-source.ts';
+import { addStateOption, addTrustOption, outputOption, type TrustOptions } from './options.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
-interface DoctorOptions extends NodeOptions {
+interface DoctorOptions extends NodeOptions, TrustOptions {
   readonly output: 'text' | 'json';
 }
 
@@ -21,9 +22,9 @@ export function addDoctorCommand(
     .description(
       'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
     )
-    .argument('[folder]', 'the bundle')
+    .argument('[bundle]', 'its folder or pack')
     .addOption(outputOption());
-  addStateOption(command).action(async (folder: string | undefined, options: DoctorOptions) =>
+  addStateOption(addTrustOption(command)).action(async (folder: string | undefined, options: DoctorOptions) =>
     done(await runDoctor(folder, options, environment)),
   );
 }
@@ -31,12 +32,13 @@ export function addDoctorCommand(
 async function runDoctor(
   folder: string | undefined,
   options: DoctorOptions,
-  { terminal, host }: ApplyEnvironment,
+  environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
+  const { terminal, host } = environment;
   const findings = [
     ...(folder === undefined
       ? await examineForAnyMode(host)
-      : await examineNode(host, needsOf(await loadBundle(folder)))),
+      : await examineNode(host, needsOf(await loadBundle(folder, openSource(folder, options, environment).read)))),
     ...(await examineState(host, options.stateDir)),
   ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
   // Colours are for this command alone.

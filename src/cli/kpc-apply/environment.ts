@@ -65,6 +65,7 @@ const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, '
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {
+    case 'planned':
     case 'reading':
       return 'reading the node';
     case 'recovering':
@@ -92,6 +93,7 @@ const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'bad-usage',
   'nothing-to-roll-back',
   'nothing-to-undo',
+  'not-trusted',
 ]);
 
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */

@@ -1,7 +1,6 @@
 import { realHost } from '../../apply/node/real-host.ts';
 import type { ApplyEnvironment } from './environment.ts';
 import { exitStatus } from '../shared/exit-status.ts';
-import { ownProgram } from './own-program.ts';
 import { processTerminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
@@ -19,4 +18,14 @@ export async function main(
   }
   const { runApplyProgram } = await import('./program.ts');
   return runApplyProgram(argv, environment);
+}
+
+/** Replaced by scripts/build-binary.mjs: whether Node and the program are one file. */
+declare const KPC_IS_BINARY: boolean | undefined;
+
+/** How to start this program anew: Node and its file, or the one file that is both. */
+export function ownProgram(): readonly string[] {
+  if (typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY) return [process.execPath];
+  const [, file] = process.argv;
+  return file === undefined ? [] : [process.execPath, file];
 }

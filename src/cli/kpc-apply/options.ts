@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
-import { parseDuration as readSeconds } from '../../settings/durations.ts';
+import { parseDuration as readSeconds } from '../../kube-proxy/settings/durations.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 
 /** How far a command goes in changing what kpc-apply did not make. */
@@ -38,6 +38,20 @@ export function addClaimOptions(command: Command, { hasBundle = true } = {}): Co
         })
         .default([], 'none'),
     );
+}
+
+/** The files with the keys that must have signed a bundle; any bundle will do where there are none. */
+export interface TrustOptions {
+  readonly trust: readonly string[];
+}
+
+export function addTrustOption(command: Command): Command {
+  return command.addOption(
+    new Option('--trust <file>', 'accept only a pack that a key in this file signed; give it again for more files')
+      .argParser((file: string, before: readonly string[]) => [...before, file])
+      .default([], 'none')
+      .env('KPC_TRUST'),
+  );
 }
 
 /** For commands that only remove or restore. */

@@ -5,13 +5,22 @@ import type { Observation } from '../../apply/change/observe-node.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './options.ts';
+import { openSource } from './bundle-source.ts';
+import {
+  addClaimOptions,
+  addStateOption,
+  addTrustOption,
+  drainOption,
+  outputOption,
+  type ClaimOptions,
+  type TrustOptions,
+} from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
-export interface PlanOptions extends ClaimOptions {
+export interface PlanOptions extends ClaimOptions, TrustOptions {
   readonly stateDir: string;
   readonly output: 'text' | 'json';
   readonly drainTimeout?: number;
@@ -27,17 +36,17 @@ export function addPlanCommand(
   const command = program
     .command('plan')
     .description('Show what apply would change on this node: exit status 1 if it would change anything.')
-    .argument('<folder>', 'the bundle')
+    .argument('<bundle>', 'its folder or pack')
     .addOption(drainOption())
     .option('--all', 'name each chain and set entry, however many there are')
     .addOption(outputOption());
-  addStateOption(addClaimOptions(command)).action(async (folder: string, options: PlanOptions) =>
+  addStateOption(addTrustOption(addClaimOptions(command))).action(async (folder: string, options: PlanOptions) =>
     done(await runPlan(folder, options, environment)),
   );
 }
 
 async function runPlan(folder: string, options: PlanOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const bundle = await loadBundle(folder);
+  const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
   const observation = await observeBundle(bundle, options, environment);
   const foresight = await foreseeApply(environment.host, bundle, observation);
   const { plan } = observation;
@@ -52,7 +61,7 @@ async function runPlan(folder: string, options: PlanOptions, environment: ApplyE
 /** Looks at the node, and compares it with a bundle. */
 export async function observeBundle(
   bundle: StoredBundle,
-  options: Omit<PlanOptions, 'output'>,
+  options: Omit<PlanOptions, 'output' | 'trust'>,
   environment: ApplyEnvironment,
 ): Promise<Observation> {
   const session = openSession(environment, options);

@@ -11,10 +11,12 @@ import { addConfirmCommand } from './confirm-command.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { addDumpCommand } from './dump-command.ts';
 import { reportFailure, type ApplyEnvironment } from './environment.ts';
+import { formatLogRecord, type LogOptions } from './log-record.ts';
 import { addPlanCommand } from './plan-command.ts';
 import { addRollbackCommand } from './rollback-command.ts';
 import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
+import type { TrustOptions } from './options.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { addCompletionCommand } from '../shared/completion-command.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
@@ -27,27 +29,31 @@ export async function runApplyProgram(
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
   let hasBegun = false;
+  const log: LogOptions = {};
   const environment: ApplyEnvironment = {
     host,
-    terminal: makePatient(terminal),
+    terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
     onEvent: (event) => {
       hasBegun ||= mayChangeNode(event);
     },
   };
   try {
-    return await runCommands(kpcApplyProgram(environment), argv, environment.terminal);
+    return await runCommands(kpcApplyProgram(environment, log), argv, environment.terminal);
   } catch (error) {
     return reportError(error, hasBegun, environment.terminal);
   }
 }
 
 /** The commands of kpc-apply, with their flags. */
-export function kpcApplyProgram(environment: ApplyEnvironment): Program {
+export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions = {}): Program {
   return {
     name: 'kpc-apply',
     description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
-      command.hook('preAction', (_, called) => assertTrust(called, environment.host));
+      command.hook('preAction', (_, called) => {
+        log.logFormat = called.opts<LogOptions>().logFormat;
+        return assertTrust(called, environment.host);
+      });
       addDoctorCommand(command, environment, done);
       addPlanCommand(command, environment, done);
       addApplyCommand(command, environment, done);
@@ -65,11 +71,18 @@ export function kpcApplyProgram(environment: ApplyEnvironment): Program {
 
 /** Root goes by what is in the state folder and in the bundle: no other user may change either. */
 async function assertTrust(called: Command, host: Host): Promise<void> {
-  const { stateDir, dryRun } = called.opts<{ readonly stateDir?: string; readonly dryRun?: boolean }>();
+  const {
+    stateDir,
+    dryRun,
+    trust = [],
+  } = called.opts<{ stateDir?: string; dryRun?: boolean } & Partial<TrustOptions>>();
   // Doctor names what is wrong with it among the rest.
   if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(host, stateDir);
   const [folder] = called.args;
-  if (folder === undefined || called.registeredArguments[0]?.name() !== 'folder') return;
+  if (folder === undefined || called.registeredArguments[0]?.name() === 'shell') return;
+  for (const file of trust) await assertTrustedBundle(host, file, 'the keys in');
+  // Other users can change a signed pack, but not without breaking its signature.
+  if (trust.length > 0) return;
   const check = () => assertTrustedBundle(host, folder);
   if (called.name() !== 'apply' || stateDir === undefined || dryRun) return check();
   await notingRefusal({ host, folder: stateFolder(stateDir) }, `apply ${folder}`, check);
@@ -79,7 +92,7 @@ async function assertTrust(called: Command, host: Host): Promise<void> {
  * The terminal as long work needs it: what is said takes the place of the line that shows how far the work is, and a
  * terminal that has hung up hears no more of it, but does not keep it from its end.
  */
-function makePatient(terminal: Terminal): Terminal {
+function makePatient(terminal: Terminal, formatMessage: (text: string) => string): Terminal {
   let isShowing = false;
   const status = (text: string): Promise<void> => {
     isShowing = text !== '';
@@ -97,7 +110,7 @@ function makePatient(terminal: Terminal): Terminal {
     },
     err: (text) => {
       clear();
-      return terminal.err(text).catch(() => undefined);
+      return terminal.err(formatMessage(text)).catch(() => undefined);
     },
   };
 }

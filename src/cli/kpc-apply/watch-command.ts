@@ -8,7 +8,8 @@ import { readAddresses } from '../../apply/node/node-reading.ts';
 import { readBootId } from '../../apply/state/process-identity.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { readSettled, type Settled } from '../../apply/quick/settled-bundle.ts';
-import { createWatch, type SyncResult } from '../../apply/change/watch.ts';
+import { createWatch } from '../../apply/change/watch.ts';
+import type { Round } from '../../apply/monitor/watch-metrics.ts';
 import { version } from '../../base/version.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
@@ -19,11 +20,22 @@ import { parseIpAddrJson } from '../../kernel/link.ts';
 import type { Host } from '../../apply/node/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './options.ts';
+import { addLogOption } from './log-record.ts';
+import { openSource } from './bundle-source.ts';
+import {
+  addClaimOptions,
+  addStateOption,
+  addTrustOption,
+  drainOption,
+  periodOption,
+  type ClaimOptions,
+  type TrustOptions,
+} from './options.ts';
+import { addMonitorOptions, createWatchMonitor, type MonitorOptions } from './watch-monitor.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 
-interface WatchOptions extends NodeOptions, ClaimOptions {
+interface WatchOptions extends NodeOptions, ClaimOptions, TrustOptions, MonitorOptions {
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
   readonly drainTimeout?: number;
@@ -38,12 +50,15 @@ export function addWatchCommand(
   const command = program
     .command('watch')
     .description('Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.')
-    .argument('<folder>', 'the bundle')
+    .argument('<bundle>', 'its folder or pack')
     .addOption(periodOption('--sync-period <duration>', 'how often to check the node', '30s'))
     .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addStateOption(addClaimOptions(command)).addHelpText('after', aboutDamage);
+  addLogOption(addMonitorOptions(addStateOption(addTrustOption(addClaimOptions(command))))).addHelpText(
+    'after',
+    aboutDamage,
+  );
   command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
 }
 
@@ -59,14 +74,23 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
   const { signal } = stopping;
   // A tool that hangs must not keep the watch from ending.
   const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
-  const environment = { ...around, host };
-  const bundle = watchBundle(folder, { ...environment, folder: stateFolder(options.stateDir) });
+  const monitor = createWatchMonitor(
+    options,
+    { ...around, host },
+    { isHealthy: () => watch.isHealthy(), isLive: () => watch.isLive() },
+  );
+  const environment = { ...around, host, onEvent: monitor.onEvent };
+  const source = openSource(folder, options, environment);
+  const bundle = watchBundle(folder, { ...environment, source, folder: stateFolder(options.stateDir) });
   const watch = createWatch({
     host,
     syncPeriod: options.syncPeriod,
     minSyncPeriod: options.minSyncPeriod,
     readVersion: () => readBundleVersion(folder),
-    sync: () => syncOnce(bundle, `watch ${folder}`, options, environment, servers, signal),
+    sync: async () => {
+      const work = () => syncOnce(bundle, `watch ${folder}`, options, environment, servers, signal);
+      return (await monitor.round(work, () => bundle.problem() === undefined)).result;
+    },
     warn: (problem) => reportWarning(problem, environment.terminal),
   });
   // No other command needs Node's HTTP.
@@ -82,7 +106,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
     await watch.run();
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGHUP', wake);
-    await servers.close();
+    await Promise.all([servers.close(), monitor.close()]);
   }
   return exitStatus.ok;
 }
@@ -94,14 +118,15 @@ async function syncOnce(
   environment: ApplyEnvironment,
   servers: HealthServers,
   signal: AbortSignal,
-): Promise<SyncResult> {
+): Promise<Round> {
   const { host, terminal } = environment;
   try {
     const known = await readSettledRules(host, options);
     const bundle = await watched.read(known?.bundle);
-    if (!bundle) return 'failed';
+    if (!bundle) return { result: 'failed', failure: watched.problem() };
+    const mark = markBundle(bundle, watched.path);
     const session = openSession(environment, options, signal);
-    const outcome = await notingRound(session, markBundle(bundle, watched.path), () =>
+    const outcome = await notingRound(session, mark, () =>
       withLock(host, options.stateDir, command, () =>
         applyBundle(session, bundle, {
           origin: { kind: 'watch', folder: watched.path },
@@ -116,13 +141,15 @@ async function syncOnce(
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
     const problems = await servers.update(bundle.manifest, await chooseListenAddresses(host, bundle));
     for (const problem of problems) await reportWarning(problem, terminal);
-    if (outcome.kind !== 'unchanged' && outcome.kind !== 'changed') return 'failed';
+    const round = { bundle: { mark, manifest: bundle.manifest }, outcome };
+    if (outcome.kind !== 'unchanged' && outcome.kind !== 'changed') return { result: 'failed', ...round };
     await watched.keep();
-    return 'done';
+    return { result: 'done', ...round };
   } catch (error) {
     // Whatever it was, it may have passed by the next time.
-    await reportFailure(explainError(error), terminal);
-    return 'failed';
+    const failure = explainError(error);
+    await reportFailure(failure, terminal);
+    return { result: 'failed', failure };
   }
 }
 

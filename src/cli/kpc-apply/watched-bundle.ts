@@ -4,10 +4,11 @@ import { explainError, type Failure } from '../../apply/state/failure.ts';
 import type { Host } from '../../apply/node/host.ts';
 import { readJson, writeJson, type StateFolder } from '../../apply/state/record.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
-import { isBundleFile, readFolder } from '../../bundle/folder.ts';
+import { isBundleFile } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { mapOf, objectOf, text } from '../../base/shape.ts';
+import type { BundleSource } from './bundle-source.ts';
 import { reportFailure, reportWarning } from './environment.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -21,6 +22,8 @@ export interface WatchedBundle {
    * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
    */
   read(known?: BundleFiles): Promise<StoredBundle | undefined>;
+  /** What is wrong with the bundle, so that the last good one is in its place; undefined if it is good. */
+  problem(): Failure | undefined;
   /** Keeps what was read last for a watch to come: it has been applied. */
   keep(): Promise<void>;
 }
@@ -43,18 +46,28 @@ interface Good {
 /** Goes by the bundle in a folder, and says once what is wrong with it and once that it is good again. */
 export function watchBundle(
   path: string,
-  { host, folder, terminal }: { readonly host: Host; readonly folder: StateFolder; readonly terminal: Terminal },
+  {
+    host,
+    folder,
+    terminal,
+    source,
+  }: {
+    readonly host: Host;
+    readonly folder: StateFolder;
+    readonly terminal: Terminal;
+    readonly source: BundleSource;
+  },
 ): WatchedBundle {
   const kept = `${folder.path}/last-good-bundle.json`;
   let good: Good | undefined;
   let keptFiles: ReadonlyMap<string, string> | undefined;
-  let said: string | undefined;
+  let wrong: Failure | undefined;
 
   async function recall(): Promise<Good | undefined> {
     try {
       const stored = await readJson<KeptBundle>(host, kept, keptShape, 'remove it');
       if (stored?.folder !== resolve(path)) return undefined;
-      return await open(kept, async () => new Map(Object.entries(stored.files)));
+      return await open(kept, () => source.check(new Map(Object.entries(stored.files))));
     } catch {
       // It is of no use then, and what is wrong with the bundle itself is said anyway.
       return undefined;
@@ -62,8 +75,8 @@ export function watchBundle(
   }
 
   async function complain(failure: Failure): Promise<void> {
-    if (said === failure.message) return;
-    said = failure.message;
+    if (wrong?.message === failure.message) return;
+    wrong = failure;
     await reportFailure(failure, terminal);
     await reportWarning(
       good
@@ -77,15 +90,17 @@ export function watchBundle(
     path: resolve(path),
     async read(known) {
       try {
-        good = await open(path, () => readFolder(path), known);
-        if (said !== undefined) await terminal.err(`${path} is a good bundle again\n`);
-        said = undefined;
+        good = await open(path, source.read, known);
+        await source.remember();
+        if (wrong) await terminal.err(`${path} is a good bundle again\n`);
+        wrong = undefined;
       } catch (error) {
         good ??= await recall();
         await complain(explainError(error));
       }
       return good?.bundle;
     },
+    problem: () => wrong,
     async keep() {
       if (!good || good.files === keptFiles || sameFiles(good.files, keptFiles)) return;
       keptFiles = good.files;
@@ -111,7 +126,8 @@ function sameFiles(files: ReadonlyMap<string, string>, others: ReadonlyMap<strin
 /** Something that changes with any file of a bundle; undefined where there is no folder. Reads none of them. */
 export async function readBundleVersion(path: string): Promise<string | undefined> {
   try {
-    const names = (await readdir(path)).filter(isBundleFile).toSorted();
+    const isPack = (await stat(path)).isFile();
+    const names = isPack ? [''] : (await readdir(path)).filter(isBundleFile).toSorted();
     const found = await Promise.all(names.map((name) => stat(join(path, name), { bigint: true })));
     return found.map(({ dev, ino, size, mtimeNs }, i) => `${names[i]} ${dev} ${ino} ${size} ${mtimeNs}`).join('\n');
   } catch (error) {

@@ -1,12 +1,12 @@
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { holdsGolden, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, makeBundle, type Bundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
-import { outputFormats, type OutputFormat } from '../../report/check-format.ts';
+import type { OutputFormat } from '../../report/check-report.ts';
 import { nameSome } from '../../base/name-some.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
@@ -14,23 +14,31 @@ import { compileFleet } from '../../compile/compile-fleet.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { checkNodeName, chooseFleet, isFleet, type FleetOptions } from '../../compile/fleet-nodes.ts';
 import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
-import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
+import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
-import { reportFailure } from './report-failure.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import {
+  addMessageOptions,
+  failsStrictly,
+  makeStrict,
+  quieten,
+  type MessageOptions,
+  reportDiagnostics,
+  reportFailure,
+} from './messages.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
+  readonly jobs: number;
   readonly node?: readonly string[];
   readonly out?: string;
   readonly golden?: string;
@@ -53,6 +61,12 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     )
     .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
     .option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0')
+    .addOption(
+      new Option('--jobs <count>', 'write the folders of so many nodes at once; each takes memory of its own')
+        .argParser(parseJobs)
+        .default(1)
+        .conflicts(['print', 'check']),
+    )
     .option('--allow-empty', 'compile even if that programs nothing, which removes all Services from a node')
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
@@ -69,7 +83,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .option('--check <folder>', 'write nothing; print how this bundle or golden differs: exit status 1 if it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
-        .choices(outputFormats)
+        .choices(['text', 'json', 'github', 'junit'] satisfies readonly OutputFormat[])
         .default('text'),
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
@@ -80,6 +94,18 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
       const assuming = spellCommand(command, inputs, '--assume');
       done(await runCompile({ ...options, assuming, ...(inputs.length === 0 ? {} : { file }) }, quiet));
     });
+}
+
+/** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
+declare const KPC_IS_BINARY: boolean | undefined;
+const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
+
+const mostJobs = 64;
+
+function parseJobs(text: string): number {
+  const jobs = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (jobs < 1 || jobs > mostJobs) throw new InvalidArgumentError(`Write a number from 1 to ${mostJobs}.`);
+  return jobs;
 }
 
 /** The command as it was called, with one flag more, for a shell. */
@@ -103,20 +129,22 @@ function quoteForShell(word: string): string {
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    await terminal.err(formatError(`--output ${options.output} is for --check`, 'name a folder with --check'));
-    return exitStatus.badInput;
+    return refuse(terminal, `--output ${options.output} is for --check`, 'name a folder with --check');
   }
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
   const emptyResult = options.allowEmpty ? ('allowed' as const) : await whetherEmpty(options);
   const named = isHostFolder(hosts) || isFleet(options) ? others : options;
-  const loaded = await loadInputs({ ...named, emptyResult }, terminal.readStdin);
+  const inputOptions = { ...named, emptyResult };
+  const texts = await readInputs(inputOptions, terminal.readStdin);
+  const loaded = loadTexts(texts, inputOptions);
   const mistaken = await describeMistakenInput(loaded, options, terminal);
   if (mistaken) {
     await reportDiagnostics([mistaken], loaded.files, terminal);
     return reportFailure(options.output, [mistaken], terminal);
   }
-  return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
+  if (!isFleet(options)) return runOne(loaded, options, terminal);
+  return runFleet(loaded, texts, options, terminal);
 }
 
 /** An empty result of a cluster is right, but it must not take the place of one that programs Services. */
@@ -140,21 +168,31 @@ async function describeMistakenInput(
   return describeNoManifests(file, { stdin });
 }
 
-async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+async function runFleet(
+  loaded: LoadedInputs,
+  texts: InputTexts,
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const { golden, check: checked } = options;
   const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err(formatError('several nodes need a folder', 'name one with -o, --golden or --check'));
+    return refuse(terminal, 'several nodes need a folder', 'name one with -o, --golden or --check');
+  }
+  if (options.jobs > 1 && isBinary) {
+    await terminal.err(
+      formatError('--jobs needs kpc as a program of Node', 'run this binary several times with --shard'),
+    );
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
-  const { bundles, diagnostics: found } = compileFleet(loaded, fleet, request);
+  const { nodes, diagnostics: found } = compileFleet(loaded, fleet, request);
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!bundles || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
-  const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
+  if (!nodes || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
+  const run = { texts, fleet, nodes, known: loaded.prepared.nodes, diagnostics, options, terminal };
   return out === undefined
     ? checkFleet(checked ?? '', run)
     : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
@@ -246,8 +284,7 @@ async function write(
       ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
       : await replaceFolder(folder, files);
   if (problem) {
-    await terminal.err(formatError(...describeFolderProblem(problem)));
-    return exitStatus.badInput;
+    return refuse(terminal, ...describeFolderProblem(problem));
   }
   await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
@@ -263,37 +300,15 @@ async function check(
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
-    await terminal.err(formatError(`cannot read ${folder}: ${result.reason}`));
-    return exitStatus.badInput;
+    return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
-  const { reportCheck } = await import('../../report/check-report.ts');
+  const { formatCheck, reportCheck } = await import('../../report/check-formats.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
-  switch (format) {
-    case 'text': {
-      const { checkToText } = await import('../../report/text.ts');
-      const { formatFileDiffs } = await import('../../report/unified.ts');
-      await terminal.out(same ? '' : formatFileDiffs(folder, result));
-      await say(terminal, checkToText(report));
-      break;
-    }
-    case 'json': {
-      const { checkToJson } = await import('../../report/json.ts');
-      await terminal.out(checkToJson(report, diagnostics));
-      break;
-    }
-    case 'github': {
-      const { checkToGithub } = await import('../../report/github.ts');
-      await terminal.out(checkToGithub(report, diagnostics));
-      break;
-    }
-    case 'junit': {
-      const { checkToJunit } = await import('../../report/junit.ts');
-      await terminal.out(checkToJunit(report));
-      break;
-    }
-  }
+  const { printed, note } = formatCheck(report, result, format, diagnostics);
+  await terminal.out(printed);
+  await say(terminal, note);
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
   await say(
@@ -307,10 +322,10 @@ async function print(name: string, content: BundleContent, terminal: Terminal): 
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
-    await terminal.err(
-      formatError(`there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`),
+    return refuse(
+      terminal,
+      `there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`,
     );
-    return exitStatus.badInput;
   }
   await terminal.out(text);
   return exitStatus.ok;

@@ -5,7 +5,7 @@ import type { View } from '../../describe/view.ts';
 import { nearest } from '../../describe/suggest.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
-import { formatDescription } from '../../report/description-text.ts';
+import { formatDescription } from '../../report/colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import type { NamedInput } from '../../sides/recognise-input.ts';
@@ -13,10 +13,16 @@ import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { isFileName, isPath, isServiceWord } from '../shared/near-misses.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import {
+  addMessageOptions,
+  failsStrictly,
+  makeStrict,
+  quieten,
+  type MessageOptions,
+  reportDiagnostics,
+} from './messages.ts';
+import { refuse } from '../shared/refuse.ts';
 
 /** The options of kpc describe. */
 export interface DescribeOptions extends SideOptions, MessageOptions {
@@ -163,8 +169,7 @@ async function runDescribe(
   const input = await recogniseInputs(paths, { node, stdin });
   const refusal = refuseInput(input, options, flags);
   if (refusal !== undefined) {
-    await terminal.err(formatError(...refusal));
-    return exitStatus.badInput;
+    return refuse(terminal, ...refusal);
   }
   if (input.kind === 'dump') {
     const { describeDump } = await import('./describe-dump.ts');
@@ -211,7 +216,7 @@ async function readView(
   await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
-  const { findOwners } = await import('../../changes/owners.ts');
+  const { findOwners } = await import('../../diff/changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { findShown } = await import('../../describe/decompile.ts');
   const { services, state, labels, families } = side;
@@ -256,7 +261,7 @@ async function printSubject(
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
+    await terminal.err(`error: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));

@@ -1,4 +1,5 @@
-import { decompile, type Decompiled, type DecompiledPort } from '../../describe/decompile.ts';
+import { decompile, type Decompiled } from '../../describe/decompile.ts';
+import type { DecompiledPort } from '../../describe/decompiled-port.ts';
 import {
   describeDecompiled,
   findClosedPort,
@@ -14,26 +15,26 @@ import {
   describeSharedInWords,
   type DescriptionLine,
 } from '../../describe/describe-words.ts';
-import { bareName, findHeld, type SharedSubject } from '../../describe/find-subject.ts';
+import { bareName, findHeld } from '../../describe/find-subject.ts';
+import type { SharedSubject } from '../../describe/find-nftables.ts';
 import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
 import { oneLine } from '../../diff/one-line.ts';
-import { findOwners, type Owners } from '../../changes/owners.ts';
-import { count } from '../../changes/counts.ts';
+import { findOwners, type Owners } from '../../diff/changes/owners.ts';
+import { count } from '../../diff/changes/counts.ts';
 import { classifyServers } from '../../diff/server-belonging.ts';
 import { tellsNftables, tellsRules, type Coverage, type Told } from '../../diff/coverage.ts';
 import type { Side } from '../../diff/side.ts';
-import { formatDescription } from '../../report/description-text.ts';
+import { formatDescription } from '../../report/colours.ts';
 import type { DescribeOptions } from './describe-command.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { failsStrictly, makeStrict } from './message-options.ts';
+import { failsStrictly, makeStrict, reportDiagnostics } from './messages.ts';
 
 /** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
 const rowsPerLine = 5;
@@ -212,12 +213,12 @@ async function sayNothing(
   const closed = what === undefined ? undefined : findClosedPort(ports, bareName(what));
   if (deaf ?? closed) {
     const text = deaf ? describeDeaf(deaf) : closed ? describeClosed(closed) : '';
-    await terminal.err(`kpc: ${oneLine(text)}\n`);
+    await terminal.err(`error: ${oneLine(text)}\n`);
     return exitStatus.differs;
   }
   const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;
   const isForeign = mode === undefined && ports.length === 0 && what === undefined;
   const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-  await terminal.err(`kpc: the dump shows no Service${oneLine(about)}${why}\n`);
+  await terminal.err(`error: the dump shows no Service${oneLine(about)}${why}\n`);
   return exitStatus.differs;
 }

@@ -8,11 +8,17 @@ import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import {
+  addMessageOptions,
+  failsStrictly,
+  makeStrict,
+  quieten,
+  type MessageOptions,
+  reportDiagnostics,
+} from './messages.ts';
+import { refuse } from '../shared/refuse.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -112,8 +118,7 @@ async function runDiff(
 ): Promise<ExitStatus> {
   const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
   if (from === '-' && to === '-') {
-    await terminal.err(formatError('only one side can be read from stdin'));
-    return exitStatus.badInput;
+    return refuse(terminal, 'only one side can be read from stdin');
   }
   const stdin = [from, to].includes('-') ? await terminal.readStdin() : undefined;
   const context = { node: options.node, stdin };
@@ -121,8 +126,7 @@ async function runDiff(
   const strays = flags.filter((flag) => !isUseful(flag, [from, to], [stored.from, stored.to]));
   if (strays.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const names = strays.join(', ');
-    await terminal.err(formatError(`${names}: only for manifests, and neither ${from} nor ${to} is manifests`));
-    return exitStatus.badInput;
+    return refuse(terminal, `${names}: only for manifests, and neither ${from} nor ${to} is manifests`);
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
     side.kind === 'manifests'
@@ -194,8 +198,7 @@ export async function printFound(
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await say(terminal, `note: not compared, because one side lacks them: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
-    await terminal.err(formatError(`${from.name} and ${to.name} have nothing in common that could be compared`));
-    return exitStatus.badInput;
+    return refuse(terminal, `${from.name} and ${to.name} have nothing in common that could be compared`);
   }
   await terminal.out(await formatDiff(from, to, diff, options, terminal, isReview));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
@@ -245,9 +248,9 @@ async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimi
   if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
     return reportReview({ from, to, diff, packets: { kind: 'too-many' } }, limits);
   }
-  const { effectsByService } = await import('../../equivalence/by-service.ts');
-  const { findOwners } = await import('../../changes/owners.ts');
-  const { onOneNode, sceneOf } = await import('../../trace/scene.ts');
+  const { effectsByService } = await import('../../packet/equivalence/findings.ts');
+  const { findOwners } = await import('../../diff/changes/owners.ts');
+  const { onOneNode, sceneOf } = await import('../../packet/trace/scene.ts');
   const [old, fresh] = [from, to].map((side) => {
     const { state, labels, services } = side;
     return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);

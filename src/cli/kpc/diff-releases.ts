@@ -9,9 +9,8 @@ import { readStoredSide } from '../../sides/read-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { printFound, type DiffOptions } from './diff-command.ts';
-import { makeStrict } from './message-options.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { makeStrict, reportDiagnostics } from './messages.ts';
+import { refuse } from '../shared/refuse.ts';
 
 interface ReleaseDiffOptions extends DiffOptions {
   readonly toKubernetesVersion: string;
@@ -31,8 +30,7 @@ export async function runReleaseDiff(
       ? await describeNoManifests(path)
       : ([`${toFlag} compares the same manifests by two releases`, `leave out ${second}`] as const);
   if (wrongPath !== undefined) {
-    await terminal.err(formatError(...wrongPath));
-    return exitStatus.badInput;
+    return refuse(terminal, ...wrongPath);
   }
   const loaded = await loadInputs(
     { ...options, file: [...(path === undefined ? [] : [path]), ...(options.file ?? [])] },

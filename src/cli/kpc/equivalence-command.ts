@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { compareScenes } from '../../equivalence/compare.ts';
-import { Findings } from '../../equivalence/findings.ts';
-import { chooseStandIns, type StandIn } from '../../equivalence/stand-ins.ts';
+import { compareScenes } from '../../packet/equivalence/compare.ts';
+import { Findings } from '../../packet/equivalence/findings.ts';
+import { chooseStandIns, type StandIn } from '../../packet/equivalence/stand-ins.ts';
 import {
   formatEquivalenceJunit,
   formatEquivalenceMarkdown,
@@ -12,9 +12,8 @@ import {
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { showProgress } from './fleet-progress.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten } from './message-options.ts';
+import { addMessageOptions, quieten, showProgress } from './messages.ts';
 import { readPairs, type PairOptions, type Pairs } from './read-pair.ts';
 
 export interface EquivalenceOptions extends PairOptions {

@@ -2,13 +2,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
+import { failureMeanings, type FailureCode } from '../../base/failure-codes.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
 import type { Example } from '../../diagnostics/examples.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { refuse } from '../shared/refuse.ts';
+
+const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
 
 /** Runs kpc. */
 type Run = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
@@ -37,11 +40,15 @@ async function explain(word: string | undefined, terminal: Terminal, run: Run): 
   // As it is copied from a message.
   const name = word.replace(/^\[(.*)\]$/, '$1');
   const code = diagnosticCodes.find((each) => each === name);
+  const failure = failureCodes.find((each) => each === name);
+  if (failure !== undefined) {
+    await terminal.out(`${failure}: error of kpc-apply\n${failureMeanings[failure]}\n`);
+    return exitStatus.ok;
+  }
   if (code === undefined) {
-    const near = findNearest(name, diagnosticCodes);
+    const near = findNearest(name, [...diagnosticCodes, ...failureCodes]);
     const help = near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`;
-    await terminal.err(formatError(`no message has the code ${printable(name)}`, help));
-    return exitStatus.badInput;
+    return refuse(terminal, `no message has the code ${printable(name)}`, help);
   }
   const { meaning, example } = entryOf(code);
   const { words, files } = example();
@@ -57,8 +64,12 @@ async function explain(word: string | undefined, terminal: Terminal, run: Run): 
 }
 
 function listCodes(): string {
-  const width = Math.max(...diagnosticCodes.map((code) => code.length));
-  return diagnosticCodes.map((code) => `${code.padEnd(width)}  ${entryOf(code).meaning}\n`).join('');
+  const meanings = [
+    ...diagnosticCodes.map((code) => [code, entryOf(code).meaning]),
+    ...failureCodes.map((code) => [code, `kpc-apply: ${failureMeanings[code]}`]),
+  ] as const;
+  const width = Math.max(...meanings.map(([code = '']) => code.length));
+  return meanings.map(([code = '', meaning = '']) => `${code.padEnd(width)}  ${meaning}\n`).join('');
 }
 
 function indent(text: string): string {

@@ -1,33 +1,41 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
-import { makeGolden } from '../../bundle/golden.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { goldenContext } from '../../compile/golden-context.ts';
-import { FleetFolder, type NodeDifference, type NodeFiles } from '../../fleet/fleet-folder.ts';
-import { isInShard } from '../../fleet/shard.ts';
-import type { NodeChange } from '../../report/fleet-report.ts';
-import type { OutputFormat } from '../../report/check-format.ts';
-import type { CheckReport, FolderForm } from '../../report/check-report.ts';
-import type { FleetBundle } from '../../compile/compile-fleet.ts';
+import {
+  FleetFolder,
+  type FleetProblem,
+  type NodeDifference,
+  type WrittenNode,
+} from '../../bundle/fleet/fleet-folder.ts';
+import { isInShard } from '../../bundle/fleet/shard.ts';
+import type { FleetThreads } from './fleet-threads.ts';
+import { filesOf, writeNode } from './write-node.ts';
+import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
+import type { FleetNode } from '../../compile/compile-fleet.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Fleet, FleetOptions } from '../../compile/fleet-nodes.ts';
-import { showProgress } from './fleet-progress.ts';
+import type { InputTexts } from '../../compile/load-texts.ts';
+import type { FileOptions } from '../../compile/read-texts.ts';
+import { showProgress } from './messages.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {
+  /** What the input was read from. */
+  readonly texts: InputTexts;
   readonly fleet: Fleet;
-  readonly bundles: Iterable<FleetBundle>;
+  readonly nodes: Iterable<FleetNode>;
   /** The names of all Node objects in the input. */
   readonly known: Pick<ReadonlySet<string>, 'has'>;
   /** What was said of the input. */
   readonly diagnostics: readonly Diagnostic[];
-  readonly options: FleetOptions & { readonly output: OutputFormat };
+  readonly options: FleetOptions & FileOptions & { readonly output: OutputFormat; readonly jobs: number };
   readonly terminal: Terminal;
 }
 
@@ -36,27 +44,23 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
   if (await isFile(path)) {
-    await run.terminal.err(formatError(...describeFolderProblem({ kind: 'is-a-file', folder: path })));
-    return exitStatus.badInput;
+    return refuse(run.terminal, ...describeFolderProblem({ kind: 'is-a-file', folder: path }));
   }
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);
-  for (const each of run.bundles) {
-    const { node } = each;
-    const result = await folder.write(node, filesOf(each, form));
-    if (result.kind === 'failed') {
-      await progress.end();
-      const done = counts.written + counts.unchanged;
-      const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
-      await run.terminal.err(`${formatError(...describeFolderProblem(result.problem))}${before}`);
-      return exitStatus.badInput;
-    }
-    counts[result.kind]++;
+  const problem = await writeNodes(folder, run, form, async (result) => {
+    counts[result]++;
     await progress.step();
-  }
+  });
   await progress.end();
+  if (problem) {
+    const done = counts.written + counts.unchanged;
+    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
+    await run.terminal.err(`${formatError(...describeFolderProblem(problem))}${before}`);
+    return exitStatus.badInput;
+  }
   const stale = await handleStale(folder, run);
   if (run.options.output === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
@@ -72,28 +76,26 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
 
 /** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
 export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
-  const { reportCheck } = await import('../../report/check-report.ts');
-  const { formatFleetCheck } = await import('../../report/format-fleet-check.ts');
+  const { formatFleetCheck, reportCheck } = await import('../../report/check-formats.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
   let isGolden = false;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const each of run.bundles) {
-    const { node, content } = each;
+  for (const { node, compile } of run.nodes) {
     const form = await formOf(join(path, node));
     isGolden ||= form === 'golden';
+    const each = compile();
     const difference = await folder.compare(node, filesOf(each, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
-      await run.terminal.err(formatError(`cannot read ${path}/${node}: ${difference.reason}`));
-      return exitStatus.badInput;
+      return refuse(run.terminal, `cannot read ${path}/${node}: ${difference.reason}`);
     }
     const what = describeDifference(difference);
     if (what !== undefined) changed.push({ node, what });
     // The Services are the same on every node: one that differs tells what becomes of them.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      example = await reportCheck(join(path, node), difference.files, content, form);
+      example = await reportCheck(join(path, node), difference.files, each.content, form);
     }
     await progress.step();
   }
@@ -110,9 +112,36 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   return exitStatus.differs;
 }
 
-function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
-  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
-  return { files: bundle.files, digests: bundle.manifest.files };
+/** Writes the folders of all nodes, in as many threads as --jobs says; the first problem ends all of them. */
+async function writeNodes(
+  folder: FleetFolder,
+  run: FleetRun,
+  form: FolderForm,
+  done: (result: WrittenNode) => Promise<void>,
+): Promise<FleetProblem | undefined> {
+  const threads = run.options.jobs > 1 ? await makeThreads(done) : undefined;
+  let index = 0;
+  try {
+    for (const each of run.nodes) {
+      const thread = index++ % run.options.jobs;
+      if (thread > 0) continue;
+      const result = await writeNode(folder, each, form);
+      if (result.kind === 'failed') return result.problem;
+      await done(result.kind);
+      // What the first node has in common with the others is in a file then, which all threads link to.
+      if (index === 1) threads?.start(run, { path: folder.folder, form, links: folder.links });
+      if (threads?.problem) return threads.problem;
+    }
+    return await threads?.finish();
+  } finally {
+    await threads?.stop();
+  }
+}
+
+/** Starting a thread's module takes as long as starting a small compilation: only where there are threads. */
+async function makeThreads(done: (result: WrittenNode) => Promise<void>): Promise<FleetThreads> {
+  const { FleetThreads: Threads } = await import('./fleet-threads.ts');
+  return new Threads(done);
 }
 
 /** A folder that is not there has no form yet: it differs from either. */

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
-import { ipFamilyChoices } from '../../compile/compile-node.ts';
+import { ipFamilyChoices } from '../../compile/choose-families.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
-import { proxyFlags } from '../../settings/flags.ts';
+import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 
 /**
  * Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. A command that only
@@ -37,7 +37,10 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
     )
     .addOption(
       use === 'looks'
-        ? new Option('--no-assume', 'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes')
+        ? new Option(
+            '--no-assume',
+            'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes',
+          ).default('by-default')
         : new Option('--assume', 'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes'),
     )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')

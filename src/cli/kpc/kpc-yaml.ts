@@ -14,9 +14,9 @@ import { readDocuments } from '../../input/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto } from '../../input/repository.ts';
 import { TextFile } from '../../input/text-file.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
-import { proxyFlags } from '../../settings/flags.ts';
-import { findOtherName } from '../shared/other-names.ts';
-import type { FlagPlaces } from './message-options.ts';
+import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
+import { findOtherName } from '../shared/near-misses.ts';
+import type { FlagPlaces } from './messages.ts';
 
 /** The commands whose flags it may hold. */
 export const configuredCommands = ['compile', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;

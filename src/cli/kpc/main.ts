@@ -20,6 +20,12 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
+/** What each thread of `kpc compile --jobs` calls. */
+export async function runFleetThread(): Promise<void> {
+  const { runThread } = await import('./fleet-threads.ts');
+  return runThread();
+}
+
 /** What was not foreseen has a status of its own too: 1 would mean that something differs. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';

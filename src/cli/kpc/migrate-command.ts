@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { preparationsFor } from '../../equivalence/preparations.ts';
+import { preparationsFor } from '../../packet/equivalence/preparations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -8,9 +8,9 @@ import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { comparePairs, formatEquivalence, type EquivalenceOptions } from './equivalence-command.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten } from './message-options.ts';
+import { addMessageOptions, quieten } from './messages.ts';
 import { readPairs } from './read-pair.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 interface MigrateOptions extends EquivalenceOptions {
   readonly from?: ProxyMode;
@@ -52,8 +52,7 @@ async function runMigrate(options: MigrateOptions, terminal: Terminal): Promise<
   const known = prepared.settings.mode;
   const from = options.from ?? (known === options.to ? 'ipvs' : known);
   if (from === options.to) {
-    await terminal.err(formatError(`--from and --to are both ${from}`, 'name two modes'));
-    return exitStatus.badInput;
+    return refuse(terminal, `--from and --to are both ${from}`, 'name two modes');
   }
   const allNodes = options.node === undefined && prepared.nodes.size > 1;
   const pairs = await readPairs(from, options.to, { ...options, allNodes }, reader);

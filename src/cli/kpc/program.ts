@@ -3,15 +3,14 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
+import { addBundleCommand } from './bundle-command.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
 import { addExplainCommand } from './explain-command.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findMisnamed, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions } from './message-options.ts';
-import { settleBooleans } from './optional-values.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addTestCommand } from './test-command.ts';
 import { addEquivalenceCommand } from './equivalence-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
@@ -22,6 +21,7 @@ import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
+import { isPath } from '../shared/near-misses.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
@@ -36,6 +36,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: (command, done) => {
       addCompileCommand(command, terminal, done);
+      addBundleCommand(command, terminal, done);
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
       addTraceCommand(command, terminal, done);
@@ -94,6 +95,24 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   const files = new Map(found ? [[found.file.name, found.file]] : []);
   await reportDiagnostics(diagnostics, files, terminal);
   if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  const { reportFailure } = await import('./report-failure.ts');
+  const { reportFailure } = await import('./messages.ts');
   await reportFailure(options.output, diagnostics, terminal);
+}
+
+/** Flags that may stand without their value, true. */
+const booleanFlags: ReadonlySet<string> = new Set([
+  '--masquerade-all',
+  '--iptables-localhost-nodeports',
+  '--ipvs-strict-arp',
+  '--conntrack-tcp-be-liberal',
+]);
+
+/** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
+function settleBooleans(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--');
+  return argv.map((word, i) => {
+    const next = argv[i + 1];
+    if ((end >= 0 && i >= end) || !booleanFlags.has(word) || next === undefined) return word;
+    return !/^(?:true|false)$/i.test(next) && !next.startsWith('-') && isPath(next) ? `${word}=true` : word;
+  });
 }

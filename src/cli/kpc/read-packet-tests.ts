@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { isObject } from '../../base/shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
@@ -12,7 +13,7 @@ import { Validator } from '../../input/validate.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseRelease } from '../../kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
-import type { WrittenExpectation } from '../../trace/expectation.ts';
+import type { WrittenExpectation } from '../../packet/trace/expectation.ts';
 
 /** One test of a file: packets that share an expectation, and where they are sent. */
 export interface PacketTest extends WrittenExpectation {
@@ -67,6 +68,12 @@ export function readPacketTests(paths: readonly string[], inputs: OtherInputs, s
       diagnostics.push(
         diagnose('bad-expectation', { problem: 'nothing' }, { file: path, locate: () => file.locationAt(0) }),
       );
+    }
+    const [first] = read.documents;
+    const fields = first && isObject(first.value) ? Object.keys(first.value) : [];
+    if (first && fields.length > 0 && !fields.includes('tests') && !fields.includes('inputs')) {
+      diagnostics.push(diagnose('bad-expectation', { problem: 'not-tests', fields }, first.source.place([])));
+      continue;
     }
     for (const document of read.documents) {
       const reader = new Reader(document, inputs);

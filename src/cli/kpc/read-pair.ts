@@ -2,19 +2,18 @@ import { existsSync, statSync } from 'node:fs';
 import { readNamedFile } from '../../base/read-file.ts';
 import { checkNodes, oneNode } from '../../compile/check-node.ts';
 import { chooseNodeName, compileNode, NodeMemo } from '../../compile/compile-node.ts';
-import { settleVersion } from '../../compile/kubernetes-version.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
+
+import { settleVersion, type LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import { sideOfManifests, type SideReading } from '../../sides/stored-side.ts';
-import { onOneNode, partsOfDump, type Scene } from '../../trace/scene.ts';
+import { onOneNode, partsOfDump, type Scene } from '../../packet/trace/scene.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { makeStrict, type MessageOptions } from './message-options.ts';
+import { makeStrict, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { sceneOfReading } from './read-scene.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };

@@ -1,4 +1,4 @@
-import { findOwners } from '../../changes/owners.ts';
+import { findOwners } from '../../diff/changes/owners.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { decompile } from '../../describe/decompile.ts';
 import { oneLine } from '../../diff/one-line.ts';
@@ -9,10 +9,9 @@ import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { compileLoaded, type SideOptions } from '../../sides/read-side.ts';
 import { recogniseInputs } from '../../sides/recognise-input.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
-import { sceneOf, type Scene } from '../../trace/scene.ts';
+import { sceneOf, type Scene } from '../../packet/trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { failsStrictly, makeStrict, type MessageOptions } from './message-options.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
+import { failsStrictly, makeStrict, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 /**

@@ -5,16 +5,15 @@ import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { writeHoldingTests } from '../../report/holding-tests.ts';
 import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import { compareFate, readExpectation } from '../../trace/expectation.ts';
-import { packetOf, readEnds } from '../../trace/question.ts';
-import type { Scene } from '../../trace/scene.ts';
+import { compareFate, readExpectation } from '../../packet/trace/expectation.ts';
+import { packetOf, readEnds } from '../../packet/trace/question.ts';
+import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions } from './message-options.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { readPacketTests, type PacketTest, type SceneSettings } from './read-packet-tests.ts';
 import { readScenes } from './read-scene.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 
 /** The options of kpc test. */
 interface TestOptions extends SideOptions, MessageOptions {
@@ -161,8 +160,8 @@ function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestR
   const { from, to, protocol, namespace, name, place } = test;
   const results: PacketResult[] = [];
   const diagnostics: Diagnostic[] = [];
-  const refuse = (field: string, reason: string, index?: number): void => {
-    diagnostics.push(diagnose('bad-expectation', { problem: 'refused', field, reason }, place(field, index)));
+  const refuse = (field: string, reason: string, help?: string, index?: number): void => {
+    diagnostics.push(diagnose('bad-expectation', { problem: 'refused', field, reason, help }, place(field, index)));
   };
   const misfit = findMisfit(settings, scene);
   if (misfit) refuse(...misfit);
@@ -171,8 +170,10 @@ function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestR
       const ends = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
       const found = ends.kind === 'read' ? ends.value : undefined;
       const expected = readExpectation(test, found?.target.address.family, namespace, scene);
-      for (const { field, text } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text);
-      for (const { end, text } of ends.kind === 'wrong' ? ends.faults : []) refuse(end, text, end === 'from' ? j : i);
+      for (const { field, text, help } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text, help);
+      for (const { end, diagnostic } of ends.kind === 'wrong' ? ends.faults : []) {
+        refuse(end, diagnostic.text, diagnostic.help, end === 'from' ? j : i);
+      }
       if (!found || expected.kind === 'wrong') continue;
       const { sender } = found;
       const fate = scene.evaluate(packetOf(sender, found.target));

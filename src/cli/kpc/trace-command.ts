@@ -1,25 +1,23 @@
 import { Option, type Command } from 'commander';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
 import { packetProtocols, type PacketProtocol } from '../../packet/packet.ts';
-import { formatDescription } from '../../report/description-text.ts';
+import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import { assumedIn } from '../../trace/assumed.ts';
-import { explainTrace, tellTrace, traceJson, type ToldTrace } from '../../trace/explain.ts';
-import { followIngress } from '../../trace/ingress.ts';
-import { traceMatrix } from '../../trace/matrix.ts';
-import { ask, findPorts, readSender, type Read, type Trace } from '../../trace/question.ts';
-import type { Scene } from '../../trace/scene.ts';
+import { explainTrace, tellTrace, traceJson, type ToldTrace, assumedIn } from '../../packet/trace/explain.ts';
+import { followIngress } from '../../packet/trace/ingress.ts';
+import { traceMatrix } from '../../packet/trace/matrix.ts';
+import { ask, findPorts, readSender, type Trace } from '../../packet/trace/question.ts';
+import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions } from './message-options.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { readScenes } from './read-scene.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
 
 /** The options of kpc trace. */
 interface TraceOptions extends SideOptions, MessageOptions {
@@ -77,8 +75,8 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   if (!scenes) return exitStatus.badInput;
   const answers = scenes.map((scene) => answer(options, scene));
   const wrong = answers.find((each) => each.kind === 'wrong');
-  if (wrong?.kind === 'wrong') {
-    await terminal.err(formatError(oneLine(wrong.text)));
+  if (wrong) {
+    await reportDiagnostics(wrong.diagnostics, new Map(), terminal);
     return exitStatus.badInput;
   }
   const values = answers.flatMap((each) => (each.kind === 'read' ? [each.value] : []));
@@ -100,16 +98,23 @@ interface Answer {
   readonly told: readonly ToldTrace[];
 }
 
-function answer(options: TraceOptions, scene: Scene): Read<Answer> {
+function answer(
+  options: TraceOptions,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: Answer }
+  | { readonly kind: 'wrong'; readonly diagnostics: readonly Diagnostic[] } {
   const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
   const question = { from, to, protocol, inInterface, namespace };
   if (options.all !== undefined) {
     const ports = findPorts(options.all, namespace, scene);
-    if (ports.kind === 'wrong') return ports;
+    if (ports.kind === 'wrong') return { kind: 'wrong', diagnostics: [ports.diagnostic] };
     const named = options.from === undefined ? undefined : question;
     const senders = named && ports.value.map(({ family }) => readSender(named, family, scene));
     const wrong = senders?.find(({ kind }) => kind === 'wrong');
-    if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) return wrong;
+    if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) {
+      return { kind: 'wrong', diagnostics: [wrong.diagnostic] };
+    }
     const matrix = traceMatrix(ports.value, scene, named);
     const text = (colour: boolean, width?: number): string => {
       const table = formatMatrix(matrix, nameOf(scene.side), { isColoured: colour, width });
@@ -119,14 +124,14 @@ function answer(options: TraceOptions, scene: Scene): Read<Answer> {
     return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
   }
   const over = followIngress(question, scene);
-  if (over?.kind === 'wrong') return over;
+  if (over?.kind === 'wrong') return { kind: 'wrong', diagnostics: [over.diagnostic] };
   if (over) {
     const { name, routes, lines, traces } = over.value;
     const json = { ingress: name, routes, traces: traces.map((trace) => traceJson(trace, scene)) };
     return { kind: 'read', value: answerOf(json, [lines], traces, scene) };
   }
   const trace = ask(question, scene);
-  if (trace.kind === 'wrong') return trace;
+  if (trace.kind === 'wrong') return { kind: 'wrong', diagnostics: trace.faults.map(({ diagnostic }) => diagnostic) };
   return { kind: 'read', value: answerOf(traceJson(trace.value, scene), [], [trace.value], scene) };
 }
 

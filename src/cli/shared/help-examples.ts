@@ -9,6 +9,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc compile -f fixtures/cluster/shop.yaml -f fixtures/cluster/nodes.yaml --node worker-1 -o /tmp/kpc-bundle',
       'kubectl get svc,endpointslices,nodes -A -o yaml | kpc compile -f - --node worker-1 -o bundle',
     ],
+    bundle: ['kpc bundle pack bundle -o node.tgz', 'kpc bundle pack bundle -o node.tgz --sign kpc.key'],
     describe: [
       'kpc describe -f fixtures/quickstart/svc.yaml',
       'kpc describe nginx -f fixtures/quickstart/svc.yaml',
@@ -38,6 +39,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc-apply apply bundle --dry-run',
       'kpc-apply apply bundle --confirm-timeout 1m',
       'kpc-apply apply bundle --adopt --drain-timeout 30s',
+      'kpc-apply apply node.tgz --trust kpc.pub',
     ],
     cleanup: ['kpc-apply cleanup', 'kpc-apply cleanup --adopt'],
     completion: ['source <(kpc-apply completion bash)', 'kpc-apply completion fish | source'],

@@ -7,9 +7,11 @@ const writing = 1;
 const taken = 2;
 
 /** Compiling does not stop for a timer: another thread writes the line, from the second second on. */
-const ticking = `
-  const { workerData: { shared, name } } = require('node:worker_threads');
-  const { writeSync } = require('node:fs');
+const ticking = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+  import { writeSync } from 'node:fs';
+  import { workerData } from 'node:worker_threads';
+  const { shared, name } = workerData;
   const start = Date.now();
   setInterval(() => {
     const seconds = Math.floor((Date.now() - start) / 1000);
@@ -22,7 +24,8 @@ const ticking = `
       Atomics.store(shared, 0, ${free});
     }
   }, 250);
-`;
+`)}`,
+);
 
 /**
  * Runs what may take long. A user who watches sees after a second how long it has taken, until it prints its result or shows
@@ -35,7 +38,7 @@ export async function showTimeTaken<Result>(
 ): Promise<Result> {
   if (!terminal.interactive) return run(terminal);
   const shared = new Int32Array(new SharedArrayBuffer(8));
-  const worker = new Worker(ticking, { eval: true, workerData: { shared, name } });
+  const worker = new Worker(ticking, { workerData: { shared, name } });
   worker.unref();
   // Without the line, the work goes on.
   worker.on('error', () => {});

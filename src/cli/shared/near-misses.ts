@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import { findOtherName } from './other-names.ts';
 
 const applyCommands = ['apply', 'cleanup', 'confirm', 'doctor', 'dump', 'plan', 'rollback', 'verify', 'watch'];
 
@@ -233,3 +232,23 @@ function describeFormats(format: string): string {
 
 /** Those that --output of kpc compile takes. */
 const ownFormats: ReadonlySet<string> = new Set(['text', 'json', 'github', 'junit']);
+
+/** What other programs of Kubernetes, or people, call the flags of kpc: without dashes. */
+const otherNames: Readonly<Record<string, string>> = {
+  'kube-version': 'kubernetes-version',
+  'k8s-version': 'kubernetes-version',
+  mode: 'proxy-mode',
+  'node-port-range': 'service-node-port-range',
+  'nodeport-range': 'service-node-port-range',
+  'pod-cidr': 'cluster-cidr',
+  'pod-network-cidr': 'cluster-cidr',
+  'service-cidr': 'service-cluster-ip-range',
+  'service-cidrs': 'service-cluster-ip-range',
+  'service-ip-range': 'service-cluster-ip-range',
+};
+
+/** The flag among these that a name stands for elsewhere: what is spelled like it may be quite another one. */
+export function findOtherName(name: string, flags: readonly string[]): string | undefined {
+  const other = Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
+  return other !== undefined && flags.includes(other) ? other : undefined;
+}

@@ -1,0 +1,136 @@
+// Builds the playground into site/dist/playground: with "--playground", that alone; else the pages of docs too (npm run site).
+// @ts-check
+import { createHash } from 'node:crypto';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { sections } from '../site/.vitepress/pages.mjs';
+import { compileSchemas } from './compile-schemas.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const source = join(root, 'site/playground');
+const target = join(root, 'site/dist/playground');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** @satisfies {import('esbuild').BuildOptions} */
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  write: false,
+  minify: true,
+  platform: 'browser',
+  target: 'es2022',
+  mainFields: ['module', 'main'],
+  alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
+  define: { KPC_VERSION: JSON.stringify(version) },
+  plugins: [compileSchemas],
+  // Modules that read files are on the way to what is used here. None of them is left in the result.
+  external: ['node:*'],
+  logLevel: 'warning',
+};
+
+/**
+ * @param {string} entry
+ * @param {'esm' | 'iife'} format
+ * @param {Record<string, string>} [define]
+ */
+async function bundle(entry, format, define = {}) {
+  const { outputFiles } = await build({
+    ...shared,
+    write: false,
+    entryPoints: [join(source, `${entry}.ts`)],
+    format,
+    define: { ...shared.define, ...define },
+  });
+  const text = outputFiles[0]?.text ?? '';
+  if (/["']node:/.test(text)) throw new Error(`${entry} needs a module of Node`);
+  return text;
+}
+
+async function buildPlayground() {
+  const files = new Map([
+    ['index.html', readFileSync(join(source, 'index.html'), 'utf8')],
+    ['style.css', readFileSync(join(source, 'style.css'), 'utf8')],
+    ['icon.svg', readFileSync(join(source, 'icon.svg'), 'utf8')],
+    ['page.js', await bundle('page', 'esm')],
+    ['worker.js', await bundle('worker', 'iife')],
+  ]);
+  const hash = createHash('sha256');
+  for (const [name, text] of files) hash.update(`${name}\0${text}\0`);
+  const define = {
+    FILES: JSON.stringify(['./', ...files.keys()]),
+    VERSION: JSON.stringify(hash.digest('hex').slice(0, 12)),
+  };
+  files.set('service-worker.js', await bundle('service-worker', 'iife', define));
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  for (const [name, text] of files) writeFileSync(join(target, name), text);
+}
+
+const pagesFolder = join(root, 'site/.pages');
+const pageFiles = sections.flatMap(({ pages }) => pages.map(([file]) => file));
+
+/** Puts the pages where the site's generator reads them, with what they show and link to. */
+function collectPages() {
+  rmSync(pagesFolder, { recursive: true, force: true });
+  for (const file of pageFiles) {
+    const to = join(pagesFolder, nameOnSite(file));
+    mkdirSync(dirname(to), { recursive: true });
+    writeFileSync(to, pageText(file));
+  }
+  for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.svg'))) {
+    copyFileSync(join(root, 'docs', name), join(pagesFolder, 'docs', name));
+  }
+}
+
+/** @param {string} file */
+function nameOnSite(file) {
+  return file.replace(/README\.md$/, 'index.md');
+}
+
+/**
+ * A page as the site has it. What comes after the language of a block is for the tests.
+ *
+ * @param {string} file
+ */
+function pageText(file) {
+  return readFileSync(join(root, file), 'utf8')
+    .replaceAll(/^```([a-z]+) [^\n]*$/gm, '```$1')
+    .replaceAll(/(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)/g, (whole, mark, text, link) => {
+      const [path = '', heading] = link.split('#');
+      const linked = posix.normalize(posix.join(posix.dirname(file), path));
+      const anchor = heading === undefined ? '' : `#${heading}`;
+      if (mark === '!') return whole;
+      if (pageFiles.includes(linked)) return `[${text}](${nameOnSite(path)}${anchor})`;
+      // A folder has no page of its own.
+      if (statSync(join(root, linked)).isDirectory()) return text;
+      return `[${text}](/${publish(linked)})`;
+    });
+}
+
+/**
+ * Gives a file of the project that is no page an address on the site, as text.
+ *
+ * @param {string} file
+ */
+function publish(file) {
+  const address = `files/${file}.txt`;
+  const to = join(pagesFolder, 'public', address);
+  mkdirSync(dirname(to), { recursive: true });
+  copyFileSync(join(root, file), to);
+  return address;
+}
+
+function buildPages() {
+  const vitepress = join(root, 'site/node_modules/vitepress/bin/vitepress.js');
+  const { status } = spawnSync(process.execPath, [vitepress, 'build', join(root, 'site')], { stdio: 'inherit' });
+  if (status !== 0) throw new Error('the pages could not be built');
+}
+
+if (!process.argv.includes('--playground')) {
+  collectPages();
+  buildPages();
+}
+await buildPlayground();

@@ -1,0 +1,65 @@
+import type { Answer, Question } from './compiler.ts';
+import { scriptUrl } from './script-url.ts';
+import type { Answered, Asked } from './worker.ts';
+
+/** Asks the compiler, each kind of question on its own: a newer one takes the place of one that waits. */
+export interface Asker {
+  readonly ask: (question: Question, use: (answer: Answer) => void) => void;
+}
+
+interface Waiting {
+  readonly question: Question;
+  readonly use: (answer: Answer) => void;
+}
+
+/** A worker that is at one question for longer is stopped when a newer one of its kind comes. */
+const patience = 5_000;
+
+export function startAsker(onBusy: (isBusy: boolean) => void): Asker {
+  let worker = start();
+  let id = 0;
+  let current: (Waiting & { readonly id: number; readonly since: number }) | undefined;
+  const waiting = new Map<Question['kind'], Waiting>();
+
+  function start(): Worker {
+    const started = new Worker(scriptUrl('worker.js'));
+    started.addEventListener('message', ({ data }: MessageEvent<Answered>) => {
+      if (data.id !== current?.id) return;
+      const { question, use } = current;
+      current = undefined;
+      // What is out of date already is not shown.
+      if (!waiting.has(question.kind)) use(data.answer);
+      next();
+    });
+    started.addEventListener('error', () => {
+      const use = current?.use;
+      current = undefined;
+      use?.({ kind: 'wrong', text: 'the compiler could not be loaded: reload the page' });
+      next();
+    });
+    return started;
+  }
+
+  function next(): void {
+    const [kind] = waiting.keys();
+    const first = kind === undefined ? undefined : waiting.get(kind);
+    onBusy(first !== undefined);
+    if (kind === undefined || !first) return;
+    waiting.delete(kind);
+    id += 1;
+    current = { ...first, id, since: performance.now() };
+    worker.postMessage({ id, question: first.question } satisfies Asked);
+  }
+
+  return {
+    ask: (question, use) => {
+      waiting.set(question.kind, { question, use });
+      if (current && performance.now() - current.since > patience) {
+        worker.terminate();
+        worker = start();
+        current = undefined;
+      }
+      if (!current) next();
+    },
+  };
+}

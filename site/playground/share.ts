@@ -1,0 +1,88 @@
+import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
+import { isView, modeList, releaseList, type PageState } from './state.ts';
+
+/** A link of more than this is neither made nor read: some programs cut longer ones. */
+const longestLink = 60_000;
+/** What a link holds at most when it is unpacked. */
+const longestText = 2_000_000;
+
+/** A state as the part of a link behind "#"; undefined if it is too long for one. Nothing behind "#" is sent to a server. */
+export async function packState(state: PageState): Promise<string | undefined> {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  if (bytes.length > longestText) return undefined;
+  const packed = await collect(new Blob([bytes]).stream().pipeThrough(new CompressionStream('deflate-raw')), Infinity);
+  if (!packed) return undefined;
+  const binary = Array.from(packed, (byte) => String.fromCharCode(byte)).join('');
+  const text = btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  return text.length > longestLink ? undefined : text;
+}
+
+/** Reads what packState wrote. Anything may be in a link: undefined if it is not a state. */
+export async function unpackState(fragment: string): Promise<PageState | undefined> {
+  if (fragment.length > longestLink || !/^[\w-]+$/.test(fragment)) return undefined;
+  try {
+    const binary = atob(fragment.replaceAll('-', '+').replaceAll('_', '/'));
+    const packed = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+    const bytes = await collect(
+      new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw')),
+      longestText,
+    );
+    return bytes && readState(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The bytes of a stream; undefined if there are more than allowed. */
+async function collect(stream: ReadableStream<Uint8Array>, most: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > most) {
+      await reader.cancel();
+      return undefined;
+    }
+    chunks.push(value);
+  }
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}
+
+function readState(value: unknown): PageState | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = new Map(Object.entries(value));
+  const text = (name: keyof PageState): string => {
+    const found: unknown = fields.get(name);
+    return typeof found === 'string' ? found : '';
+  };
+  const manifests = fields.get('manifests');
+  const mode: ProxyMode | undefined = modeList.find((each) => each === text('mode'));
+  const release = releaseList.find((each) => each === text('release'));
+  const view = text('view');
+  const protocol = (['', 'tcp', 'udp', 'sctp', 'icmp'] as const).find((each) => each === text('protocol'));
+  if (typeof manifests !== 'string' || !mode || !release || !isView(view)) return undefined;
+  return {
+    manifests,
+    second: text('second'),
+    node: text('node').slice(0, 253),
+    mode,
+    release,
+    assume: fields.get('assume') === true,
+    view,
+    file: text('file'),
+    service: text('service'),
+    from: text('from').slice(0, 500),
+    to: text('to').slice(0, 500),
+    protocol: protocol ?? '',
+    against: text('against').slice(0, 50),
+  };
+}

@@ -1,0 +1,27 @@
+// Compiles in a thread of its own, so that a large paste does not stop the page.
+import { answer, type Answer, type Question } from './compiler.ts';
+
+/** A question with its number, which the answer repeats. */
+export interface Asked {
+  readonly id: number;
+  readonly question: Question;
+}
+
+export interface Answered {
+  readonly id: number;
+  readonly answer: Answer;
+}
+
+self.addEventListener('message', ({ data }: MessageEvent<Asked>) => {
+  const { id, question } = data;
+  self.postMessage({ id, answer: tryAnswer(question) } satisfies Answered);
+});
+
+function tryAnswer(question: Question): Answer {
+  try {
+    return answer(question);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: 'wrong', text: `this is a bug of kpc, please report it with the manifests: ${reason}` };
+  }
+}

@@ -1,0 +1,279 @@
+import { describeError, hasCode } from '../errors.ts';
+import { createHash } from 'node:crypto';
+import type { BigIntStats, Dirent } from 'node:fs';
+import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { readRegularFile } from '../../base/read-file.ts';
+import { isBundleFile, isRemainOf, listStrangers, replaceFolder, type FolderProblem } from '../folder.ts';
+import { bundleHead, goldenHead } from '../../base/own-names.ts';
+import { isGoldenFile } from '../golden-names.ts';
+import type { BundleFiles } from '../make-bundle.ts';
+import type { BundleFileName, Manifest } from '../manifest.ts';
+import { readOwnFile } from '../own-files.ts';
+
+/** Why a fleet's folder, or one in it, is left alone. */
+export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
+
+/** The files of a node's folder. */
+export interface NodeFiles {
+  readonly files: BundleFiles;
+  /** SHA-256 of those that other nodes may have the same of. */
+  readonly digests: Manifest['files'];
+}
+
+/** What became of a node's folder. */
+export type WrittenNode = 'written' | 'unchanged';
+
+export type NodeResult = { readonly kind: WrittenNode } | { readonly kind: 'failed'; readonly problem: FleetProblem };
+
+/** How a node's folder differs from what it should be. */
+export type NodeDifference =
+  | { readonly kind: 'same' | 'missing' }
+  | { readonly kind: 'differs'; readonly files: readonly string[] }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/**
+ * A folder with a bundle for each node, in a folder of the node's name. Files of the same content are hard links to one
+ * file: to programs that read or copy them they are plain files. A node's folder is replaced whole, so after a kill
+ * the next run finds folders that are done, leaves them alone, and writes the others.
+ */
+export class FleetFolder {
+  readonly folder: string;
+  /** SHA-256 → a file with that content. */
+  readonly #paths: Map<string, string>;
+  /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
+  readonly #verified = new Map<string, string>();
+
+  #found: Found | undefined;
+
+  /** `links` are those of a folder that is the same. */
+  constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
+    this.folder = folder;
+    this.#paths = new Map(links);
+  }
+
+  /** SHA-256 → a file with that content, to link to. */
+  get links(): ReadonlyMap<string, string> {
+    return this.#paths;
+  }
+
+  /** Makes the node's folder hold the bundle. Does nothing where it does already. */
+  async write(node: string, bundle: NodeFiles): Promise<NodeResult> {
+    const problem = await this.#clear(node);
+    return problem ? { kind: 'failed', problem } : this.#write(node, bundle);
+  }
+
+  /**
+   * As write, of a bundle that is made of inputs with that SHA-256. It is not made if the folder still holds, byte by byte,
+   * what was written when it was last made of them.
+   */
+  async update(node: string, inputs: string, make: () => NodeFiles): Promise<NodeResult> {
+    const problem = await this.#clear(node);
+    if (problem) return { kind: 'failed', problem };
+    if (await this.#isMadeOf(node, inputs)) return { kind: 'unchanged' };
+    const bundle = make();
+    const result = await this.#write(node, bundle);
+    if (result.kind === 'failed') return result;
+    try {
+      const path = this.#stampPath(node);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
+    } catch (error) {
+      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
+    }
+    return result;
+  }
+
+  /** Why the node's folder cannot be written; removes what a killed run left of it. */
+  async #clear(node: string): Promise<FleetProblem | undefined> {
+    try {
+      if (await this.#isBundle()) return { kind: 'is-a-bundle', folder: this.folder };
+      await this.#removeRemains(node);
+      return undefined;
+    } catch (error) {
+      return { kind: 'io', folder: this.folder, reason: describeError(error) };
+    }
+  }
+
+  /**
+   * Whether the node's folder holds what was last made of the inputs. Its stamp says so of the manifest, and the manifest of
+   * the other files. What cannot be read is made again.
+   */
+  async #isMadeOf(node: string, inputs: string): Promise<boolean> {
+    const target = join(this.folder, node);
+    try {
+      const stamp = readRegularFile(this.#stampPath(node), longestStamp).toString('latin1');
+      const manifest = readOwnFile(target, bundleHead);
+      if (stampOf(inputs, manifest) !== stamp) return false;
+      const { files } = JSON.parse(manifest.toString('utf8')) as Pick<Manifest, 'files'>;
+      const digests = new Map(Object.entries(files));
+      const present = await readdir(target);
+      if (present.length !== digests.size + 1) return false;
+      for (const [name, digest] of digests) if (!(await this.#holds(target, name, digest))) return false;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #holds(target: string, name: string, digest: string): Promise<boolean> {
+    const path = join(target, name);
+    const identity = identify(await stat(path, { bigint: true }));
+    if (this.#verified.get(identity) === digest) return true;
+    if (hashOf(readOwnFile(target, name)) !== digest) return false;
+    this.#verify(identity, digest, path);
+    return true;
+  }
+
+  #verify(identity: string, digest: string, path: string): void {
+    this.#verified.set(identity, digest);
+    if (!this.#paths.has(digest)) this.#paths.set(digest, path);
+  }
+
+  /** A file beside the nodes' folders, for a bundle's own folder holds what the node needs and no more. */
+  #stampPath(node: string): string {
+    // A node may be called services.json, which a reader of folders would take for manifests.
+    return join(this.folder, stamps, `${node}~`);
+  }
+
+  async #write(node: string, bundle: NodeFiles): Promise<NodeResult> {
+    const target = join(this.folder, node);
+    if ((await this.compare(node, bundle, 1)).kind === 'same') return { kind: 'unchanged' };
+    // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.
+    const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
+    const problem = await replaceFolder(target, bundle.files, place);
+    if (problem) return { kind: 'failed', problem };
+    for (const [name, digest] of Object.entries(bundle.digests)) {
+      if (digest !== undefined && !this.#paths.has(digest)) this.#paths.set(digest, join(target, name));
+    }
+    return { kind: 'written' };
+  }
+
+  /** Compares the node's folder with the bundle, byte by byte; stops after `limit` files that differ. */
+  async compare(node: string, bundle: NodeFiles, limit = Number.POSITIVE_INFINITY): Promise<NodeDifference> {
+    const target = join(this.folder, node);
+    try {
+      const present = new Set(await readdir(target));
+      const differing: string[] = [];
+      // The manifest comes first, and tells nearly always.
+      for (const name of new Set([...bundle.files.keys(), ...present])) {
+        const same = present.has(name) && (await this.#isSame(target, name, bundle));
+        if (!same && differing.push(name) >= limit) break;
+      }
+      return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return { kind: 'missing' };
+      return { kind: 'unreadable', reason: describeError(error) };
+    }
+  }
+
+  async #isSame(target: string, name: string, bundle: NodeFiles): Promise<boolean> {
+    const path = join(target, name);
+    const text = bundle.files.get(name);
+    if (text === undefined) return false;
+    const digest = bundle.digests[name as BundleFileName];
+    const identity = identify(await stat(path, { bigint: true }));
+    if (digest !== undefined && this.#verified.get(identity) === digest) return true;
+    const same = readOwnFile(target, name).equals(Buffer.from(text));
+    if (same && digest !== undefined) this.#verify(identity, digest, path);
+    return same;
+  }
+
+  /** Makes a file: a link to one with the same content where there is one, and where the file system takes it. */
+  async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
+    const digest = digests[name as BundleFileName];
+    const known = digest === undefined ? undefined : this.#paths.get(digest);
+    if (known !== undefined && digest !== undefined) {
+      try {
+        return await link(known, path);
+      } catch {
+        // Gone, or linked as often as can be, or no links here at all: the next one may link to the new file.
+        this.#paths.delete(digest);
+      }
+    }
+    await writeFile(path, text, { flag: 'wx', mode: 0o644 });
+  }
+
+  /** Whether the folder is itself what one of those in it should be. */
+  async #isBundle(): Promise<boolean> {
+    return (await this.#lookOnce()).isBundle;
+  }
+
+  /** What a run that was killed left half done; of this node only, for another run may be at work on other nodes. */
+  async #removeRemains(node: string): Promise<void> {
+    for (const entry of (await this.#lookOnce()).hidden.filter((name) => isRemainOf(node, name))) {
+      await rm(join(this.folder, entry), { recursive: true, force: true });
+    }
+  }
+
+  async #lookOnce(): Promise<Found> {
+    if (this.#found) return this.#found;
+    const entries = await this.#entries();
+    // A node may be called manifest.json, too: then it is a folder.
+    const isBundle = entries.some((entry) => heads.has(entry.name) && !entry.isDirectory());
+    this.#found = { isBundle, hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')) };
+    return this.#found;
+  }
+
+  async #entries(): Promise<readonly Dirent[]> {
+    return readdir(this.folder, { withFileTypes: true }).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return [];
+      throw error;
+    });
+  }
+
+  /** The names of the folders that hold a bundle, and nothing else; none where there is no such folder yet. */
+  async list(): Promise<readonly string[]> {
+    const entries = await this.#entries();
+    const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
+    const bundles: string[] = [];
+    for (const name of names.toSorted()) {
+      // What may not be read is another program's, such as a file system's lost+found.
+      const files = await readdir(join(this.folder, name)).catch((): string[] => []);
+      const isBundle = files.includes('manifest.json') && files.every(isBundleFile);
+      if (isBundle || (files.includes(goldenHead) && files.every(isGoldenFile))) bundles.push(name);
+    }
+    return bundles;
+  }
+
+  /** Whether all that a node's folder holds is kpc's. */
+  async isOwn(node: string): Promise<boolean> {
+    return (await listStrangers(join(this.folder, node))).length === 0;
+  }
+
+  async remove(node: string): Promise<void> {
+    await rm(join(this.folder, node), { recursive: true });
+    await rm(this.#stampPath(node), { force: true });
+  }
+}
+
+/** Each is in every folder of its form. */
+const heads: ReadonlySet<string> = new Set([bundleHead, goldenHead]);
+
+/** Where the stamps of the nodes' folders are. No node has a name that begins with a dot. */
+const stamps = '.compiled';
+
+const longestStamp = 64;
+
+/** Names what a bundle is made of and what was made. */
+function stampOf(inputs: string, manifest: string | Buffer): string {
+  return hashOf(`${inputs}\n`, manifest);
+}
+
+function hashOf(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+}
+
+/** What was in the folder when it was first looked at. */
+interface Found {
+  readonly isBundle: boolean;
+  /** Names that begin with a dot: few, where the nodes may be thousands. */
+  readonly hidden: readonly string[];
+}
+
+/** What tells a file from all others, and from itself after it was written again. A link more changes nothing of it. */
+function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs].join(' ');
+}

@@ -1,0 +1,102 @@
+import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
+import { objectOf, readShape, textThat, wholeNumber, type Shaped } from '../../base/shape.ts';
+import { hashHex } from '#hash';
+import type { BundleFiles } from '../make-bundle.ts';
+
+/** The file of a pack that says who made it. */
+export const signatureFile = 'signature.json';
+
+const signatureShape = objectOf({
+  keyId: textThat('the id of a key', (value) => /^[0-9a-f]{16}$/.test(value)),
+  serial: wholeNumber(0),
+  signature: textThat('a signature in base64', (value) => /^[A-Za-z0-9+/]{86}==$/.test(value)),
+});
+
+/** Who signed a bundle, and the number by which its successor is known to be newer. */
+export type Signature = Shaped<typeof signatureShape>;
+
+/** A public key, with the name that it has for people. */
+export interface TrustedKey {
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/** What identifies a bundle: the SHA-256 of its manifest, which has the SHA-256 of each other file. */
+export function digestOf(files: BundleFiles): string {
+  return hashHex(files.get('manifest.json') ?? '');
+}
+
+/** "1a2b3c4d 5e6f7081 …": a digest for eyes. */
+export function groupDigest(digest: string): string {
+  return (digest.match(/.{8}/g) ?? []).join(' ');
+}
+
+/** Says what it is for, so that no signature made for something else fits, and the other way round. */
+function message(files: BundleFiles, serial: number): Buffer {
+  return Buffer.from(`kpc bundle\nmanifest.json sha256 ${digestOf(files)}\nserial ${serial}\n`);
+}
+
+/** The signature of a bundle. */
+export function signBundle(files: BundleFiles, key: KeyObject, serial: number): Signature {
+  const { id } = nameKey(createPublicKey(key));
+  const signature = sign(null, message(files, serial), key).toString('base64');
+  return { keyId: id, serial, signature };
+}
+
+/** The files of a bundle with its signature, which comes first. */
+export function addSignature(files: BundleFiles, signature: Signature): BundleFiles {
+  return new Map([[signatureFile, `${JSON.stringify(signature, undefined, 2)}\n`], ...files]);
+}
+
+/** What a bundle says about who signed it, unchecked: undefined without a signature, 'damaged' for one that kpc would not write. */
+export function readSignature(files: BundleFiles): Signature | 'damaged' | undefined {
+  const text = files.get(signatureFile);
+  if (text === undefined) return undefined;
+  try {
+    const reading = readShape(signatureShape, JSON.parse(text));
+    return 'value' in reading ? reading.value : 'damaged';
+  } catch {
+    return 'damaged';
+  }
+}
+
+/** Whether the key made this signature of these files. */
+export function isSignedBy({ key }: TrustedKey, files: BundleFiles, { serial, signature }: Signature): boolean {
+  return verify(null, message(files, serial), key, Buffer.from(signature, 'base64'));
+}
+
+/** The private key in a PEM file; a sentence says why there is none. */
+export function readPrivateKey(pem: string): KeyObject | string {
+  if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
+  return readKey(pem, 'private', createPrivateKey);
+}
+
+/** The public keys in a PEM file, one or more; a sentence says what is wrong. */
+export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
+  // Each PEM reader takes a private key for a public one. It must not be on a node.
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
+    return 'it holds a private key, which belongs to the signer alone';
+  const blocks = pem.match(/-----BEGIN [^-]*-----[^-]*-----END [^-]*-----/g) ?? [];
+  if (blocks.length === 0) return 'it holds no public key in PEM';
+  const keys: TrustedKey[] = [];
+  for (const text of blocks) {
+    const key = readKey(text, 'public', createPublicKey);
+    if (typeof key === 'string') return key;
+    keys.push(nameKey(key));
+  }
+  return keys;
+}
+
+function readKey(pem: string, type: 'private' | 'public', create: (pem: string) => KeyObject): KeyObject | string {
+  try {
+    const key = create(pem);
+    return key.asymmetricKeyType === 'ed25519' ? key : `it holds a key of type ${key.asymmetricKeyType}, not ed25519`;
+  } catch {
+    return `it holds no ${type} key in PEM`;
+  }
+}
+
+function nameKey(key: KeyObject): TrustedKey {
+  const der = key.export({ type: 'spki', format: 'der' });
+  return { id: createHash('sha256').update(der).digest('hex').slice(0, 16), key };
+}

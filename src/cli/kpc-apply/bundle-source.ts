@@ -1,0 +1,121 @@
+import { Failure } from '../../apply/state/failure.ts';
+import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
+import { readRegularFile } from '../../base/read-file.ts';
+import { objectOf, wholeNumber } from '../../base/shape.ts';
+import { printable } from '../../base/printable.ts';
+import { describeError } from '../../bundle/errors.ts';
+import { readFolder } from '../../bundle/folder.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
+import { readPack } from '../../bundle/pack/pack.ts';
+import {
+  digestOf,
+  groupDigest,
+  isSignedBy,
+  readPublicKeys,
+  readSignature,
+  type Signature,
+  type TrustedKey,
+} from '../../bundle/pack/signature.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import type { TrustOptions } from './options.ts';
+
+/** Where a command has its bundle from: a folder, or a pack, which may be signed. */
+export interface BundleSource {
+  /** The files, with the signature if there is one. Throws a Failure for what --trust refuses: nothing of it has been parsed then. */
+  read(): Promise<BundleFiles>;
+  /** The same for files that were read before. */
+  check(files: BundleFiles): Promise<BundleFiles>;
+  /** Keeps the serial of what was read last: --trust refuses lower ones from then on. */
+  remember(): Promise<void>;
+}
+
+const largestKeyFile = 2 ** 20;
+const serialShape = objectOf({ serial: wholeNumber(0) });
+
+export function openSource(
+  path: string,
+  { trust, stateDir }: TrustOptions & NodeOptions,
+  { host, terminal }: Pick<ApplyEnvironment, 'host' | 'terminal'>,
+): BundleSource {
+  const serialFile = `${stateFolder(stateDir).path}/newest-serial.json`;
+  let serial = 0;
+  let said = '';
+
+  async function say(text: string): Promise<void> {
+    if (text !== said) await terminal.err(`${printable(path)}: ${text}\n`);
+    said = text;
+  }
+
+  async function readNewest(): Promise<number> {
+    const advice = 'remove it: an older bundle is accepted then';
+    return (await readJson<{ readonly serial: number }>(host, serialFile, serialShape, advice))?.serial ?? 0;
+  }
+
+  async function check(files: BundleFiles): Promise<BundleFiles> {
+    if (trust.length === 0) return files;
+    const { keyId, serial: found } = assertSigned(path, files, trust.flatMap(readKeys));
+    const newest = await readNewest();
+    if (found < newest) {
+      const advice = 'use the newest pack; to go back to an older state, sign it again with a higher --serial';
+      throw refuse(`${path} has serial ${found}, and this node had serial ${newest} before`, advice);
+    }
+    serial = found;
+    await say(`digest ${groupDigest(digestOf(files))}, signed by key ${keyId}`);
+    return files;
+  }
+
+  return {
+    check,
+    async read() {
+      const packed = await readPack(path);
+      if (trust.length > 0 || !packed) return check(packed ?? (await readFolder(path)));
+      const signature = readSignature(packed);
+      const signer =
+        typeof signature === 'object'
+          ? `signed by key ${signature.keyId}, which was not checked (no --trust)`
+          : 'not signed';
+      await say(`digest ${groupDigest(digestOf(packed))}, ${signer}`);
+      return packed;
+    },
+    async remember() {
+      if (trust.length > 0 && serial > (await readNewest())) await writeJson(host, serialFile, { serial });
+    },
+  };
+}
+
+function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {
+  const signature = readSignature(files);
+  if (signature === undefined) {
+    throw refuse(`${path} is not signed`, 'give a pack that "kpc bundle pack --sign" wrote: a folder has no signature');
+  }
+  if (signature === 'damaged') throw refuse(`the signature of ${path} is damaged`, 'copy the pack again');
+  const key = keys.find(({ id }) => id === signature.keyId);
+  if (!key) {
+    const known = keys.map(({ id }) => id).join(', ');
+    throw refuse(
+      `${path} is signed by key ${signature.keyId}, which is not trusted`,
+      `trusted are ${known}; if the key is a new one of yours, add it to the file of --trust`,
+    );
+  }
+  if (isSignedBy(key, files, signature)) return signature;
+  throw refuse(`the signature of ${path} is wrong: the bundle has changed since it was signed`, 'do not use this pack');
+}
+
+function refuse(text: string, advice: string): Failure {
+  return new Failure('not-trusted', text, advice);
+}
+
+function readKeys(file: string): readonly TrustedKey[] {
+  const keys = readKeyFile(file);
+  if (typeof keys !== 'string') return keys;
+  const advice = 'write the public key there: openssl pkey -in kpc.key -pubout -out kpc.pub';
+  throw new Failure('bad-usage', `--trust ${file}: ${keys}`, advice);
+}
+
+function readKeyFile(file: string): readonly TrustedKey[] | string {
+  try {
+    return readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
+  } catch (error) {
+    return describeError(error);
+  }
+}

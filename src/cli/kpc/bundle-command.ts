@@ -1,0 +1,71 @@
+import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
+import { formatCount } from '../../base/format-count.ts';
+import { readRegularFile } from '../../base/read-file.ts';
+import { replaceFile } from '../../base/replace-file.ts';
+import { describeError } from '../../bundle/errors.ts';
+import { isBundleFile, readFolder } from '../../bundle/folder.ts';
+import { packFiles } from '../../bundle/pack/pack.ts';
+import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
+import { describeBundleProblem, readBundle } from '../../bundle/read-bundle.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+interface PackOptions {
+  readonly out: string;
+  readonly sign?: string;
+  readonly serial: number;
+}
+
+export function addBundleCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  program
+    .command('bundle')
+    .description('Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle.')
+    .addArgument(new Argument('<action>', 'what to do').choices(['pack']))
+    .argument('<folder>', 'the bundle')
+    .requiredOption('-o, --out <file>', 'the pack to write, such as node.tgz')
+    .option('--sign <file>', 'sign it with the Ed25519 private key in this PEM file')
+    .addOption(
+      new Option('--serial <number>', 'sign this number too: with --trust, a node refuses lower ones from then on')
+        .argParser(parseSerial)
+        .default(0),
+    )
+    .action(async (_action: string, folder: string, options: PackOptions) => {
+      done(await runPack(folder, options, terminal));
+    });
+}
+
+function parseSerial(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number, such as the one that "date +%s" prints.');
+}
+
+async function runPack(folder: string, { out, sign, serial }: PackOptions, terminal: Terminal): Promise<ExitStatus> {
+  const fail = async (wrong: string, help?: string): Promise<ExitStatus> => {
+    await terminal.err(formatError(wrong, help));
+    return exitStatus.badInput;
+  };
+  try {
+    const files = await readFolder(folder, isBundleFile);
+    const reading = readBundle(files);
+    if (reading.kind === 'broken') {
+      return await fail(`${folder} is not a bundle: ${reading.problems.map(describeBundleProblem).join('; ')}`);
+    }
+    const key = sign === undefined ? undefined : readPrivateKey(readRegularFile(sign).toString('latin1'));
+    if (typeof key === 'string') {
+      return await fail(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
+    }
+    const signature = key && signBundle(files, key, serial);
+    const bytes = packFiles(signature ? addSignature(files, signature) : files);
+    replaceFile(out, bytes);
+    const { name } = reading.bundle.manifest.node;
+    const node = name === '' ? '' : ` for node ${name}`;
+    const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
+    await terminal.err(
+      `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`,
+    );
+    return exitStatus.ok;
+  } catch (error) {
+    return fail(describeError(error));
+  }
+}

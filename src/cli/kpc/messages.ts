@@ -1,0 +1,143 @@
+import type { Command } from 'commander';
+import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import { foldDiagnostics } from '../../input/fold-diagnostics.ts';
+import { renderDiagnostics } from '../../report/render-diagnostics.ts';
+import { formatCount } from '../../base/format-count.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+
+/** What a command says besides its result, and what it takes for a failure. */
+export interface MessageOptions {
+  readonly quiet?: boolean;
+  readonly strict?: boolean;
+  /** Where kpc.yaml gives flags. */
+  readonly flagPlaces?: FlagPlaces;
+}
+
+/** Long names of flags, and where a file gives them. */
+export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
+
+export function addMessageOptions(command: Command): Command {
+  return command
+    .option('-q, --quiet', 'print the result and errors only: no warnings, notes or summaries')
+    .option('--strict', 'turn warnings into errors');
+}
+
+/** The terminal, or one that leaves out what --quiet does not want to hear. */
+export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): Terminal {
+  return quiet ? { ...terminal, quiet, interactive: false } : terminal;
+}
+
+/** The diagnostics as --strict takes them, where a warning is an error, and with the place of a flag in kpc.yaml. */
+export function makeStrict(
+  diagnostics: readonly Diagnostic[],
+  { strict = false, flagPlaces }: MessageOptions,
+): readonly Diagnostic[] {
+  if (!strict && !flagPlaces) return diagnostics;
+  return diagnostics.map((each) => {
+    const flag = each.place === undefined ? /^--[a-z-]+/.exec(each.text)?.[0] : undefined;
+    const place = flag === undefined ? undefined : flagPlaces?.get(flag);
+    const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
+    return { ...each, severity, ...(place ? { place } : {}) };
+  });
+}
+
+/** Whether --strict finds fault with what can be done otherwise. */
+export function failsStrictly(diagnostics: readonly Diagnostic[], { strict = false }: MessageOptions): boolean {
+  return strict && diagnostics.some(({ severity }) => severity === 'warning');
+}
+
+/** How many diagnostics of one file are shown, and how many of all. */
+const maxPerFile = 200;
+const maxInAll = 1000;
+
+/** Prints diagnostics to stderr, each with the line of the file that it speaks of. */
+export async function reportDiagnostics(
+  diagnostics: readonly Diagnostic[],
+  files: Inputs['files'],
+  terminal: Terminal,
+): Promise<void> {
+  const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
+  if (wanted.length === 0) return;
+  const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
+  const folded = foldDiagnostics(wanted);
+  const shown = chooseShown(folded);
+  const more = describeOthers(folded, shown);
+  await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
+}
+
+/** Whether --quiet says it all the same: an error, or that the result is not of the whole input. */
+function isLoud(diagnostic: Diagnostic): boolean {
+  return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
+}
+
+/** The first of each file, errors before all else, in the order they came. */
+function chooseShown(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  if (diagnostics.length <= maxPerFile) return diagnostics;
+  const perFile = new Map<string, number>();
+  const shown = new Set<Diagnostic>();
+  for (const diagnostic of [...diagnostics.filter(isError), ...diagnostics.filter((each) => !isError(each))]) {
+    const file = diagnostic.place?.file ?? '';
+    const count = perFile.get(file) ?? 0;
+    if (count === maxPerFile || shown.size === maxInAll) continue;
+    perFile.set(file, count + 1);
+    shown.add(diagnostic);
+  }
+  return diagnostics.filter((diagnostic) => shown.has(diagnostic));
+}
+
+/** What is not shown, in a line for each severity. */
+function describeOthers(all: readonly Diagnostic[], shown: readonly Diagnostic[]): readonly Diagnostic[] {
+  return (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const count = (list: readonly Diagnostic[]): number => list.filter((each) => each.severity === severity).length;
+    const left = count(all) - count(shown);
+    return left === 0 ? [] : [diagnose('not-shown', { severity, count: left })];
+  });
+}
+
+/** Shows on a terminal how far a long run is; elsewhere nothing. */
+export interface Progress {
+  readonly step: () => Promise<void>;
+  /** Clears the line. */
+  readonly end: () => Promise<void>;
+}
+
+/** How often the line is written anew, in milliseconds. */
+const interval = 100;
+
+export function showProgress(total: number, terminal: Terminal): Progress {
+  if (!terminal.interactive) return { step: async () => {}, end: async () => {} };
+  const start = Date.now();
+  let shown = start;
+  let done = 0;
+  return {
+    step: async () => {
+      done++;
+      const now = Date.now();
+      if (now - shown < interval) return;
+      shown = now;
+      const left = Math.ceil(((now - start) / done) * (total - done) * 0.001);
+      await terminal.status(`${formatCount(done)} of ${formatCount(total)} nodes, ${left} s left`);
+    },
+    end: () => terminal.status(''),
+  };
+}
+
+/** Where nothing is compiled, programs and GitHub are told why in their own words too. `format` is that of --output. */
+export async function reportFailure(
+  format: string | undefined,
+  diagnostics: readonly Diagnostic[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  if (format === 'json') {
+    const { diagnosticsToJson } = await import('../../report/json.ts');
+    await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics) }));
+  }
+  if (format === 'github') {
+    const { checkToGithub } = await import('../../report/github.ts');
+    await terminal.out(checkToGithub(undefined, diagnostics));
+  }
+  return exitStatus.badInput;
+}

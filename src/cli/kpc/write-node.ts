@@ -1,0 +1,21 @@
+import type { FleetFolder, NodeFiles, NodeResult } from '../../bundle/fleet/fleet-folder.ts';
+import { hashInputs } from '../../bundle/fleet/hash-inputs.ts';
+import { makeGolden } from '../../bundle/golden.ts';
+import type { FleetBundle, FleetNode } from '../../compile/compile-fleet.ts';
+import { goldenContext } from '../../compile/golden-context.ts';
+import type { FolderForm } from '../../report/check-report.ts';
+
+/** A golden is text for people, who may have written into it: it is always compared with what the input makes. */
+export async function writeNode(
+  folder: FleetFolder,
+  { node, inputs, gates, texts, compile }: FleetNode,
+  form: FolderForm,
+): Promise<NodeResult> {
+  if (form === 'golden') return folder.write(node, filesOf(compile(), form));
+  return folder.update(node, hashInputs(inputs, gates, texts), () => filesOf(compile(), form));
+}
+
+export function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  return { files: bundle.files, digests: bundle.manifest.files };
+}

@@ -1,0 +1,193 @@
+import { compareText } from '../../kernel/compare-text.ts';
+import { headlessLabel, serviceNameLabel } from '../endpoints.ts';
+import { groupBy } from '../group-by.ts';
+import { zoneLabel } from '../node-context.ts';
+import type {
+  EndpointPort,
+  EndpointSlice,
+  FieldPath,
+  Node,
+  Pod,
+  PodStatus,
+  Service,
+  ServicePortSpec,
+  SliceEndpoint,
+  Source,
+  Sourced,
+} from '../objects.ts';
+import { parseAddress, type Address } from '../../kernel/address.ts';
+import { families, familyNames, type Family } from '../../kernel/family.ts';
+import { addHints } from './hints.ts';
+import { readZoneRatios, type ZoneRatios } from './zone-allocation.ts';
+
+/** What the endpointslice controller knows of the Nodes. */
+export interface KnownNodes {
+  /** Undefined where the input holds no Node: then each Pod is taken at its word. */
+  readonly byName: ReadonlyMap<string, Node> | undefined;
+  readonly zoneRatios: ZoneRatios | undefined;
+}
+
+/** What of the Nodes counts for slices. */
+export function describeNodes(nodes: readonly Sourced<Node>[]): KnownNodes {
+  const objects = nodes.map(({ object }) => object);
+  return {
+    byName: objects.length === 0 ? undefined : new Map(objects.map((node) => [node.metadata.name, node])),
+    zoneRatios: readZoneRatios(objects),
+  };
+}
+
+/** An endpoint with the ports behind it, and the Pod that it was made of. */
+interface PodEndpoint {
+  readonly pod: Sourced<Pod>;
+  readonly ports: readonly EndpointPort[];
+  readonly endpoint: SliceEndpoint;
+}
+
+/**
+ * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): of each
+ * family one for each set of port numbers, and an empty one where there is nothing to put into it. The controller fills
+ * slices in the order of a map, at most 100 endpoints each; these are sorted by the Pods' names, and as long as need be.
+ * Which endpoints serve another zone than their own also hangs on that order.
+ */
+export function makeSlices(
+  service: Sourced<Service>,
+  pods: readonly Sourced<Pod>[],
+  nodes: KnownNodes,
+): readonly Sourced<EndpointSlice>[] {
+  if (service.object.terminating) return [];
+  return familiesOf(service.object).flatMap((family) => {
+    const made = pods.flatMap((pod) => makeEndpoint(service.object, pod, family, nodes) ?? []);
+    const groups = [...groupBy(made, ({ ports }) => describePorts(ports)).values()];
+    const sorted = groups.flat();
+    const hinted = addHints(
+      service.object,
+      sorted.map(({ endpoint }) => endpoint),
+      nodes.zoneRatios,
+    ).values();
+    const slices = groups.map((group) =>
+      group.map((each) => ({ ...each, endpoint: hinted.next().value ?? each.endpoint })),
+    );
+    return (slices.length === 0 ? [[]] : slices).map((group, i) => makeSlice(service, family, i, group));
+  });
+}
+
+/** Whether the controller would have the Pod in a slice, were it not for its Node (ShouldPodBeInEndpoints). */
+export function isEndpoint({ status }: Pod): boolean {
+  return status !== undefined && !status.ended && status.addresses.length > 0;
+}
+
+/** Whether the controller leaves the Pod out because it does not know its Node. */
+export function isOnUnknownNode(
+  { spec: { nodeName }, assumed }: Pod,
+  service: Service,
+  { byName }: KnownNodes,
+): boolean {
+  if (assumed || service.spec.publishNotReadyAddresses) return false;
+  return nodeName === '' || (byName !== undefined && !byName.has(nodeName));
+}
+
+/** The families that the Service has; both for one without any address (getAddressTypesForService). */
+function familiesOf({ spec }: Service): readonly Family[] {
+  if (spec.ipFamilies.length > 0) return families.filter((family) => spec.ipFamilies.includes(familyNames[family]));
+  const own = parseAddress(spec.clusterIP);
+  return own ? [own.family] : families;
+}
+
+function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
+  const { object } = pod;
+  const { status } = object;
+  if (status === undefined || !isEndpoint(object) || isOnUnknownNode(object, service, nodes)) return undefined;
+  // Where there are two, the controller sorts them, and kube-proxy takes the first.
+  const addresses = status.addresses
+    .filter((address) => address.family === family)
+    .toSorted((a, b) => compareText(a.text, b.text));
+  const [address] = addresses;
+  if (!address) return undefined;
+  const endpoint = endpointOf(service, object, status, addresses, address, nodes);
+  return { pod, ports: findPorts(service, object), endpoint };
+}
+
+/** As podToEndpoint has it. */
+function endpointOf(
+  service: Service,
+  { metadata, spec, terminating, assumed }: Pod,
+  status: PodStatus,
+  addresses: readonly Address[],
+  address: Address,
+  { byName }: KnownNodes,
+): SliceEndpoint {
+  const { nodeName, hostname, subdomain } = spec;
+  const isNamed = subdomain === service.metadata.name && metadata.namespace === service.metadata.namespace;
+  return {
+    address,
+    written: addresses.length === 1 ? undefined : addresses.map(({ text }) => text),
+    hostname: (isNamed && hostname) || undefined,
+    status: {
+      nodeName: nodeName || undefined,
+      zone: byName?.get(nodeName)?.metadata.labels[zoneLabel] || undefined,
+      ready: service.spec.publishNotReadyAddresses || (status.ready && !terminating),
+      serving: status.ready,
+      terminating,
+      zoneHints: [],
+      nodeHints: [],
+      ...(assumed ? { assumed } : {}),
+    },
+  };
+}
+
+/** The numbers of the Service's ports in the Pod; a port whose name no container has is left out (FindPort). */
+function findPorts(service: Service, pod: Pod): readonly EndpointPort[] {
+  return service.spec.ports.flatMap((port) => {
+    const number = findPort(port, pod);
+    return number === undefined ? [] : [{ name: port.name, protocol: port.protocol, port: number }];
+  });
+}
+
+/** The number of a Service's port in a Pod; undefined where it is a name that no container has. */
+function findPort({ targetPort, protocol }: ServicePortSpec, { spec }: Pod): number | undefined {
+  if (typeof targetPort === 'number') return targetPort;
+  return spec.ports.find((port) => port.name === targetPort && port.protocol === protocol)?.port;
+}
+
+function describePorts(ports: readonly EndpointPort[]): string {
+  return ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`).join();
+}
+
+function makeSlice(
+  { object: service, source }: Sourced<Service>,
+  family: Family,
+  index: number,
+  group: readonly PodEndpoint[],
+): Sourced<EndpointSlice> {
+  const { metadata, spec } = service;
+  const { [headlessLabel]: _, ...labels } = metadata.labels;
+  const isHeadless = spec.clusterIP === 'None' || spec.clusterIP === '';
+  const object: EndpointSlice = {
+    metadata: {
+      name: `${metadata.name}-${family}-${String(index).padStart(5, '0')}`,
+      namespace: metadata.namespace,
+      labels: { ...labels, ...(isHeadless ? { [headlessLabel]: '' } : {}), [serviceNameLabel]: metadata.name },
+      annotations: {},
+    },
+    addressType: familyNames[family],
+    ports: group[0]?.ports ?? [],
+    endpoints: group.map(({ endpoint }) => endpoint),
+  };
+  return { object, source: new PodSources(source, group) };
+}
+
+/** Fields of an endpoint are fields of the Pod that it was made of, and the rest is the Service's. */
+class PodSources implements Source {
+  readonly #service: Source;
+  readonly #group: readonly PodEndpoint[];
+
+  constructor(service: Source, group: readonly PodEndpoint[]) {
+    this.#service = service;
+    this.#group = group;
+  }
+
+  place([first, index]: FieldPath): ReturnType<Source['place']> {
+    const pod = first === 'endpoints' && typeof index === 'number' ? this.#group[index]?.pod : undefined;
+    return (pod?.source ?? this.#service).place(['metadata', 'name']);
+  }
+}

@@ -1,0 +1,137 @@
+import type { AssumedWorkload } from '../assumed.ts';
+import type { Names } from '../by-name.ts';
+import { compareText } from '../../kernel/compare-text.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { groupBy } from '../group-by.ts';
+import type { EndpointSlice, Node, ObjectMeta, Pod, Service, Sourced, Workload } from '../objects.ts';
+import { compareNames } from './compare-names.ts';
+import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
+import { PodIndex } from './pod-index.ts';
+import { findSelecting, hasEndpoints, type Selecting } from './selecting.ts';
+import { ownerKey } from './uncontrolled.ts';
+import { describeTargetPorts } from './target-port-names.ts';
+import { describeUnselective } from './unselective.ts';
+
+/** What slices are made of. */
+export interface PodInputs {
+  /** With all addresses that kpc gives them. */
+  readonly services: readonly Sourced<Service>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly nodes: readonly Sourced<Node>[];
+  /** Workloads that are to have no Pod. */
+  readonly idle: readonly Workload[];
+}
+
+export interface SlicesOfPods {
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** The Services that they are for. */
+  readonly services: readonly ObjectMeta[];
+  /** The Pods behind them that no input holds, sorted by what they were assumed of. */
+  readonly assumed: readonly AssumedWorkload[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnostics: [] };
+
+/**
+ * Makes the slices that a cluster with these Pods would have, for the Services with a selector that the input holds neither
+ * slices nor Endpoints of: `given` are the others. Pods without a status are manifests, of which
+ * no cluster has made any endpoint yet: a Service that selects one gets no slice.
+ */
+export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: Names): SlicesOfPods {
+  if (idle.length === 0 && pods.length === 0) return nothing;
+  const index = new PodIndex(pods);
+  const selecting = findSelecting(services, index);
+  const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
+  const tooMany = checkEndpoints(open, services.length + pods.length);
+  if (tooMany) return { ...nothing, diagnostics: [tooMany] };
+  const wrongPorts = describeTargetPorts(open);
+  if (idle.length === 0 && !pods.some(({ object }) => object.status !== undefined)) {
+    return { ...nothing, diagnostics: wrongPorts };
+  }
+  const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
+  const known = describeNodes(nodes);
+  const assumed = listAssumed(made);
+  return {
+    slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
+    services: made.map(({ service }) => service.object.metadata),
+    assumed,
+    diagnostics: [
+      ...describeOrigin(made, selecting.length - open.length),
+      ...describeAssumed(assumed),
+      ...describeLeftOut(made, known),
+      ...describeUnselective(made, pods, idle),
+      ...wrongPorts,
+    ],
+  };
+}
+
+/** How many endpoints may be made of any input, and for each Service and Pod as many more. */
+const freeEndpoints = 300_000;
+const endpointsPerObject = 5;
+
+/** Services that select the same Pods multiply them: says so, before an endpoint is made, where there would be too many. */
+function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic | undefined {
+  const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
+  const limit = freeEndpoints + endpointsPerObject * objects;
+  if (total <= limit) return undefined;
+  const largest = open.reduce((most, each) => (each.pods.length > most.pods.length ? each : most));
+  const most = { name: largest.label, count: largest.pods.length };
+  const place = largest.service.source.place(['spec', 'selector']);
+  return diagnose('too-many', { of: 'selected-pods', count: total, limit, largest: most }, place);
+}
+
+/** Where endpoints come from is to be seen: no file lists them. */
+function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
+  const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
+  if (real.length === 0 && kept === 0) return [];
+  const services = real.map(({ label }) => label);
+  return [diagnose('endpoints-from-pods', { services, kept, made: made.length > 0 })];
+}
+
+/** The assumed Pods that are endpoints of a Service. */
+function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
+  const pods = new Set(made.flatMap((each) => each.pods.map(({ object }) => object)));
+  const used = [...pods].filter((pod) => pod.assumed && isEndpoint(pod));
+  const groups = groupBy(used, ({ metadata, owner }) => (owner ? ownerKey(metadata.namespace, owner) : ''));
+  return [...groups]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .map(([workload, its]) => ({
+      workload,
+      pods: its
+        .toSorted((a, b) => compareNames(a.metadata.name, b.metadata.name))
+        .map(({ metadata, spec, status }) => ({
+          name: metadata.name,
+          node: spec.nodeName || undefined,
+          addresses: (status?.addresses ?? []).map(({ text }) => text),
+        })),
+    }));
+}
+
+function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnostic[] {
+  if (assumed.length === 0) return [];
+  const workloads = assumed.map(({ workload, pods }) => ({ name: workload, pods: pods.length }));
+  return [diagnose('assumed-endpoints', { pods: workloads.reduce((sum, { pods }) => sum + pods, 0), workloads })];
+}
+
+/** Pods that look like endpoints, and that the controller leaves out all the same. */
+function describeLeftOut(made: readonly Selecting[], known: ReturnType<typeof describeNodes>): readonly Diagnostic[] {
+  const left = new Set<Sourced<Pod>>();
+  for (const { service, pods } of made) {
+    for (const pod of pods) {
+      if (isEndpoint(pod.object) && isOnUnknownNode(pod.object, service.object, known)) left.add(pod);
+    }
+  }
+  const unscheduled = [...left].filter(({ object }) => object.spec.nodeName === '');
+  const elsewhere = [...left].filter(({ object }) => object.spec.nodeName !== '');
+  const nodeNames = [...new Set(elsewhere.map(({ object }) => object.spec.nodeName))].toSorted(compareText);
+  return [...describePods(unscheduled, []), ...describePods(elsewhere, nodeNames)];
+}
+
+/** `nodes` are those that the Pods name; none where they name none. */
+function describePods(pods: readonly Sourced<Pod>[], nodes: readonly string[]): readonly Diagnostic[] {
+  const names = pods.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`).toSorted(compareText);
+  const [first] = pods;
+  if (!first) return [];
+  return [diagnose('unknown-node', { what: 'pods', pods: names, nodes }, first.source.place(['spec', 'nodeName']))];
+}

@@ -1,0 +1,25 @@
+/**
+ * The library: what the program kpc does, from texts to texts. It reads no file, asks nothing of the machine, and runs in a
+ * browser too.
+ */
+export { version } from '../base/version.ts';
+export { newestRelease, releases } from '../kube-proxy/releases.ts';
+export {
+  compile,
+  compileFleet,
+  type CompiledBundle,
+  type CompileOptions,
+  type CompileResult,
+  type FleetOptions,
+  type FleetResult,
+  type InputOptions,
+  type NodeBundle,
+} from './compile.ts';
+export { diff, type DiffOptions, formatDiff, type FormatOptions } from './diff.ts';
+export { parseBundle, parseDump, type ParsedBundle, type ParsedDump } from './parse.ts';
+export type { LibraryDiagnostic as Diagnostic, NamedText, Texts } from './texts.ts';
+export type { Manifest } from '../bundle/manifest.ts';
+export type { Side } from '../diff/side.ts';
+export type { KernelChange } from '../diff/changes/kernel-change.ts';
+export type { KernelState } from '../kernel/state.ts';
+export type { DifferenceJson as Difference, ServicePortDifference } from '../report/json.ts';

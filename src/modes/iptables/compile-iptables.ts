@@ -1,0 +1,133 @@
+import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import { admitsNode, planTraffic } from '../../cluster/plan-traffic.ts';
+import type { Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Chain, Rule, Tables } from '../../kernel/iptables.ts';
+import { matchModules } from '../../kernel/match-modules.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
+import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
+import {
+  captureNodePortRules,
+  captureRules,
+  firewallDropRules,
+  healthCheckRules,
+  refuseClusterIPRules,
+  refuseExternalRules,
+} from './capture-rules.ts';
+import { baseChains } from './chain-names.ts';
+import type { IptablesMemo } from './iptables-memo.ts';
+import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
+import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
+import { makeChances, serviceChains } from './service-chains.ts';
+
+/** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
+const largeClusterEndpoints = 1000;
+
+/**
+ * What kube-proxy in iptables mode programs for the families: tables filter and nat of each, and route_localnet where
+ * node ports listen on 127.0.0.1. If kube-proxy fills a chain in no fixed order, the Service ports are in the
+ * cluster's. The accounting rules through nfacct, which kube-proxy adds if the kernel has it, are left out.
+ * `memo` is for runs that compile one cluster and its settings for many nodes.
+ */
+export function compileIptables(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+  memo?: IptablesMemo,
+): KernelState {
+  const compiled = families.map((family) => compileFamily(cluster, node, settings, family, memo));
+  return {
+    ...emptyState,
+    iptables: Object.fromEntries(compiled.map(({ family, tables }) => [family, tables])),
+    sysctls: new Map(
+      compiled.some(({ localhostNodePorts }) => localhostNodePorts) ? [['net.ipv4.conf.all.route_localnet', '1']] : [],
+    ),
+    modules: ['nf_conntrack', ...matchModules(compiled.map(({ tables }) => tables))],
+  };
+}
+
+function compileFamily(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  family: Family,
+  memo: IptablesMemo | undefined,
+) {
+  const ports = cluster.servicePorts.filter((port) => port.family === family);
+  const plans = ports.map((port) => memo?.recallPlan(port, node) ?? planServicePort(planTraffic(port, node)));
+  const nodePorts = planNodePorts(settings, node, family);
+  const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && nodePorts.picksIPv4Loopback;
+  const masquerade = planMasquerade(settings, node, family);
+  const rules = masqueradeRules(masquerade);
+  const endpointCount = countEndpoints(ports) + (cluster.endpointsElsewhere?.[family] ?? 0);
+  const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], endpointCount, memo);
+  const tables: Tables = {
+    filter: filterTable(plans, rules, settings, localhostNodePorts),
+    nat: natTable(plans, chains, rules, nodePortJumps(nodePorts, family, localhostNodePorts)),
+  };
+  return { family, tables, localhostNodePorts };
+}
+
+/** The chains of all Service ports. */
+function makeServiceChains(
+  plans: readonly ServicePortPlan[],
+  masquerade: MasqueradePlan,
+  nodeIP: Address,
+  endpointCount: number,
+  memo: IptablesMemo | undefined,
+): readonly Chain[] {
+  const usual = { masquerade, endpointComments: endpointCount <= largeClusterEndpoints, nodeIsAdmitted: false };
+  const admitting = { ...usual, nodeIsAdmitted: true };
+  const chances = makeChances(plans.reduce((most, { targets }) => Math.max(most, targets.length), 0));
+  return plans.flatMap((plan) => {
+    const context = plan.firewall && admitsNode(plan.firewall, nodeIP) ? admitting : usual;
+    return memo ? memo.recallChains(plan, context, chances) : serviceChains(plan, context, chances);
+  });
+}
+
+/** All endpoints count, also those that are not ready, and once for each port. */
+function countEndpoints(ports: readonly ServicePort[]): number {
+  return ports.reduce((count, port) => count + port.endpoints.length, 0);
+}
+
+function filterTable(
+  plans: readonly ServicePortPlan[],
+  masquerade: MasqueradeRules,
+  { conntrack }: ProxySettings,
+  localhostNodePorts: boolean,
+) {
+  return byName([
+    ...builtInChains.filter,
+    { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
+    { name: baseChains.externalServices, rules: plans.flatMap(refuseExternalRules) },
+    { name: baseChains.forward, rules: forwardRules(masquerade, conntrack) },
+    { name: baseChains.nodePorts, rules: plans.flatMap(healthCheckRules) },
+    { name: baseChains.proxyFirewall, rules: plans.flatMap(firewallDropRules) },
+    { name: baseChains.kubeletFirewall, rules: kubeletFirewallRules(localhostNodePorts) },
+  ]);
+}
+
+function natTable(
+  plans: readonly ServicePortPlan[],
+  portChains: readonly Chain[],
+  { mark, postrouting }: MasqueradeRules,
+  toNodePorts: readonly Rule[],
+) {
+  return byName([
+    ...builtInChains.nat,
+    // Packets to a Service's own address go first: a node port's number could be a Service's port.
+    { name: baseChains.services, rules: [...plans.flatMap(captureRules), ...toNodePorts] },
+    { name: baseChains.nodePorts, rules: plans.flatMap(captureNodePortRules) },
+    { name: baseChains.postrouting, rules: postrouting },
+    { name: baseChains.markMasquerade, rules: mark },
+    ...portChains,
+  ]);
+}
+
+function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
+  return new Map(chains.map((chain) => [chain.name, chain]));
+}

@@ -1,0 +1,77 @@
+import type { LocalTraffic } from '../../cluster/local-traffic.ts';
+import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import type { Rule, RuleArg } from '../../kernel/iptables.ts';
+
+/**
+ * The rules about the masquerade mark that iptables and IPVS mode share: a packet that gets the mark is forwarded
+ * and leaves the node with the node's address as its source.
+ */
+export interface MasqueradeRules {
+  /** nat KUBE-MARK-MASQ: sets the mark. */
+  readonly mark: readonly Rule[];
+  /** nat KUBE-POSTROUTING: masquerades what is marked, and clears the mark in case the packet comes by again. */
+  readonly postrouting: readonly Rule[];
+  /**
+   * filter KUBE-FORWARD: lets marked packets through where the policy of FORWARD does not, and what belongs to their
+   * connections.
+   */
+  readonly forward: readonly Rule[];
+}
+
+/** The rules for a mark, as both kube-proxy's iptables and ipvs proxiers write them. */
+export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): MasqueradeRules {
+  return {
+    mark: [{ args: [{ kind: 'jump', target: { kind: 'mark', operation: 'or', value, mask: value } }] }],
+    postrouting: [
+      {
+        args: [
+          { kind: 'mark', value, mask: value, negated: true },
+          { kind: 'jump', target: { kind: 'return' } },
+        ],
+      },
+      { args: [{ kind: 'jump', target: { kind: 'mark', operation: 'xor', value, mask: 0 } }] },
+      {
+        args: [
+          { kind: 'comment', text: 'kubernetes service traffic requiring SNAT' },
+          // Every iptables from 1.6.2 on has --random-fully; kube-proxy writes it where iptables does.
+          { kind: 'jump', target: { kind: 'masquerade', randomFully: true } },
+        ],
+      },
+    ],
+    forward: [
+      {
+        args: [{ kind: 'comment', text: 'kubernetes forwarding rules' }, { kind: 'mark', value, mask: value }, accept],
+      },
+      {
+        args: [
+          { kind: 'comment', text: 'kubernetes forwarding conntrack rule' },
+          { kind: 'conntrack-state', states: ['RELATED', 'ESTABLISHED'] },
+          accept,
+        ],
+      },
+    ],
+  };
+}
+
+const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };
+
+/** The match for traffic of the node's pods. */
+export function ifLocal(localTraffic: LocalTraffic): RuleArg {
+  return matchLocal(localTraffic, {});
+}
+
+/** The match for traffic that is not of the node's pods. */
+export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
+  return matchLocal(localTraffic, { negated: true });
+}
+
+function matchLocal(localTraffic: LocalTraffic, sense: { readonly negated?: true }): RuleArg {
+  switch (localTraffic.kind) {
+    case 'from-network':
+      return { kind: 'source', range: localTraffic.network, ...sense };
+    case 'from-interface':
+      return { kind: 'in-interface', name: localTraffic.name, ...sense };
+    case 'from-interfaces':
+      return { kind: 'in-interface', name: `${localTraffic.prefix}+`, ...sense };
+  }
+}

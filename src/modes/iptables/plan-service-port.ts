@@ -1,0 +1,82 @@
+import type { Endpoint, ServicePort } from '../../cluster/model.ts';
+import {
+  originOf,
+  type Firewall,
+  type TrafficPath,
+  type TrafficPlan,
+  type TrafficPolicy,
+} from '../../cluster/plan-traffic.ts';
+import type { RuleArg } from '../../kernel/iptables.ts';
+import type { Origin } from '../../kernel/origin.ts';
+import { endpointChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
+import { drop, jumpTo, reject } from './rule-args.ts';
+
+/** Where the packets to one Service port go on one node, with the names of its chains. */
+export interface ServicePortPlan {
+  readonly traffic: TrafficPlan;
+  /** Names of all chains the port may have, in use or not. */
+  readonly chains: ServiceChainNames;
+  /** What the firewall chain checks: nothing without endpoints, as all packets are refused then. */
+  readonly firewall: Firewall | undefined;
+  readonly clusterTargets: readonly EndpointTarget[];
+  readonly localTargets: readonly EndpointTarget[];
+  /** Both together, each endpoint once. */
+  readonly targets: readonly EndpointTarget[];
+}
+
+/** An endpoint with the chain that sends packets to it. */
+export interface EndpointTarget {
+  readonly endpoint: Endpoint;
+  readonly chain: string;
+  readonly jump: RuleArg;
+  readonly origin: Origin;
+}
+
+/** Names the chains of a Service port and its endpoints. */
+export function planServicePort(traffic: TrafficPlan): ServicePortPlan {
+  const { port, reachable, clusterEndpoints, localEndpoints } = traffic;
+  const targets = reachable.map((endpoint) => makeTarget(port, endpoint));
+  return {
+    traffic,
+    chains: serviceChainNames(port),
+    firewall: traffic.hasEndpoints ? traffic.firewall : undefined,
+    clusterTargets: selectTargets(targets, clusterEndpoints),
+    localTargets: selectTargets(targets, localEndpoints),
+    targets,
+  };
+}
+
+/** The chain that spreads the packets of a policy over its endpoints; there only where it has some. */
+export function policyChainName({ chains }: ServicePortPlan, policy: TrafficPolicy): string {
+  switch (policy) {
+    case 'Cluster':
+      return chains.cluster;
+    case 'Local':
+      return chains.local;
+  }
+}
+
+/** How table filter turns away packets that no endpoint takes. */
+export interface RefusalWords {
+  readonly comment: string;
+  readonly verdict: RuleArg;
+}
+
+const verdicts = { reject, drop } as const;
+const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
+
+/** How a path's packets are turned away; undefined where they are not. */
+export function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath): RefusalWords | undefined {
+  return refusal && { comment: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
+}
+
+function makeTarget(port: ServicePort, endpoint: Endpoint): EndpointTarget {
+  const chain = endpointChainName(port, endpoint.label);
+  return { endpoint, chain, jump: jumpTo(chain), origin: originOf(port, endpoint.place) };
+}
+
+function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endpoint[]): readonly EndpointTarget[] {
+  if (chosen.length === targets.length) return targets;
+  const wanted = new Set(chosen);
+  return targets.filter(({ endpoint }) => wanted.has(endpoint));
+}

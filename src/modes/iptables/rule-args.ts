@@ -1,0 +1,45 @@
+import type { Protocol } from '../../kernel/family.ts';
+import type { RuleArg } from '../../kernel/iptables.ts';
+import { baseChains } from './chain-names.ts';
+
+/** `-m tcp -p tcp` and so on: one pair of values for all rules. */
+export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleArg] } = {
+  TCP: [
+    { kind: 'module', name: 'tcp' },
+    { kind: 'protocol', protocol: 'tcp' },
+  ],
+  UDP: [
+    { kind: 'module', name: 'udp' },
+    { kind: 'protocol', protocol: 'udp' },
+  ],
+  SCTP: [
+    { kind: 'module', name: 'sctp' },
+    { kind: 'protocol', protocol: 'sctp' },
+  ],
+};
+
+export const markForMasquerade = jumpTo(baseChains.markMasquerade);
+
+export const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };
+
+export const drop: RuleArg = { kind: 'jump', target: { kind: 'drop' } };
+
+export const reject: RuleArg = { kind: 'jump', target: { kind: 'reject' } };
+
+/** Packets to any address of the node. */
+export const toNode: RuleArg = { kind: 'address-type', which: 'destination', type: 'LOCAL' };
+
+/** Packets from the node itself. */
+export const fromNode: RuleArg = { kind: 'address-type', which: 'source', type: 'LOCAL' };
+
+export function jumpTo(chain: string): RuleArg {
+  return { kind: 'jump', target: { kind: 'chain', chain } };
+}
+
+export function comment(text: string): RuleArg {
+  return { kind: 'comment', text };
+}
+
+export function destinationPort(port: number): RuleArg {
+  return { kind: 'destination-port', ports: { first: port, last: port } };
+}

@@ -1,0 +1,136 @@
+import type { Cluster, NodeContext } from '../../cluster/model.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import { ownAddresses, planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { planMasquerade } from '../../cluster/plan-masquerade.ts';
+import { planTraffic } from '../../cluster/plan-traffic.ts';
+import { isLoopback } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Tables } from '../../kernel/iptables.ts';
+import type { IpSet } from '../../kernel/ipset.ts';
+import type { VirtualServer } from '../../kernel/ipvs.ts';
+import type { LinkAddress } from '../../kernel/link.ts';
+import { compareEntries, type SetEntry } from '../../kernel/set-entry.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
+import type { IpvsMemo } from './ipvs-memo.ts';
+import { neededModules } from './modules.ts';
+import { planServicePort, type FamilyNode, type ServicePortPlan } from './plan-service-port.ts';
+import { makeTables } from './rules.ts';
+import { makeSets, noMembers, type SetMembers } from './sets.ts';
+import { serviceLink } from '../../kube-proxy/link.ts';
+import { setIds } from '../../kube-proxy/sets.ts';
+import { mergeVirtualServers } from './virtual-servers.ts';
+
+const defaultScheduler = 'rr';
+
+/**
+ * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports
+ * claim one address, port and protocol, the first in the cluster's order has the virtual server. `memo` is for runs that
+ * compile one cluster and its settings for many nodes.
+ */
+export function compileIpvs(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+  memo?: IpvsMemo,
+): KernelState {
+  const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family, memo) }));
+  const virtualServers = states.flatMap((state) => state.virtualServers);
+  const sets = states.flatMap((state) => state.sets);
+  return {
+    ...emptyState,
+    iptables: Object.fromEntries(states.map((state) => [state.family, state.tables])),
+    sets,
+    virtualServers,
+    links: [{ name: serviceLink, kind: 'dummy', addresses: states.flatMap((state) => state.addresses) }],
+    sysctls: ipvsSysctls(settings),
+    ipvsTimeouts: ipvsTimeouts(settings),
+    modules: neededModules(
+      virtualServers,
+      settings.ipvs.scheduler || defaultScheduler,
+      states.map((state) => state.tables),
+    ),
+  };
+}
+
+/** The state of one family, before the families are put together. */
+interface FamilyState {
+  readonly tables: Tables;
+  readonly sets: readonly IpSet[];
+  readonly virtualServers: readonly VirtualServer[];
+  readonly addresses: readonly LinkAddress[];
+}
+
+function compileFamily(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  family: Family,
+  memo: IpvsMemo | undefined,
+): FamilyState {
+  const on = describeFamilyNode(node, settings, family);
+  const ports = cluster.servicePorts.filter((port) => port.family === family);
+  const plans = ports.map((port) => memo?.recallPlan(port, node, on) ?? planServicePort(planTraffic(port, node), on));
+  const members = collectMembers(plans);
+  return {
+    tables: makeTables({
+      family,
+      filled: new Set(setIds.filter((id) => members[id].length > 0)),
+      masquerade: planMasquerade(settings, node, family),
+      closedToNode: plans.flatMap((plan) => plan.closedToNode).sort(compareEntries),
+    }),
+    sets: makeSets(members, family),
+    virtualServers: mergeVirtualServers(plans.map((plan) => plan.virtualServers)),
+    addresses: linkAddresses(members.ipvsAddresses, family),
+  };
+}
+
+function describeFamilyNode(node: NodeContext, settings: ProxySettings, family: Family): FamilyNode {
+  const own = ownAddresses(node, family);
+  const { addresses } = planNodePorts(settings, node, family);
+  return {
+    scheduler: settings.ipvs.scheduler || defaultScheduler,
+    nodeIP: node.nodeIPs[family],
+    // IPVS serves no loopback address, whatever --nodeport-addresses says.
+    nodePortAddresses: addresses?.filter((address) => !isLoopback(address)) ?? own,
+    own: new Set(own.map((address) => address.text)),
+  };
+}
+
+function collectMembers(plans: readonly ServicePortPlan[]): SetMembers {
+  const members = noMembers();
+  for (const plan of plans) for (const [id, member] of plan.members) members[id].push(member);
+  return members;
+}
+
+function linkAddresses(bound: readonly SetEntry[], family: Family): readonly LinkAddress[] {
+  const prefixLength = family === 'ipv4' ? 32 : 128;
+  const addresses: LinkAddress[] = [];
+  for (const { address, origin } of bound.toSorted(compareEntries)) {
+    if (!address || address.text === addresses.at(-1)?.address.text) continue;
+    addresses.push({ family, address, prefixLength, origin });
+  }
+  return addresses;
+}
+
+/** What kube-proxy sets on every node. conn_reuse_mode depends on the node's kernel: kpc-apply decides it there. */
+function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
+  return new Map([
+    ['net.ipv4.ip_forward', '1'],
+    ['net.ipv4.vs.conntrack', '1'],
+    ['net.ipv4.vs.expire_nodest_conn', '1'],
+    ['net.ipv4.vs.expire_quiescent_template', '1'],
+    // Without these two the node would answer ARP requests for addresses that are only on kube-ipvs0.
+    ...(settings.ipvs.strictARP
+      ? ([
+          ['net.ipv4.conf.all.arp_ignore', '1'],
+          ['net.ipv4.conf.all.arp_announce', '2'],
+        ] as const)
+      : []),
+  ]);
+}
+
+function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
+  const timeouts = { tcp: ipvs.tcpTimeout, tcpFin: ipvs.tcpFinTimeout, udp: ipvs.udpTimeout };
+  return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
+}

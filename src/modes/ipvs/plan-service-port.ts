@@ -1,0 +1,170 @@
+import type { Endpoint, ServicePort } from '../../cluster/model.ts';
+import {
+  admitsNode,
+  originOf,
+  type ServiceAddress,
+  type TrafficPath,
+  type TrafficPlan,
+} from '../../cluster/plan-traffic.ts';
+import type { Address } from '../../kernel/address.ts';
+import type { RealServer, VirtualServer } from '../../kernel/ipvs.ts';
+import type { AddressPort, SetEntry } from '../../kernel/set-entry.ts';
+import type { SetId } from '../../kube-proxy/sets.ts';
+import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
+
+/** What a node is to the Service ports of one family, besides its identity. */
+export interface FamilyNode {
+  /** The node's scheduler. */
+  readonly scheduler: string;
+  /** The node's own address. */
+  readonly nodeIP: Address;
+  /** The addresses that node ports listen on. */
+  readonly nodePortAddresses: readonly Address[];
+  /** Addresses of the node's own links, as text: never bound to kube-ipvs0. */
+  readonly own: ReadonlySet<string>;
+}
+
+/** What one Service port puts into the kernel, before all ports are put together. */
+export interface ServicePortPlan {
+  /** In kube-proxy's order: of two with one address and port, the later one wins. */
+  readonly virtualServers: readonly VirtualServer[];
+  readonly members: readonly SetMember[];
+  /** Load balancer addresses that the node itself may not use: its own address is in no source range. */
+  readonly closedToNode: readonly AddressPort[];
+}
+
+type SetMember = readonly [SetId, SetEntry];
+
+/**
+ * A Service port that is reached by its cluster IP alone. Of all nodes with the same traffic plan, only the scheduler
+ * can differ to it.
+ */
+export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
+  const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
+  return {
+    virtualServers: [virtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
+    members: [...clusterIPMembers(traffic), ...healthCheckMembers(traffic)],
+    closedToNode: [],
+  };
+}
+
+/** Any Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
+export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
+  const { port, nodePort } = traffic;
+  const { internal, external } = realServersOf(traffic);
+  const serve = (at: AddressPort) => virtualServer(port, on.scheduler, at, external);
+  const virtualServers = [virtualServer(port, on.scheduler, traffic.clusterIP, internal)];
+  const members = clusterIPMembers(traffic);
+  const closedToNode: AddressPort[] = [];
+  for (const portal of [...planExternalIPs(traffic), ...planLoadBalancerIPs(traffic, on)]) {
+    virtualServers.push(serve(portal.at));
+    members.push(...portal.members);
+    if (!on.own.has(portal.at.address.text)) members.push(bindingOf(portal.at));
+    if (portal.closedToNode) closedToNode.push(portal.at);
+  }
+  if (nodePort) {
+    const listeners = on.nodePortAddresses.map((address) => ({ ...nodePort, address }));
+    virtualServers.push(...listeners.map(serve));
+    members.push(...nodePortMembers(traffic, listeners));
+    // kube-proxy leaves a Service port whose node port has no address to listen on at that point.
+    if (listeners.length === 0) return { virtualServers, members, closedToNode };
+  }
+  members.push(...healthCheckMembers(traffic));
+  return { virtualServers, members, closedToNode };
+}
+
+/** With those of the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
+function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
+  const { clusterIP } = traffic;
+  return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
+}
+
+/** An address by which a Service port is served from outside, apart from the node's own. */
+interface Portal {
+  readonly at: ServiceAddress;
+  readonly members: readonly SetMember[];
+  readonly closedToNode: boolean;
+}
+
+function planExternalIPs({ externalIPs, external }: TrafficPlan): readonly Portal[] {
+  const set = external.policy === 'Local' ? 'externalIPLocal' : 'externalIP';
+  return externalIPs.map((at) => ({ at, members: [[set, at]], closedToNode: false }));
+}
+
+function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Portal[] {
+  const { loadBalancerIPs, external, firewall } = traffic;
+  const nodeIsAdmitted = firewall !== undefined && admitsNode(firewall, on.nodeIP);
+  return loadBalancerIPs.map((at) => {
+    const members: readonly SetMember[] = [
+      ['loadBalancer', at],
+      ...setIf(external.policy === 'Local', 'loadBalancerLocal', at),
+      ...setIf(firewall !== undefined, 'loadBalancerFirewall', at),
+      ...(firewall?.sourceRanges ?? []).map(({ network, origin }): SetMember => [
+        'sourceCIDR',
+        { ...at, source: network, origin },
+      ]),
+      // What the node itself sends to the address, which is bound there, comes from that same address.
+      ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
+    ];
+    return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };
+  });
+}
+
+function bindingOf({ address, origin }: AddressPort): SetMember {
+  return ['ipvsAddresses', { address, origin }];
+}
+
+/** The port's local endpoints, ready or not: a pod that reaches itself through the Service is masqueraded. */
+function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
+  return onNode.map(({ address, port: number, place }) => {
+    const origin = originOf(port, place);
+    return ['loopBack', { address, protocol: port.protocol, port: number, source: address, origin }];
+  });
+}
+
+const nodePortSets = {
+  TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
+  UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
+  SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
+} as const satisfies Record<ServicePort['protocol'], { all: SetId; local: SetId }>;
+
+function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly AddressPort[]): readonly SetMember[] {
+  const sets = nodePortSets[port.protocol];
+  // A bitmap:port knows the number alone, once however many addresses listen.
+  const members: readonly SetEntry[] =
+    port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
+  const isLocal = external.policy === 'Local';
+  return members.flatMap((member) => [[sets.all, member], ...setIf(isLocal, sets.local, member)]);
+}
+
+function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] {
+  return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
+}
+
+/** The real servers of both paths: one list where they are the same. */
+function realServersOf(traffic: TrafficPlan): {
+  readonly [Path in 'internal' | 'external']: readonly RealServer[];
+} {
+  const { port, internal, external } = traffic;
+  const ofInternal = makeRealServers(servedBy(traffic, internal), port);
+  if (external.policy === internal.policy) return { internal: ofInternal, external: ofInternal };
+  return { internal: ofInternal, external: makeRealServers(servedBy(traffic, external), port) };
+}
+
+/** Policy Local falls back to the cluster's endpoints where the node has none: the other modes drop there. */
+function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
+  return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
+}
+
+function virtualServer(
+  port: ServicePort,
+  scheduler: string,
+  { address, port: number, origin }: AddressPort,
+  realServers: readonly RealServer[],
+): VirtualServer {
+  return makeVirtualServer(port, { address, port: number, scheduler, realServers, origin });
+}
+
+function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMember[] {
+  return condition ? [[id, member]] : [];
+}

@@ -1,0 +1,68 @@
+import type { Endpoint, ServicePort } from '../../cluster/model.ts';
+import { compareAddresses, type Address } from '../../kernel/address.ts';
+import { compareVirtualServers, type RealServer, type SchedulerFlag, type VirtualServer } from '../../kernel/ipvs.ts';
+import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import type { Origin } from '../../kernel/origin.ts';
+
+/** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
+const mhPort: SchedulerFlag = 'flag-2';
+
+/** Where a virtual server listens, and what it sends to. */
+export interface Listener {
+  readonly address: Address;
+  /** The Service's port, or its node port. */
+  readonly port: number;
+  /** The node's scheduler; the Service's annotation wins over it. */
+  readonly scheduler: string;
+  readonly realServers: readonly RealServer[];
+  readonly origin: Origin;
+}
+
+/** The virtual server of a Service port at one of its addresses. */
+export function makeVirtualServer(servicePort: ServicePort, listener: Listener): VirtualServer {
+  const scheduler = servicePort.scheduler ?? listener.scheduler;
+  return {
+    family: servicePort.family,
+    protocol: servicePort.protocol,
+    address: listener.address,
+    port: listener.port,
+    scheduler,
+    persistentSeconds: servicePort.affinitySeconds,
+    schedulerFlags: scheduler === 'mh' ? [mhPort] : [],
+    realServers: listener.realServers,
+    origin: listener.origin,
+  };
+}
+
+/** Endpoints of a Service port as real servers of weight 1, sorted by address as a number, then port. */
+export function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePort): readonly RealServer[] {
+  return endpoints
+    .toSorted((a, b) => compareAddresses(a.address, b.address) || a.port - b.port)
+    .map(({ address, port, place }) => ({
+      address,
+      port,
+      weight: 1,
+      forwarding: servicePort.forwarding,
+      origin: { servicePort: servicePort.label, place },
+    }));
+}
+
+/**
+ * One virtual server for each address, port and protocol, sorted. Inside a Service port the last one wins, because each
+ * write of kube-proxy's replaces the one before; between Service ports the first in the cluster's order does.
+ */
+export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
+  const merged = new Map<string, VirtualServer>();
+  for (const virtualServers of ports) {
+    for (const server of lastOfEach(virtualServers)) {
+      const key = virtualServerKey(server);
+      if (!merged.has(key)) merged.set(key, server);
+    }
+  }
+  return [...merged.values()].sort(compareVirtualServers);
+}
+
+function lastOfEach(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
+  if (virtualServers.length < 2) return virtualServers;
+  return new Map(virtualServers.map((server) => [virtualServerKey(server), server])).values();
+}

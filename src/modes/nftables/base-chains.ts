@@ -1,0 +1,208 @@
+import type { NodePortPlan } from '../../cluster/node-port-addresses.ts';
+import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
+import type { Family, Protocol } from '../../kernel/family.ts';
+import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
+import type { BaseChain, NftChain, NftRule } from '../../kernel/nftables/table.ts';
+import { nftChains, nftSets } from '../../kube-proxy/nftables.ts';
+import type { Behaviours } from '../../kube-proxy/releases.ts';
+import {
+  destinationPort,
+  differs,
+  drop,
+  equalTo,
+  familyFields,
+  inSet,
+  jump,
+  l4proto,
+  markForMasquerade,
+  masqueradedClients,
+  matches,
+  nodePortKey,
+  reject,
+  returnToCaller,
+  rule,
+  setMasqueradeMark,
+  toNode,
+  word,
+  type FamilyFields,
+} from './rule-parts.ts';
+
+/** What the chains that every node has depend on. */
+export interface BaseChainInput {
+  readonly family: Family;
+  readonly masquerade: MasqueradePlan;
+  readonly nodePorts: NodePortPlan;
+  /** The networks that cluster IPs are chosen from, of this family; empty where nothing says. */
+  readonly serviceNetworks: readonly Network[];
+  /** The protocols whose node ports are rejected on localhost. */
+  readonly rejectedOnLocalhost: readonly Protocol[];
+  readonly behaviours: Behaviours;
+}
+
+/** Before DNAT, where packets still have the address that the client asked for. */
+const preDnat = -110;
+const dnat = -100;
+const filter = 0;
+const snat = 100;
+
+/** Where the kernel enters the table, and where packets go on from there (nftablesBaseChains, nftablesJumpChains). */
+const hooks: readonly (readonly [name: string, base: BaseChain, rules: readonly NftRule[]])[] = [
+  [
+    nftChains.filterPreroutingPreDnat,
+    { type: 'filter', hook: 'prerouting', priority: preDnat },
+    [newOnly(nftChains.firewallCheck)],
+  ],
+  [
+    nftChains.filterOutputPreDnat,
+    { type: 'filter', hook: 'output', priority: preDnat },
+    [newOnly(nftChains.firewallCheck)],
+  ],
+  [
+    nftChains.filterInput,
+    { type: 'filter', hook: 'input', priority: filter },
+    [newOnly(nftChains.nodePortEndpointsCheck), newOnly(nftChains.serviceEndpointsCheck)],
+  ],
+  [
+    nftChains.filterForward,
+    { type: 'filter', hook: 'forward', priority: filter },
+    [newOnly(nftChains.serviceEndpointsCheck), newOnly(nftChains.clusterIPsCheck)],
+  ],
+  [
+    nftChains.filterOutput,
+    { type: 'filter', hook: 'output', priority: filter },
+    [newOnly(nftChains.serviceEndpointsCheck), newOnly(nftChains.clusterIPsCheck)],
+  ],
+  [nftChains.natPrerouting, { type: 'nat', hook: 'prerouting', priority: dnat }, [rule([jump(nftChains.services)])]],
+  [nftChains.natOutput, { type: 'nat', hook: 'output', priority: dnat }, [rule([jump(nftChains.services)])]],
+  [
+    nftChains.natPostrouting,
+    { type: 'nat', hook: 'postrouting', priority: snat },
+    [rule([jump(nftChains.masquerading)])],
+  ],
+];
+
+/** Only packets that open a connection: later ones need no check. */
+function newOnly(chain: string): NftRule {
+  return rule([matches({ kind: 'ct', key: 'state' }, equalTo(word('new'))), jump(chain)]);
+}
+
+/** The chains that every node has. */
+export function baseChains(input: BaseChainInput): readonly NftChain[] {
+  const fields = familyFields[input.family];
+  return [
+    ...hooks.map(([name, base, rules]) => ({ name, base, rules })),
+    { name: nftChains.services, rules: servicesRules(input, fields) },
+    {
+      name: nftChains.serviceEndpointsCheck,
+      rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.noEndpointServices }])],
+    },
+    {
+      name: nftChains.nodePortEndpointsCheck,
+      rules: [
+        rule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)]),
+        ...(input.rejectedOnLocalhost.length === 0 ? [] : [rejectLocalhost(input, fields)]),
+      ],
+    },
+    {
+      name: nftChains.reject,
+      comment: 'helper for @no-endpoint-services / @no-endpoint-nodeports',
+      rules: [rule([reject])],
+    },
+    { name: nftChains.clusterIPsCheck, rules: clusterIPsCheckRules(input, fields) },
+    {
+      name: nftChains.firewallCheck,
+      rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
+    },
+    { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
+    ...(input.behaviours.has('inline-masquerade') ? [] : [markingChain(input)]),
+  ];
+}
+
+/** Where rules send packets that are to be masqueraded. */
+function markingChain({ masquerade }: BaseChainInput): NftChain {
+  return { name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(masquerade)])] };
+}
+
+/** Where packets are taken for a Service's: by their address first, as a node port's number could be a Service's port. */
+function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
+  return [
+    ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
+    rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.serviceIPs }]),
+    rule([...toNodePortAddresses(input, fields, [toNode]), nodePortMap(nftSets.serviceNodePorts)]),
+  ];
+}
+
+function masqueradeClusterIPs({ masquerade, behaviours }: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
+  const clients = masqueradedClients(masquerade, fields);
+  if (!clients) return [];
+  const toCluster = matches(fields.destination, inSet(nftSets.clusterIPs));
+  const comment =
+    masquerade.toClusterIPs.kind === 'all'
+      ? 'masquerade all clusterIP traffic'
+      : 'masquerade clusterIP traffic from outside cluster';
+  return [rule([toCluster, ...clients, markForMasquerade(masquerade, behaviours)], comment)];
+}
+
+/** Packets to node ports on localhost that are rejected there. */
+function rejectLocalhost({ family }: BaseChainInput, { destination }: FamilyFields): NftRule {
+  return rule([matches(destination, loopback[family]), nodePortMap(nftSets.localhostNodePortRejects)]);
+}
+
+function nodePortMap(map: string): Expression {
+  return { kind: 'verdict-map', key: nodePortKey, map };
+}
+
+/**
+ * Packets to the addresses that node ports listen on. If that is every address, `unlisted` matches those of the node,
+ * except loopback: node ports do not work there.
+ */
+function toNodePortAddresses(
+  { family, nodePorts }: BaseChainInput,
+  { destination }: FamilyFields,
+  unlisted: readonly Expression[],
+): readonly Expression[] {
+  return nodePorts.addresses
+    ? [matches(destination, inSet(nftSets.nodePortIPs))]
+    : [...unlisted, differs(destination, loopback[family])];
+}
+
+const loopback: { readonly [F in Family]: Right } = {
+  ipv4: equalTo({ kind: 'network', network: loopbackNetworks.ipv4 }),
+  ipv6: equalTo({ kind: 'address', address: loopbackAddresses.ipv6 }),
+};
+
+/** Packets to cluster IPs that no Service took: to a port that the Service does not have, or to an IP that none has. */
+function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {
+  const refused = rule(
+    [matches(destination, inSet(nftSets.clusterIPs)), reject],
+    'Reject traffic to invalid ports of ClusterIPs',
+  );
+  if (serviceNetworks.length === 0) return [refused];
+  const values = serviceNetworks.map((network) => ({ kind: 'network', network }) as const);
+  const unallocated = matches(destination, { kind: 'any-of', values });
+  return [refused, rule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
+}
+
+/** What leaves the node with the node's address for its source. The mark is cleared in case the packet comes by again. */
+function masqueradingRules(
+  { masquerade: { mark }, behaviours }: BaseChainInput,
+  fields: FamilyFields,
+): readonly NftRule[] {
+  const clear: Expression = { kind: 'set-mark', operation: 'xor', value: mark };
+  const marked: Field = { kind: 'masked', field: { kind: 'meta', key: 'mark' }, mask: mark };
+  const none = equalTo({ kind: 'number', value: 0 });
+  const hairpin = behaviours.has('hairpin-set') ? [hairpinRule(fields)] : [];
+  return behaviours.has('inline-masquerade')
+    ? [rule([differs(marked, none), clear, masquerade]), ...hairpin]
+    : [...hairpin, rule([matches(marked, none), returnToCaller]), rule([clear]), rule([masquerade])];
+}
+
+const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
+
+/** An endpoint that reaches itself would get an answer from its own address. */
+function hairpinRule({ source, destination }: FamilyFields): NftRule {
+  const key = [source, destination, l4proto, destinationPort];
+  const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
+  return rule([matches({ kind: 'ct', key: 'status' }, equalTo(word('dnat'))), toItself, masquerade]);
+}

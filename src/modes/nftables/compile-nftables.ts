@@ -1,0 +1,173 @@
+import type { Cluster, NodeContext } from '../../cluster/model.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import { planMasquerade } from '../../cluster/plan-masquerade.ts';
+import { admitsNode, planTraffic } from '../../cluster/plan-traffic.ts';
+import { isLoopback, type Network } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import { compareElements, sortElements, type SortedElements } from '../../kernel/nftables/compare-elements.ts';
+import type { Element } from '../../kernel/nftables/element.ts';
+import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
+import { nftSets, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
+import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
+import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
+import { baseChains } from './base-chains.ts';
+import { localhostChains, localhostCounters, rejectedOnLocalhost } from './localhost-node-ports.ts';
+import type { NftablesMemo } from './nftables-memo.ts';
+import { addressValue } from './rule-parts.ts';
+import { serviceObjects } from './service-objects.ts';
+import type { PlacedElement, ServiceContext, ServiceObjects } from './service-parts.ts';
+
+/**
+ * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
+ * Service ports are in the cluster's order, elements in the order of their keys. `memo` is for runs that compile one cluster
+ * and its settings for many nodes.
+ */
+export function compileNftables(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+  memo?: NftablesMemo,
+  behaviours = behavioursOf(settings.release, gatesOfSettings(settings)),
+): KernelState {
+  const compile = (family: Family): NftTable => compileTable({ cluster, node, settings, family, memo, behaviours });
+  return { ...emptyState, nftables: families.map(compile) };
+}
+
+interface TableInput {
+  readonly cluster: Cluster;
+  readonly node: NodeContext;
+  readonly settings: ProxySettings;
+  readonly family: Family;
+  readonly memo: NftablesMemo | undefined;
+  readonly behaviours: Behaviours;
+}
+
+function compileTable({ cluster, node, settings, family, memo, behaviours }: TableInput): NftTable {
+  const masquerade = planMasquerade(settings, node, family);
+  const nodePorts = planNodePorts(settings, node, family);
+  const rejected = rejectedOnLocalhost(nodePorts, behaviours);
+  const usual: ServiceContext = { masquerade, nodeIsAdmitted: false, rejectedOnLocalhost: rejected, behaviours };
+  const admitting: ServiceContext = { ...usual, nodeIsAdmitted: true };
+  const objects: ServiceObjects[] = [];
+  cluster.servicePorts.forEach((port) => {
+    if (port.family !== family) return;
+    const plan = memo ? memo.recallPlan(port, node) : planTraffic(port, node);
+    const context = plan.firewall && admitsNode(plan.firewall, node.nodeIPs[family]) ? admitting : usual;
+    objects.push(memo ? memo.recallObjects(plan, context) : serviceObjects(plan, context));
+  });
+  const elements = collectElements(objects);
+  const listened = nodePorts.addresses?.filter((address) => !isLoopback(address));
+  if (listened)
+    elements.set(
+      nftSets.nodePortIPs,
+      listened.map((address) => ({ key: [addressValue(address)] })),
+    );
+  const networks = serviceNetworks(cluster, family);
+  const base = { family, masquerade, nodePorts, serviceNetworks: networks, rejectedOnLocalhost: rejected, behaviours };
+  const chains = [...baseChains(base), ...localhostChains(rejected)];
+  return {
+    family,
+    name: nftTableName,
+    comment: nftTableComment,
+    counters: localhostCounters(rejected),
+    chains: byName<NftChain>(chains, objects, (some) => some.chains),
+    sets: byName<NftSet | NftMap>(
+      sharedSets(family, elements, behaviours, rejected.length > 0),
+      objects,
+      (some) => some.sets,
+    ),
+  };
+}
+
+function byName<T extends { readonly name: string }>(
+  shared: readonly T[],
+  objects: readonly ServiceObjects[],
+  own: (objects: ServiceObjects) => readonly T[],
+): ReadonlyMap<string, T> {
+  const all = new Map<string, T>();
+  const add = (item: T): void => {
+    all.set(item.name, item);
+  };
+  shared.forEach(add);
+  objects.forEach((some) => own(some).forEach(add));
+  return all;
+}
+
+/**
+ * The elements of all Service ports, by set, sorted. Where two ports claim a key, the first port gets it; where one
+ * port does so twice, as with a load balancer's address that is also an external IP, its last element counts.
+ */
+function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
+  const bySet = new Map<string, Element[]>();
+  const add = ({ set, element }: PlacedElement): void => {
+    const others = bySet.get(set);
+    if (others) others.push(element);
+    else bySet.set(set, [element]);
+  };
+  objects.forEach(({ elements }) => elements.forEach(add));
+  // Sorting keeps the order of those with the same key.
+  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(sortElements(elements))]));
+}
+
+/** Keeps elements of one key together, and those of one Service port. */
+function settleClaims({ elements, areDistinct }: SortedElements): readonly Element[] {
+  if (areDistinct) return elements;
+  const settled: Element[] = [];
+  let holder: Element | undefined;
+  for (const element of elements) {
+    if (!holder || compareElements(holder, element) !== 0) settled.push(element);
+    else if (holder.origin?.servicePort === element.origin?.servicePort) settled[settled.length - 1] = element;
+    else continue;
+    holder = element;
+  }
+  return settled;
+}
+
+const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
+
+/** The sets and maps that every node has, in the order in which nft lists them. */
+function sharedSets(
+  family: Family,
+  elements: ReadonlyMap<string, readonly Element[]>,
+  behaviours: Behaviours,
+  rejectsLocalhost: boolean,
+): readonly (NftSet | NftMap)[] {
+  const address = addressTypes[family];
+  const service = [address, 'inet_proto', 'inet_service'];
+  const nodePort = ['inet_proto', 'inet_service'];
+  const hairpin = [address, address, ...nodePort];
+  const set = (name: string, keyType: readonly string[], comment: string): NftSet => ({
+    kind: 'set',
+    name,
+    keyType,
+    flags: [],
+    comment,
+    elements: elements.get(name) ?? [],
+  });
+  const map = (name: string, keyType: readonly string[], comment: string): NftMap => ({
+    ...set(name, keyType, comment),
+    kind: 'map',
+    valueType: ['verdict'],
+  });
+  const listed = elements.has(nftSets.nodePortIPs);
+  return [
+    set(nftSets.clusterIPs, [address], 'Active ClusterIPs'),
+    ...(behaviours.has('hairpin-set') ? [set(nftSets.hairpinConnections, hairpin, 'service hairpin connections')] : []),
+    ...(listed ? [set(nftSets.nodePortIPs, [address], 'IPs that accept NodePort traffic')] : []),
+    map(nftSets.firewallIPs, service, 'destinations that are subject to LoadBalancerSourceRanges'),
+    map(nftSets.noEndpointNodePorts, nodePort, 'vmap to drop or reject packets to service nodeports with no endpoints'),
+    map(nftSets.noEndpointServices, service, 'vmap to drop or reject packets to services with no endpoints'),
+    map(nftSets.serviceIPs, service, 'ClusterIP, ExternalIP and LoadBalancer IP traffic'),
+    map(nftSets.serviceNodePorts, nodePort, 'NodePort traffic'),
+    ...(rejectsLocalhost
+      ? [map(nftSets.localhostNodePortRejects, nodePort, 'localhost NodePorts rejected by kube-proxy')]
+      : []),
+  ];
+}
+
+function serviceNetworks({ serviceCidrs }: Cluster, family: Family): readonly Network[] {
+  return serviceCidrs.map(({ network }) => network).filter((network) => network.family === family);
+}

@@ -1,0 +1,144 @@
+import type { LocalTraffic } from '../../cluster/local-traffic.ts';
+import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import type { Address } from '../../kernel/address.ts';
+import type { Family, Protocol } from '../../kernel/family.ts';
+import type { Value } from '../../kernel/nftables/element.ts';
+import type { Expression, Field, Right, Selector } from '../../kernel/nftables/expression.ts';
+import type { NftRule } from '../../kernel/nftables/table.ts';
+import { nftChains } from '../../kube-proxy/nftables.ts';
+import type { Behaviours } from '../../kube-proxy/releases.ts';
+
+/** How rules of one family name what they look at. */
+export interface FamilyFields {
+  readonly source: Field;
+  readonly destination: Field;
+  /** `ip daddr . meta l4proto . th dport`: the key of maps from a Service's addresses. */
+  readonly service: Selector;
+}
+
+export const l4proto: Field = { kind: 'meta', key: 'l4proto' };
+export const destinationPort: Field = { kind: 'payload', protocol: 'th', field: 'dport' };
+
+export const familyFields: { readonly [F in Family]: FamilyFields } = { ipv4: fieldsOf('ip'), ipv6: fieldsOf('ip6') };
+
+function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
+  const destination: Field = { kind: 'payload', protocol, field: 'daddr' };
+  return {
+    source: { kind: 'payload', protocol, field: 'saddr' },
+    destination,
+    service: [destination, l4proto, destinationPort],
+  };
+}
+
+/** `meta l4proto . th dport`: the key of maps from node ports. */
+export const nodePortKey: Selector = [l4proto, destinationPort];
+
+/** A rule of these expressions, and perhaps a comment. */
+export function rule(expressions: readonly Expression[], comment?: string): NftRule {
+  return comment === undefined ? { expressions } : { expressions, comment };
+}
+
+export function jump(chain: string): Expression {
+  return { kind: 'verdict', verdict: { kind: 'jump', chain } };
+}
+
+export function goto(chain: string): Expression {
+  return { kind: 'verdict', verdict: { kind: 'goto', chain } };
+}
+
+export const drop: Expression = { kind: 'verdict', verdict: { kind: 'drop' } };
+
+export const returnToCaller: Expression = { kind: 'verdict', verdict: { kind: 'return' } };
+
+export const reject: Expression = { kind: 'reject' };
+
+/** A match of one field. */
+export function matches(field: Field, right: Right): Expression {
+  return { kind: 'match', left: [field], right };
+}
+
+/** The same, for all that is something else. */
+export function differs(field: Field, right: Right): Expression {
+  return { kind: 'match', left: [field], negated: true, right };
+}
+
+export function inSet(set: string): Right {
+  return { kind: 'set', set };
+}
+
+export function equalTo(value: Value): Right {
+  return { kind: 'value', value };
+}
+
+export function word(text: string): Value {
+  return { kind: 'word', text };
+}
+
+export function addressValue(address: Address): Value {
+  return { kind: 'address', address };
+}
+
+export function portValue(port: number): Value {
+  return { kind: 'number', value: port };
+}
+
+/** One value for all keys and rules. */
+export const protocolValues: { readonly [P in Protocol]: Value } = {
+  TCP: word('tcp'),
+  UDP: word('udp'),
+  SCTP: word('sctp'),
+};
+
+/** Sets the mark that says to masquerade, and leaves the other bits. */
+export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
+  return { kind: 'set-mark', operation: 'or', value: mark };
+}
+
+/** Has packets masqueraded when they leave the node. */
+export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behaviours): Expression {
+  return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
+}
+
+/** What matches the clients whose packets to cluster IPs are masqueraded; undefined if there are none. */
+export function masqueradedClients(
+  { toClusterIPs }: MasqueradePlan,
+  fields: FamilyFields,
+): readonly Expression[] | undefined {
+  switch (toClusterIPs.kind) {
+    case 'all':
+      return [];
+    case 'all-but-pods':
+      return [notFromPods(toClusterIPs.pods, fields)];
+    case 'none-known':
+      return undefined;
+  }
+}
+
+/** Packets of pods: where they come from, or by which interface. */
+export function fromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
+  return matches(...tellPods(pods, fields));
+}
+
+/** All other packets. */
+function notFromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
+  return differs(...tellPods(pods, fields));
+}
+
+function tellPods(pods: LocalTraffic, { source }: FamilyFields): [Field, Right] {
+  switch (pods.kind) {
+    case 'from-network':
+      return [source, equalTo({ kind: 'network', network: pods.network })];
+    case 'from-interface':
+      return [inputInterface, equalTo(word(pods.name))];
+    case 'from-interfaces':
+      return [inputInterface, equalTo(word(`${pods.prefix}*`))];
+  }
+}
+
+const inputInterface: Field = { kind: 'meta', key: 'iifname' };
+
+/** Packets from the node itself. */
+export const fromNode: Expression = matches({ kind: 'fib', flags: ['saddr'], result: 'type' }, equalTo(word('local')));
+
+/** Packets to any address of the node. */
+export const toNode: Expression = matches({ kind: 'fib', flags: ['daddr'], result: 'type' }, equalTo(word('local')));

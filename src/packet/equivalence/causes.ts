@@ -1,0 +1,175 @@
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { Target } from './subject.ts';
+
+/** Why two sides make something else of packets. */
+export const causeIds = [
+  'node-port-addresses',
+  'node-port-loopback',
+  'external-policy-local',
+  'internal-policy-local',
+  'source-ranges',
+  'no-endpoints',
+  'hairpin',
+  'masquerade',
+  'endpoints',
+  'health-check',
+  'unserved-port',
+  'ping',
+  'unserved-address',
+  'not-understood',
+  'other',
+] as const;
+
+export type CauseId = (typeof causeIds)[number];
+
+/** A cause in words. */
+interface Cause {
+  readonly title: string;
+  /** What each mode does, to follow its name. */
+  readonly modes?: { readonly [M in ProxyMode]: string };
+  /** What an operator can do, if anything; "the new side" is the one that is moved to. */
+  readonly advice?: string;
+}
+
+const ipvsBinds =
+  'binds the address to kube-ipvs0, so that the node itself answers for whatever no virtual server takes';
+
+export const causes: Readonly<Record<CauseId, Cause>> = {
+  'node-port-addresses': {
+    title: 'Node ports do not answer on the same addresses of the node',
+    modes: {
+      ipvs: 'answers on every address of the node, unless nodePortAddresses picks some',
+      iptables: 'answers on every address of the node, unless nodePortAddresses picks some',
+      nftables: "answers on the node's primary address only, unless nodePortAddresses picks others",
+    },
+    advice: 'set nodePortAddresses to the networks of the addresses that clients use (0.0.0.0/0 and ::/0 for all)',
+  },
+  'node-port-loopback': {
+    title: 'Node ports do not answer alike on loopback addresses',
+    modes: {
+      ipvs: 'serves none there',
+      iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
+      nftables: 'has no rules that serve them there',
+    },
+    advice: "let programs on the node ask at the node's own address, or at the cluster IP",
+  },
+  'external-policy-local': {
+    title: 'externalTrafficPolicy Local does not choose the same endpoints',
+    modes: {
+      ipvs: 'sends every client to the endpoints on this node, and to all of them if it has none',
+      iptables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
+      nftables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
+    },
+    advice: 'let pods use the cluster IP, and let load balancers heed the health check node port',
+  },
+  'internal-policy-local': {
+    title: 'internalTrafficPolicy Local does not choose the same endpoints',
+    modes: {
+      ipvs: 'refuses clients of a node without endpoints of its own, but sends them to all endpoints of a Service with a node port or an external address',
+      iptables: 'drops what clients of a node without endpoints of its own send',
+      nftables: 'drops what clients of a node without endpoints of its own send',
+    },
+    advice: 'run the endpoints on every node that has clients, as a DaemonSet does',
+  },
+  'source-ranges': {
+    title: 'loadBalancerSourceRanges does not admit the same clients',
+    advice: 'compare the ranges with the addresses that clients really have when they get to the node',
+  },
+  hairpin: {
+    title: 'A pod that reaches itself through its Service is not treated alike',
+    modes: {
+      ipvs: 'masquerades it only if the pod is on this node',
+      iptables: 'masquerades it on whichever node it comes by',
+      nftables: 'masquerades it only if the pod is on this node',
+    },
+    advice: 'nothing, as long as pods ask for Services by way of their own node, as they do with usual network plugins',
+  },
+  'no-endpoints': { title: 'Services without endpoints fail in another way' },
+  masquerade: {
+    title: 'Endpoints do not see the same source address',
+    advice: 'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and what reads client addresses',
+  },
+  endpoints: { title: 'Other endpoints are chosen, or the same with other chances' },
+  'health-check': { title: 'A health check node port is not reached alike' },
+  'unserved-port': {
+    title: 'Ports that a Service address does not have are not answered alike',
+    modes: {
+      ipvs: ipvsBinds,
+      iptables: 'leaves such packets to routing, away from the node or back out by the default route',
+      nftables: 'rejects other ports of cluster IPs, and leaves those of other addresses to routing',
+    },
+    advice: 'check programs that expect an answer there, such as port scans and health checks of a load balancer',
+  },
+  ping: {
+    title: 'Pings of a Service address are not answered alike',
+    modes: {
+      ipvs: ipvsBinds,
+      iptables: 'leaves pings to routing',
+      nftables: 'rejects pings of cluster IPs, and leaves others to routing',
+    },
+    advice: 'let monitoring ask a port of the Service instead',
+  },
+  'unserved-address': {
+    title: 'Addresses that no Service has are not treated alike',
+    modes: {
+      ipvs: 'leaves unused addresses of the Service network to routing',
+      iptables: 'leaves unused addresses of the Service network to routing',
+      nftables: 'drops packets to unused addresses of the Service network, where it knows the network',
+    },
+  },
+  'not-understood': {
+    title: 'It depends on a rule that kpc does not understand',
+    advice: 'ask kpc trace for the example below: its last step is the rule',
+  },
+  other: { title: 'Packets do not end alike' },
+};
+
+/** What is known of a class that differs. */
+export interface CaseFacts {
+  readonly target: Target;
+  readonly isLoopback: boolean;
+  /** Whether the sender is an endpoint of the Service. */
+  readonly isOwnEndpoint: boolean;
+  readonly isUnknown: boolean;
+  /** Whether one side leaves to the node itself what the other delivers. */
+  readonly isUnserved: boolean;
+  readonly delivers: { readonly from: boolean; readonly to: boolean };
+  /** Whether both sides choose the same endpoints with the same chances. */
+  readonly sameEndpoints: boolean;
+  /** Whether they do besides the sender, with the same sources. */
+  readonly sameOthers: boolean;
+}
+
+/** Why the sides differ. */
+export function causeOf(facts: CaseFacts): CauseId {
+  const { target, isLoopback, delivers, sameEndpoints } = facts;
+  const isHairpin = facts.isOwnEndpoint && facts.sameOthers && (delivers.from || delivers.to);
+  const isSameChoice = delivers.from && delivers.to && sameEndpoints;
+  if (facts.isUnknown) return 'not-understood';
+  switch (target.kind) {
+    case 'ping':
+    case 'unserved-port':
+    case 'unserved-address':
+    case 'health-check':
+      return target.kind;
+    case 'node':
+      return 'other';
+    case 'node-port':
+      if (isLoopback) return 'node-port-loopback';
+      if (facts.isUnserved) return 'node-port-addresses';
+      break;
+    case 'cluster-ip':
+    case 'external-ip':
+    case 'load-balancer-ip':
+    case 'unknown':
+      break;
+  }
+  const { ports } = target;
+  const policies = ports.findLast((port) => port.policies)?.policies;
+  if (ports.every(({ endpoints }) => endpoints.length === 0)) return 'no-endpoints';
+  if (isHairpin) return 'hairpin';
+  const isLocal = target.kind === 'cluster-ip' ? policies?.internalLocal : policies?.externalLocal;
+  if (isLocal && !isSameChoice) return target.kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
+  if (delivers.from && delivers.to) return sameEndpoints ? 'masquerade' : 'endpoints';
+  return policies?.hasSourceRanges ? 'source-ranges' : 'other';
+}

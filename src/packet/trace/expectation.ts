@@ -1,0 +1,209 @@
+import { nearest } from '../../describe/suggest.ts';
+import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import type { Fate, Verdict } from '../packet.ts';
+import { wrong, type Read, type Sender } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** What is expected to become of a packet, as a file of kpc test has it. */
+export interface WrittenExpectation {
+  /** A verdict, endpoints, or endpoints with their shares of connections. */
+  readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
+  /** "kept", "masqueraded", "mixed" or an address. */
+  readonly source: string | undefined;
+}
+
+/** The same, understood in a scene. */
+interface Expectation {
+  readonly verdict: Verdict;
+  /** Undefined if any will do. */
+  readonly endpoints: readonly ExpectedEndpoint[] | undefined;
+  readonly source: SourceWord | Address | undefined;
+}
+
+interface ExpectedEndpoint {
+  /** As it is written. */
+  readonly words: string;
+  readonly address: Address;
+  /** Undefined for any port of a Pod. */
+  readonly port: number | undefined;
+  /** Its share of connections; undefined if any will do. */
+  readonly probability: number | undefined;
+}
+
+const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local', 'unknown'] as const;
+
+const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
+
+type SourceWord = (typeof sourceWords)[number];
+
+/** What is wrong with an expectation. */
+interface ExpectationFault {
+  readonly field: 'expect' | 'source';
+  readonly text: string;
+  readonly help?: string | undefined;
+}
+
+/** Finds out which endpoints are meant. */
+export function readExpectation(
+  { expect, source }: WrittenExpectation,
+  /** That of the packet; undefined if its destination is not known. */
+  family: Family | undefined,
+  namespace: string | undefined,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: Expectation }
+  | { readonly kind: 'wrong'; readonly faults: readonly ExpectationFault[] } {
+  const faults: ExpectationFault[] = [];
+  const seen = source === undefined ? undefined : (sourceWords.find((word) => word === source) ?? parseAddress(source));
+  if (source !== undefined && seen === undefined) {
+    faults.push({ field: 'source', text: `${source} is neither ${sourceWords.join(', ')} nor an address` });
+  }
+  const verdict = typeof expect === 'string' ? verdicts.find((each) => each === expect) : 'delivered';
+  if (!verdict) {
+    const near = nearest(String(expect), verdicts)[0];
+    const hint = near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`;
+    faults.push({ field: 'expect', text: `${String(expect)} is none of ${verdicts.join(', ')}: ${hint}` });
+  } else if (verdict !== 'delivered' && seen !== undefined) {
+    faults.push({ field: 'source', text: 'only an endpoint sees a source: expect delivered, or endpoints' });
+  }
+  const endpoints = typeof expect === 'string' ? undefined : findEndpoints(expect, family, namespace, scene, faults);
+  if (endpoints?.length === 0 && faults.length === 0) {
+    faults.push({ field: 'expect', text: 'no endpoint: to expect that none is reached, write refused or dropped' });
+  }
+  if (!verdict || faults.length > 0) return { kind: 'wrong', faults };
+  return { kind: 'read', value: { verdict, endpoints, source: seen } };
+}
+
+/** The endpoints that are known; the others are added to the faults. */
+function findEndpoints(
+  expect: readonly string[] | Readonly<Record<string, number>>,
+  family: Family | undefined,
+  namespace: string | undefined,
+  scene: Scene,
+  faults: ExpectationFault[],
+): readonly ExpectedEndpoint[] {
+  const written: readonly (readonly [string, number | undefined])[] = isList(expect)
+    ? expect.map((words) => [words, undefined])
+    : Object.entries(expect);
+  return written.flatMap(([words, probability]) => {
+    const found = findEndpoint(words, family, namespace, scene);
+    if (found.kind === 'read') return [{ words, probability, ...found.value }];
+    faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
+    return [];
+  });
+}
+
+function isList(value: unknown): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function findEndpoint(
+  words: string,
+  family: Family | undefined,
+  namespace: string | undefined,
+  { pods }: Scene,
+): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
+  const socket = parseSocketAddress(words);
+  if (socket) return { kind: 'read', value: socket };
+  if (parseAddress(words)) {
+    return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
+  }
+  const [, name = '', port] = /^(?:pods?\/)?([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
+  const full = name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+  const pod = pods.get(full);
+  if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
+  const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
+  if (!address) return wrong({ problem: 'no-address-of-pod', pod: full, family: family ?? 'ipv4' });
+  return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
+}
+
+/** How far a share of connections may be from the written one, which people round. */
+const tolerance = 0.005;
+
+/** In which ways a packet's fate is not as expected, each in a sentence; none where it is. */
+export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
+  const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === fate.verdict ? 0 : way.probability), 0);
+  if (fate.verdict !== expected.verdict) {
+    return [`expected ${wordsOf(expected)}, but it is ${fate.verdict}${reachedWords(fate)}`];
+  }
+  const faults: string[] = [];
+  // Shares that do not add up to 1 say that the rest is lost.
+  const hasShares = expected.endpoints?.some(({ probability }) => probability !== undefined) === true;
+  if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${fate.verdict}`);
+  if (expected.endpoints) faults.push(...compareEndpoints(sharesOf(fate), expected.endpoints));
+  const source = seenSource(fate, sender);
+  if (expected.source !== undefined && fate.verdict === 'delivered' && !isSource(fate, expected.source, source)) {
+    const wanted = typeof expected.source === 'string' ? expected.source : expected.source.text;
+    faults.push(`expected the source ${wanted}, but it is ${source}${sourceText(fate)}`);
+  }
+  return faults;
+}
+
+function wordsOf({ verdict, endpoints }: Expectation): string {
+  return endpoints ? endpoints.map(({ words }) => words).join(', ') : verdict;
+}
+
+function reachedWords(fate: Fate): string {
+  const reached = [...sharesOf(fate).keys()];
+  return fate.verdict === 'delivered' ? ` to ${reached.join(', ')}` : '';
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toFixed(1))}%`;
+}
+
+/** What share of connections each endpoint gets, by "address:port". */
+export function sharesOf({ endpoints }: Fate): ReadonlyMap<string, number> {
+  const shares = new Map<string, number>();
+  for (const { address, port, probability } of endpoints) {
+    const at = joinHostPort(address.text, port);
+    shares.set(at, (shares.get(at) ?? 0) + probability);
+  }
+  return shares;
+}
+
+function compareEndpoints(
+  reached: ReadonlyMap<string, number>,
+  expected: readonly ExpectedEndpoint[],
+): readonly string[] {
+  const faults: string[] = [];
+  const known = new Set<string>();
+  for (const { words, address, port, probability } of expected) {
+    const own = [...reached].filter(([at]) =>
+      port === undefined
+        ? parseSocketAddress(at)?.address.text === address.text
+        : at === joinHostPort(address.text, port),
+    );
+    for (const [at] of own) known.add(at);
+    const share = own.reduce((sum, [, each]) => sum + each, 0);
+    if (own.length === 0 && probability !== 0) faults.push(`${words} is not reached`);
+    else if (probability !== undefined && Math.abs(share - probability) > tolerance) {
+      faults.push(`${words} gets ${percent(share)} of connections, not ${percent(probability)}`);
+    }
+  }
+  for (const at of reached.keys()) if (!known.has(at)) faults.push(`${at} is reached too`);
+  return faults;
+}
+
+/** What endpoints see of the sender. */
+export function seenSource({ endpoints }: Fate, { address }: Sender): SourceWord | 'changed' {
+  const seen = new Set(
+    endpoints.map(({ source }): SourceWord | 'changed' => {
+      if (source === 'masqueraded') return source;
+      return address === undefined || source.text === address.text ? 'kept' : 'changed';
+    }),
+  );
+  const [first = 'kept'] = seen;
+  return seen.size > 1 ? 'mixed' : first;
+}
+
+function isSource({ endpoints }: Fate, wanted: SourceWord | Address, seen: SourceWord | 'changed'): boolean {
+  if (typeof wanted === 'string') return wanted === seen;
+  return endpoints.every(({ source }) => source !== 'masqueraded' && source.text === wanted.text);
+}
+
+function sourceText({ source }: Fate): string {
+  return source === 'masqueraded' ? '' : ` (${source.text})`;
+}

@@ -1,0 +1,509 @@
+import { joinWords } from '../../base/join-words.ts';
+import { count } from '../../diff/changes/counts.ts';
+import type { DescriptionLine } from '../../describe/describe-words.ts';
+import { describeElsewhere, findElsewhere } from '../../describe/elsewhere.ts';
+import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
+import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables.ts';
+import type { Verdict } from '../../kernel/nftables/element.ts';
+import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
+import type { Location } from '../../kernel/origin.ts';
+import { jumpChain } from '../../kernel/restrict.ts';
+import { serviceLink } from '../../kube-proxy/link.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { Hook } from '../hooks.ts';
+import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet.ts';
+import { judgePolicies, type PolicyFinding } from './network-policies.ts';
+import type { Sender, Trace } from './question.ts';
+import { listMissing, type KnownPort, type Scene } from './scene.ts';
+import { assignedTexts } from '../../cluster/assign-addresses.ts';
+import type { Side } from '../../diff/side.ts';
+import type { ServiceHealthCheck } from '../../cluster/model.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+
+/** A step in words. */
+interface ToldStep {
+  readonly hook: Hook | undefined;
+  /** "iptables nat KUBE-SERVICES rule 3". */
+  readonly where: string;
+  readonly what: string;
+  /** As the tool writes it. */
+  readonly rule: string | undefined;
+  readonly servicePort: string | undefined;
+  readonly place: Location | undefined;
+}
+
+/** A trace in words: what comes out, then how, step by step. */
+export interface ToldTrace {
+  readonly heading: string;
+  readonly verdict: string;
+  readonly isGood: boolean;
+  readonly endpoints: readonly string[];
+  readonly notes: readonly string[];
+  readonly steps: readonly ToldStep[];
+}
+
+export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
+  const { sender, target, fate } = trace;
+  const { side, mode } = scene;
+  const name = side.services?.node.name ?? '';
+  const node = name === '' ? side.name : `node ${name}`;
+  const to = target.label === undefined ? '' : ` (${target.label})`;
+  const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
+  const where = target.protocol === 'icmp' ? `ping to ${target.address.text}` : `${target.protocol} to ${at(target)}`;
+  return {
+    heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`,
+    verdict: verdictWords(trace, scene),
+    isGood: goodVerdicts.has(fate.verdict),
+    endpoints: fate.endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
+    notes: listNotes(trace, scene),
+    steps: tellSteps(fate.steps.filter(leadsOn), scene).filter(isNews),
+  };
+}
+
+export function explainTrace({
+  heading,
+  verdict,
+  isGood,
+  endpoints,
+  notes,
+  steps,
+}: ToldTrace): readonly DescriptionLine[] {
+  return [
+    line('heading', 0, heading),
+    line(isGood ? 'good' : 'bad', 1, verdict),
+    ...endpoints.map((endpoint) => line('plain', 2, endpoint)),
+    ...notes.map((note) => line('plain', 1, note)),
+    line('heading', 1, 'how'),
+    ...steps.flatMap((step, i) => stepLines(step, i + 1)),
+  ];
+}
+
+/** Routing may decide the same twice, as before and after a hook where nothing happens. */
+function isNews({ hook, what }: ToldStep, index: number, steps: readonly ToldStep[]): boolean {
+  const before = steps[index - 1];
+  return hook !== undefined || before?.hook !== undefined || before?.what !== what;
+}
+
+/** Whether something happens in the chain that a step goes on to. Most chains let most packets be. */
+function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
+  const next = nextChain(step);
+  if (next === undefined) return true;
+  const following = steps[index + 1];
+  return following?.kind === 'rule' && following.chain === next && leadsOn(following, index + 1, steps);
+}
+
+function nextChain(step: Step): string | undefined {
+  if (step.kind !== 'rule') return undefined;
+  if (step.tool === 'iptables') return jumpChain(step.rule);
+  const verdict = nftVerdict(step);
+  return verdict?.kind === 'jump' || verdict?.kind === 'goto' ? verdict.chain : undefined;
+}
+
+type NftStep = Extract<RuleStep, { tool: 'nftables' }>;
+
+/** What a rule of nftables, or the element of its map, decides. */
+function nftVerdict({ rule, element }: NftStep): Verdict | undefined {
+  if (element?.value && element.value.kind !== 'data') return element.value;
+  const last = rule.expressions.at(-1);
+  return last?.kind === 'verdict' ? last.verdict : undefined;
+}
+
+const goodVerdicts: ReadonlySet<Fate['verdict']> = new Set(['delivered', 'local', 'forwarded']);
+
+function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+  return { role, depth, text };
+}
+
+function at({ address, port }: { readonly address: Address; readonly port: number }): string {
+  return joinHostPort(address.text, port);
+}
+
+function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
+  const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
+  switch (fate.verdict) {
+    case 'delivered': {
+      const reached = new Set(fate.endpoints.map(at)).size;
+      const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === 'delivered' ? 0 : way.probability), 0);
+      const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
+      return `delivered to ${count(reached, 'endpoint')}${rest}:`;
+    }
+    case 'refused':
+      return 'refused: the sender gets an error at once';
+    case 'dropped':
+      return 'dropped: the sender hears nothing, and waits until it gives up';
+    case 'local':
+      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
+    case 'forwarded':
+      return 'left to routing: no rule of a Service changes it';
+    case 'unknown': {
+      const missing = listMissing(side, mode, target.address.family);
+      if (missing.length > 0)
+        return `unknown: the dump lacks what ${joinWords(missing)} ${missing.length === 1 ? 'prints' : 'print'}`;
+      return unread.length === 0
+        ? 'unknown: it depends on a rule that kpc does not understand, the last one below'
+        : `unknown: kpc could not read all of table ${joinWords(unread)}, which may refuse, drop or change it`;
+    }
+  }
+}
+
+function percent(probability: number): string {
+  return `${Number((probability * 100).toFixed(1))}%`;
+}
+
+function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }: Scene): string {
+  const { source, probability } = endpoint;
+  const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
+  const where = known?.isLocal === undefined ? '' : known.isLocal ? ', on this node' : ', on another node';
+  const kept = source === 'masqueraded' ? undefined : source.text;
+  const sees =
+    kept === undefined
+      ? "sees the node's address as the client"
+      : kept === address?.text
+        ? 'sees the client as it is'
+        : `sees ${kept} as the client`;
+  return `${percent(probability).padStart(6)}  ${at(endpoint)}${where}; ${sees}`;
+}
+
+/** What an operator would ask next. */
+function listNotes(trace: Trace, scene: Scene): readonly string[] {
+  const { sender, target, fate } = trace;
+  const { ports, healthChecks, side } = scene;
+  const notes: string[] = [];
+  const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
+  if (check) notes.push(healthCheckNote(check, target.address, side));
+  const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
+  if (elsewhere) notes.push(describeElsewhere(elsewhere));
+  notes.push(...unservedNodePort(trace, scene), ...localPolicy(trace, scene), ...ownServiceAddress(trace, scene));
+  const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
+  if (sticky) {
+    notes.push(
+      `session affinity: the chances are those of a new client, which then keeps its endpoint for ${sticky} s`,
+    );
+  }
+  const scheduled = fate.steps.find((step) => step.kind === 'virtual-server');
+  const habit = scheduled && schedulerHabits[scheduled.server.scheduler];
+  if (habit !== undefined && fate.endpoints.length > 1)
+    notes.push(`scheduler ${scheduled?.server.scheduler}: ${habit}`);
+  const strays = fate.endpoints.some(({ source, ...endpoint }) => {
+    const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
+    return source !== 'masqueraded' && known?.isLocal === false && sender.words === 'a client outside the cluster';
+  });
+  if (strays) {
+    notes.push(
+      "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails",
+    );
+  }
+  return [...notes, ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate))];
+}
+
+/** What schedulers of IPVS do that shares do not show. */
+const schedulerHabits: Readonly<Record<string, string>> = {
+  sh: 'each client always goes to the same one of them',
+  mh: 'each client always goes to the same one of them',
+  dh: 'all clients of this address go to the same one of them',
+  fo: 'all clients go to one of them, as long as it is there',
+  ovf: 'all clients go to one of them, until it is full',
+};
+
+/** The Service port that is asked for. */
+function portAt({ target }: Pick<Trace, 'target'>, ports: readonly KnownPort[]): KnownPort | undefined {
+  return ports.find(({ port, nodePort, addresses, family, protocol }) => {
+    if (family !== target.address.family || protocol.toLowerCase() !== target.protocol) return false;
+    return addresses.some(({ address }) => address.text === target.address.text)
+      ? port === target.port
+      : nodePort === target.port;
+  });
+}
+
+/** Why no rule takes a node port at this address of the node. */
+function unservedNodePort(trace: Trace, { ports, mode, side }: Scene): readonly string[] {
+  const { address, port } = trace.target;
+  const found = portAt(trace, ports);
+  if (!mode || found?.nodePort !== port || trace.fate.verdict === 'delivered') return [];
+  const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
+  if (isLoopback(address)) {
+    return loopbackNodePorts.includes(address.family)
+      ? [
+          'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet: ask at an address of the node instead',
+        ]
+      : [`${title} serves no node port on this loopback address: ask at an address of the node instead`];
+  }
+  if (trace.fate.verdict !== 'local') return [];
+  const served = defaultNodePortAddresses.includes('primary')
+    ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
+    : 'nodePortAddresses leaves it out';
+  const named = side.services?.settings.nodePortAddresses ?? [];
+  const isUsual = named.length === 0 || named.join() === defaultNodePortAddresses.join();
+  const why = isUsual ? served : `nodePortAddresses is ${named.join(', ')}`;
+  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`];
+}
+
+/** What policy Local makes of packets on a node without an endpoint of the Service. */
+function localPolicy({ target, fate }: Trace, { ports, mode }: Scene): readonly string[] {
+  const port = portAt({ target }, ports);
+  const isClusterIP = port?.addresses.some(
+    ({ kind, address }) => kind === 'cluster-ip' && address.text === target.address.text,
+  );
+  const isLocal = isClusterIP ? port?.policies?.internalLocal : port?.policies?.externalLocal;
+  if (!mode || !port || !isLocal || port.endpoints.length === 0) return [];
+  if (port.endpoints.some((endpoint) => endpoint.isLocal !== false)) return [];
+  const does = fate.verdict === 'delivered' ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes` : '';
+  const policy = isClusterIP ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  return [`${policy} is Local, and ${port.label} has no endpoint on this node${does}`];
+}
+
+/** Whether the node itself asks with an address of a Service, which it has as one of its own. */
+function ownServiceAddress({ sender, fate }: Trace, { side, mode }: Scene): readonly string[] {
+  const source = sender.address ?? fate.source;
+  if (!mode || sender.enters || source === 'masqueraded') return [];
+  const held = side.state.links.find(({ name }) => name === serviceLink)?.addresses ?? [];
+  if (!held.some(({ address }) => address.text === source.text)) return [];
+  return [
+    `the source is the address of the Service itself: ${modeFacts[mode].title} gives ${source.text} to the node, on ${serviceLink}`,
+  ];
+}
+
+function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
+  const names = joinWords(
+    policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`),
+    'and',
+  );
+  const isOne = policies.length === 1;
+  const what = `${isOne ? 'policy' : 'policies'} ${names}${direction === 'egress' ? ' on egress' : ''}`;
+  const all = new Set(fate.endpoints.map(at)).size;
+  const where = endpoints.length < all ? ` at ${joinWords(endpoints.map(at), 'and')}` : '';
+  const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
+  switch (verdict) {
+    case 'refused':
+      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies`;
+    case 'refused-node':
+      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the node's address as the client`;
+    case 'refused-client':
+      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the client before masquerading`;
+    case 'unknown':
+      return `${does}; ${what} may refuse it${where}: ${isOne ? 'it asks' : 'they ask'} for what the input does not say of Pods and Namespaces`;
+  }
+}
+
+function stepLines(step: ToldStep, number: number): readonly DescriptionLine[] {
+  const { hook, where, what, rule, servicePort, place } = step;
+  const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
+  const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
+  return [
+    line('plain', 2, `${String(number).padStart(2)}. ${hook === undefined ? '' : `${hook}: `}${what}${owner}${from}`),
+    line('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
+  ];
+}
+
+/** The steps, with the Services that they belong to. */
+function tellSteps(steps: readonly Step[], scene: Scene): readonly ToldStep[] {
+  return steps.map((step) => tellStep(step, scene));
+}
+
+function tellStep(step: Step, { owners }: Scene): ToldStep {
+  switch (step.kind) {
+    case 'rule':
+      return {
+        hook: step.hook,
+        where: `${step.tool} ${step.table} ${step.chain} rule ${step.position}`,
+        ...tellRule(step),
+        servicePort: step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule) : undefined),
+        place: step.origin?.place?.locate(),
+      };
+    case 'policy':
+      return plain(step.hook, `${step.tool} ${step.table} ${step.chain}`, 'no rule decides, and the policy is to drop');
+    case 'virtual-server': {
+      const { server, chosen, hook } = step;
+      const chance = server.realServers.filter(({ weight }) => weight > 0).length;
+      const what = chosen
+        ? `IPVS sends it to ${at(chosen)}, one of ${chance} by scheduler ${server.scheduler}`
+        : 'IPVS has no real server for it, and refuses it';
+      return {
+        hook,
+        where: `virtual server ${server.protocol} ${at(server)}`,
+        what,
+        rule: undefined,
+        servicePort: server.origin?.servicePort ?? owners.ofServer(server),
+        place: server.origin?.place?.locate(),
+      };
+    }
+    case 'route':
+      return plain(undefined, 'routing', routeWords(step.decision, step.destination));
+  }
+}
+
+function tellRule(step: RuleStep): Pick<ToldStep, 'what' | 'rule'> {
+  if (step.tool === 'iptables') return { what: iptablesEffect(step.rule), rule: formatIptablesRule(step.rule) };
+  const { rule, element } = step;
+  return { what: nftEffect(step), rule: `${formatNftRule(rule)}${element ? ` → ${formatElement(element)}` : ''}` };
+}
+
+function plain(hook: Hook | undefined, where: string, what: string): ToldStep {
+  return { hook, where, what, rule: undefined, servicePort: undefined, place: undefined };
+}
+
+function routeWords(decision: RouteDecision, { text }: Address): string {
+  switch (decision.kind) {
+    case 'local':
+      return `${text} is an address of the node`;
+    case 'out':
+      return decision.interface === undefined
+        ? `it leaves the node towards ${text}`
+        : `it leaves towards ${text} by ${decision.interface}`;
+    case 'no-route':
+      return `the node has no route to ${text}`;
+    case 'not-forwarding':
+      return 'the node does not forward packets (ip_forward is 0), and drops it';
+    case 'loopback-outside':
+      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
+    case 'own-address':
+      return `${text} gets a packet from its own address, and cannot answer`;
+  }
+}
+
+function iptablesEffect({ args }: Rule): string {
+  const jump = args.find((arg) => arg.kind === 'jump');
+  if (!jump) return 'matches';
+  const { target } = jump;
+  const chance = args.find((arg) => arg.kind === 'statistic');
+  const by = chance ? ` by chance, ${percent(Number(chance.probability))}` : '';
+  switch (target.kind) {
+    case 'chain':
+      return `goes on to ${target.chain}${by}`;
+    case 'accept':
+      return 'passes this table';
+    case 'return':
+      return 'leaves this chain';
+    case 'drop':
+      return 'is dropped';
+    case 'reject':
+      return 'is refused';
+    case 'masquerade':
+      return "gets the node's address as its source";
+    case 'dnat':
+      return `goes to ${target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)}${by}`;
+    case 'mark':
+      return markWords(target.operation);
+    case 'other':
+      return `meets ${target.words[0] ?? ''}`;
+  }
+}
+
+/** kube-proxy sets a bit of the mark on what is to be masqueraded, and clears it when that is done. */
+function markWords(operation: 'or' | 'xor' | 'set'): string {
+  switch (operation) {
+    case 'or':
+      return 'is marked, as packets are that leave with an address of the node';
+    case 'xor':
+      return 'loses its mark';
+    case 'set':
+      return 'has its mark changed';
+  }
+}
+
+function nftEffect(step: NftStep): string {
+  const { expressions } = step.rule;
+  if (expressions.some(({ kind }) => kind === 'unknown')) return 'meets words that kpc does not understand';
+  const last = expressions.at(-1);
+  const verdict = nftVerdict(step);
+  if (verdict) {
+    if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;
+    return { accept: 'passes this chain', drop: 'is dropped', return: 'leaves this chain', continue: 'goes on' }[
+      verdict.kind
+    ];
+  }
+  switch (last?.kind) {
+    case 'dnat':
+      return `goes to ${at(last.target)}`;
+    case 'dnat-random':
+      return `goes to one of ${count(last.targets.length, 'endpoint')}`;
+    case 'goto-random':
+      return `goes on to one of ${count(last.chains.length, 'endpoint')}`;
+    case 'masquerade':
+      return "gets the node's address as its source";
+    case 'reject':
+      return 'is refused';
+    case 'set-mark':
+      return markWords(last.operation);
+    default:
+      return 'matches';
+  }
+}
+
+/** A trace for programs. */
+export function traceJson(trace: Trace, scene: Scene): unknown {
+  const { fate } = trace;
+  const policies = judgePolicies(trace, scene);
+  const textOf = (source: Fate['source']): string => (source === 'masqueraded' ? source : source.text);
+  const sources = new Set(fate.endpoints.map(({ source }) => textOf(source)));
+  return {
+    verdict: fate.verdict,
+    endpoints: fate.endpoints.map(({ address, port, probability, source }) => ({
+      address: address.text,
+      port,
+      probability: Number(probability.toFixed(6)),
+      // Where endpoints differ in it, as with a pod that may reach itself.
+      ...(sources.size > 1 ? { sourceAfter: textOf(source) } : {}),
+    })),
+    sourceAfter: textOf(fate.source),
+    ...(policies.length === 0
+      ? {}
+      : {
+          policies: policies.map(({ direction, verdict, policies: own, endpoints }) => ({
+            direction,
+            verdict,
+            names: own.map(({ name }) => name),
+            endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
+          })),
+        }),
+    steps: tellSteps(fate.steps, scene).map(({ hook, where, what, rule, servicePort, place }) => ({
+      ...(hook === undefined ? {} : { hook }),
+      where,
+      what,
+      ...(rule === undefined ? {} : { rule }),
+      ...(servicePort === undefined ? {} : { servicePort }),
+      ...(place ? { file: place.file, line: place.line, column: place.column } : {}),
+    })),
+  };
+}
+
+/** A line that names those of the values in some texts that kpc chose, as the input lacks them; none if there are none. */
+export function assumedIn(texts: readonly string[], { services }: Side): readonly DescriptionLine[] {
+  if (!services) return [];
+  const { assumed, node } = services;
+  const chosen = new Set([
+    ...assumed.services.flatMap(assignedTexts),
+    ...assumed.pods,
+    ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
+  ]);
+  // An address and a port are one word, and an IPv6 address in brackets too.
+  const words = texts.flatMap((text) => text.split(/[\s,()[\]/]+/)).flatMap((word) => [word, ...splitPort(word)]);
+  const named = [...new Set(words)].filter((word) => chosen.has(word));
+  return named.length === 0 ? [] : [{ role: 'dim', depth: 1, text: `assumed: ${named.join(', ')}` }];
+}
+
+/** "10.0.0.1:80" as "10.0.0.1" and "80"; what is left of "[fd00::1]:80" is ":80". */
+function splitPort(word: string): readonly string[] {
+  const [, host = '', port = ''] = /^([^:]*):(\d+):?$/.exec(word) ?? [];
+  return [host, port];
+}
+
+/** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
+export function healthCheckWords(
+  { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
+  { services }: Pick<Side, 'services'>,
+): string {
+  const local = readyEndpoints.filter(({ nodeName }) => nodeName === services?.node.name).length;
+  const status = local > 0 ? 200 : 503;
+  return `health check of ${namespace}/${service} on port ${port}: kube-proxy answers ${status}, with ${count(local, 'ready endpoint')} on this node`;
+}
+
+/** The same of one address of the node: kube-proxy listens where it serves node ports (newServiceHealthServer). */
+function healthCheckNote(check: ServiceHealthCheck, address: Address, side: Pick<Side, 'services'>): string {
+  const { services } = side;
+  const served = services && planNodePorts(services.settings, services.node, address.family).addresses;
+  if (!served || served.some(({ text }) => text === address.text))
+    return `this is the ${healthCheckWords(check, side)}`;
+  const { namespace, service, port } = check;
+  return `port ${port} is for the health check of ${namespace}/${service}, but kube-proxy does not listen at ${address.text}: nodePortAddresses leaves it out`;
+}

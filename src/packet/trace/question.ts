@@ -1,0 +1,377 @@
+import type { ArgumentsOf } from '../../diagnostics/codes.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { parseAskedAddress } from '../../describe/asked-address.ts';
+import { nameInDns, nameInKubectl, parseAskedName } from '../../describe/asked-name.ts';
+import { mostSuggestions, nearest } from '../../describe/suggest.ts';
+import {
+  addressAfter,
+  contains,
+  isLoopback,
+  joinHostPort,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import type { Fate, Packet, PacketProtocol } from '../packet.ts';
+import { serviceOf, type KnownPort, type Scene } from './scene.ts';
+
+/** What is asked, as on the command line. */
+export interface Question {
+  readonly from: string;
+  readonly to: string;
+  readonly protocol: PacketProtocol | undefined;
+  readonly inInterface: string | undefined;
+  /** Of Services and Pods that are named without one. */
+  readonly namespace: string | undefined;
+}
+
+/** Who sends: its address, and how it gets to the node. */
+export interface Sender {
+  /** In words: "a pod on this node". */
+  readonly words: string;
+  /** Undefined for the node, which chooses one itself. */
+  readonly address: Address | undefined;
+  readonly enters: Packet['enters'];
+}
+
+/** Where to: what was asked for, as an address. */
+export interface Target {
+  readonly address: Address;
+  readonly port: number;
+  readonly protocol: PacketProtocol;
+  /** The Service that was named. */
+  readonly label: string | undefined;
+}
+
+/** One packet with what becomes of it. */
+export interface Trace {
+  readonly sender: Sender;
+  readonly target: Target;
+  readonly fate: Fate;
+}
+
+/** Something that was read, or what is wrong with it. */
+export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;
+
+interface Wrong {
+  readonly kind: 'wrong';
+  readonly diagnostic: Diagnostic;
+}
+
+const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
+
+export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
+  return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
+}
+
+/** The senders that need no name. */
+export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
+
+type SenderKind = (typeof senderKinds)[number];
+
+/** Addresses of documentation, which no cluster gives to anything (RFC 5737, RFC 3849). */
+const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
+
+/** Who sends, to a target of that family. */
+export function readSender(
+  { from, inInterface, namespace }: Pick<Question, 'from' | 'inInterface' | 'namespace'>,
+  family: Family,
+  scene: Scene,
+): Read<Sender> {
+  const kind = senderKinds.find((each) => each === from);
+  if (kind) return senderOfKind(kind, family, scene, inInterface);
+  const address = parseAddress(from);
+  if (address) {
+    if (address.family !== family) return wrong({ problem: 'other-family', from });
+    return read(senderAt(address, scene, inInterface));
+  }
+  if (/^\d+(\.\d+){3}$/.test(from)) return wrong({ problem: 'no-address', text: from });
+  const name = from.replace(/^pods?\//, '');
+  const full = name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+  const pod = scene.pods.get(full);
+  if (!pod) {
+    const near = nearest(full, [...scene.pods.keys()]);
+    return wrong({ problem: 'no-sender', name: full, from, kinds: senderKinds, near });
+  }
+  const own = pod.status?.addresses.find((each) => each.family === family);
+  if (!own) return wrong({ problem: 'no-address-of-pod', pod: full, family });
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === scene.side.services?.node.name;
+  const enters = { interface: inInterface ?? (isHere ? podInterface(scene, family) : nodeInterface(scene)) };
+  return read({ words: `Pod ${full}${isHere ? '' : ' on another node'}`, address: own, enters });
+}
+
+function senderOfKind(kind: SenderKind, family: Family, scene: Scene, inInterface: string | undefined): Read<Sender> {
+  const from = (words: string, address: Address, usual: string | undefined): Read<Sender> =>
+    read({ words, address, enters: { interface: inInterface ?? usual } });
+  switch (kind) {
+    case 'node':
+      return read({ words: 'the node itself', address: undefined, enters: undefined });
+    case 'pod': {
+      const address = podAddress(scene, family, true);
+      return address ? from('a pod on this node', address, podInterface(scene, family)) : noPods('no-pods-here', scene);
+    }
+    case 'remote-pod': {
+      const address = podAddress(scene, family, false);
+      return address
+        ? from('a pod on another node', address, nodeInterface(scene))
+        : noPods('no-pods-elsewhere', scene);
+    }
+    case 'external': {
+      const address = firstFree(outside[family], scene);
+      if (!address) return wrong({ problem: 'no-free-address' });
+      return from('a client outside the cluster', address, nodeInterface(scene));
+    }
+  }
+}
+
+/** Pods are on no node if none of several is named. */
+function noPods(problem: 'no-pods-here' | 'no-pods-elsewhere', { side, objects }: Scene): Read<Sender> {
+  const nodes = objects.nodes.length;
+  return wrong(side.services?.node.name === '' && nodes > 1 ? { problem: 'no-node-named', nodes } : { problem });
+}
+
+function senderAt(address: Address, scene: Scene, inInterface: string | undefined): Sender {
+  const { services, state } = scene.side;
+  const isOwn = [...scene.node.links, ...state.links].some(({ addresses }) =>
+    addresses.some((each) => each.address.text === address.text),
+  );
+  if (inInterface === undefined && isOwn) {
+    return { words: 'the node itself', address, enters: undefined };
+  }
+  const isPod = services?.node.podCIDRs.some((network) => contains(network, address)) === true;
+  const usual = isPod ? podInterface(scene, address.family) : nodeInterface(scene);
+  return { words: isPod ? 'a pod on this node' : 'a client', address, enters: { interface: inInterface ?? usual } };
+}
+
+/** The interface that kube-proxy takes for the pods', where it looks at interfaces; no rule asks for any other. */
+function podInterface({ side: { services } }: Scene, family: Family): string | undefined {
+  if (!services) return undefined;
+  const local = detectLocalTraffic(services.settings, services.node, family);
+  switch (local?.kind) {
+    case 'from-interface':
+      return local.name;
+    case 'from-interfaces':
+      return `${local.prefix}0`;
+    case 'from-network':
+    case undefined:
+      return 'cni0';
+  }
+}
+
+/** The one by which packets from elsewhere come. Where rules were compiled, none asks for it; of a dump it is not known. */
+function nodeInterface({ side: { services } }: Scene): string | undefined {
+  return services ? 'eth0' : undefined;
+}
+
+/** An address of a pod that is no endpoint, if possible. */
+function podAddress(scene: Scene, family: Family, isLocal: boolean): Address | undefined {
+  const { services } = scene.side;
+  const own = services?.node.podCIDRs.filter((network) => network.family === family) ?? [];
+  if (isLocal) return firstFree(own[0], scene) ?? besideEndpoint(scene, family, true);
+  const wide = services?.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []) ?? [];
+  return (
+    besideEndpoint(scene, family, false) ??
+    firstFree(
+      wide.find((network) => network.family === family),
+      scene,
+      own,
+    ) ??
+    besideEndpoint(scene, family, undefined)
+  );
+}
+
+/** A free address beside that of an endpoint, which may be a pod's of the same node. */
+function besideEndpoint(scene: Scene, family: Family, isLocal: boolean | undefined): Address | undefined {
+  const endpoint = endpointAddress(scene, family, isLocal);
+  if (!endpoint) return undefined;
+  return firstFree(parseNetwork(`${endpoint.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? endpoint;
+}
+
+function endpointAddress({ ports }: Scene, family: Family, isLocal: boolean | undefined): Address | undefined {
+  return ports
+    .filter((port) => port.family === family)
+    .flatMap(({ endpoints }) => endpoints)
+    .find((endpoint) => endpoint.isLocal === isLocal)?.address;
+}
+
+/** Hosts of a network that are tried, from the last but one of 256: low ones are often routers and endpoints. */
+const tried = 250;
+
+function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
+  if (!network) return undefined;
+  const taken = new Set(
+    [
+      ...scene.ports.flatMap(({ endpoints, addresses }) => [...endpoints, ...addresses]),
+      ...scene.node.links.flatMap(({ addresses }) => addresses),
+    ].map(({ address }) => address.text),
+  );
+  const blocks = network.prefixLength <= 16 ? 256 : 1;
+  for (let block = 0; block < blocks; block++) {
+    for (let host = tried; host > 1; host--) {
+      const address = addressAfter(network.address, block * 256 + host);
+      if (!contains(network, address)) continue;
+      if (except.some((each) => contains(each, address))) break;
+      if (!taken.has(address.text)) return address;
+    }
+  }
+  return undefined;
+}
+
+/** Where to, and whether a client outside the cluster asks. */
+type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
+
+/** What is asked for: an address and port, or a Service by its name, as kubectl or DNS writes it. */
+function readTarget(
+  { to, protocol, namespace, isOutside }: Asked,
+  family: Family | undefined,
+  scene: Scene,
+): Read<Target> {
+  const asked = parseAskedAddress(to);
+  if (asked) {
+    const { address } = asked;
+    const chosen = protocol ?? (asked.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
+    if (chosen === 'icmp') return read({ address, port: 0, protocol: chosen, label: undefined });
+    const port = asked.port ?? onlyPort(scene.ports, address, chosen);
+    if (port === undefined) {
+      return wrong({ problem: 'which-port', to, ports: [], example: joinHostPort(address.text, 80) });
+    }
+    return read({ address, port, protocol: chosen, label: undefined });
+  }
+  const [, host = '', port] = /^(.*):(\d+)$/.exec(to) ?? [];
+  if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
+  if (/^\d+(\.\d+){3}$/.test(port === undefined ? to : host)) return wrong({ problem: 'no-address', text: to });
+  return readService({ to, protocol, namespace, isOutside }, family, scene);
+}
+
+function onlyPort(ports: readonly KnownPort[], address: Address, protocol: PacketProtocol): number | undefined {
+  const own = ports.filter(
+    (port) =>
+      port.protocol.toLowerCase() === protocol && port.addresses.some((each) => each.address.text === address.text),
+  );
+  const [first, ...others] = new Set(own.map(({ port }) => port));
+  return others.length === 0 ? first : undefined;
+}
+
+function readService(
+  { to, protocol, namespace, isOutside }: Asked,
+  family: Family | undefined,
+  scene: Scene,
+): Read<Target> {
+  const ports = findPorts(to, namespace, scene);
+  if (ports.kind === 'wrong') return ports;
+  const fitting = ports.value.filter(
+    (port) =>
+      (family === undefined || port.family === family) &&
+      (protocol === undefined || protocol === 'icmp' || port.protocol.toLowerCase() === protocol),
+  );
+  const [first] = fitting;
+  const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
+  if (!way) return wrong({ problem: 'no-such-port', to });
+  const labels = new Set(fitting.map(({ label }) => label));
+  if (labels.size > 1 && protocol !== 'icmp') {
+    const examples = [...labels].map((label) => label.split('/').at(-1) ?? label);
+    return wrong({ problem: 'which-port', to, ports: examples });
+  }
+  const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
+  return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
+}
+
+/** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
+export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
+  const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
+  const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
+  const own = scene.ports.filter((each) => {
+    const service = serviceOf(each);
+    return service === wanted || (!wanted.includes('/') && service.endsWith(`/${wanted}`));
+  });
+  const services = new Set(own.map(serviceOf));
+  if (services.size > 1) return wrong({ problem: 'several-services', name, names: [...services] });
+  if (own.length === 0) {
+    const known = [...new Set(scene.ports.map(serviceOf))];
+    const bare = (service: string): string => (wanted.includes('/') ? service : (service.split('/').at(-1) ?? service));
+    const close = new Set(nearest(wanted, known.map(bare)));
+    const near = known.filter((service) => close.has(bare(service))).slice(0, mostSuggestions);
+    const skipped = scene.side.services?.cluster.services.find(
+      (each) => each.skipped && (`${each.namespace}/${each.name}` === wanted || each.name === wanted),
+    );
+    if (skipped?.skipped) {
+      return wrong({ problem: 'skipped', service: `${skipped.namespace}/${skipped.name}`, why: skipped.skipped });
+    }
+    return wrong({ problem: 'no-service', name: wanted, near });
+  }
+  if (port === undefined) return read(own);
+  const chosen = own.filter((each) => each.label.endsWith(`:${port}`) || String(each.port) === port);
+  if (chosen.length > 0) return read(chosen);
+  const known = [...new Set(own.map((each) => `${each.port}/${each.protocol}`))];
+  return wrong({ problem: 'no-port', service: [...services].join(''), port, ports: known });
+}
+
+/** The address by which a Service port is asked: its cluster IP, or from outside what it has for that. */
+function wayTo(
+  { addresses, port, nodePort, family }: KnownPort,
+  isOutside: boolean,
+  { node }: Scene,
+): { readonly address: Address; readonly port: number } | undefined {
+  const find = (kind: KnownPort['addresses'][number]['kind']) => addresses.find((each) => each.kind === kind)?.address;
+  const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
+  const own = node.links
+    .flatMap((link) => link.addresses)
+    .find((each) => each.family === family && !isLoopback(each.address));
+  if (isOutside && !outer && nodePort !== undefined && own) return { address: own.address, port: nodePort };
+  const address = outer ?? find('cluster-ip') ?? find('unknown');
+  return address && port !== undefined ? { address, port } : undefined;
+}
+
+/** The packet that a sender sends to a target. */
+export function packetOf(sender: Sender, target: Target): Packet {
+  return {
+    source: sender.address,
+    destination: target.address,
+    protocol: target.protocol,
+    port: target.port,
+    enters: sender.enters,
+  };
+}
+
+/** What is wrong with an end of a packet. */
+interface EndFault {
+  readonly end: 'from' | 'to';
+  readonly diagnostic: Diagnostic;
+}
+
+/** Both ends of a packet. */
+export function readEnds(
+  { from, to, protocol, inInterface, namespace }: Question,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: { readonly sender: Sender; readonly target: Target } }
+  | { readonly kind: 'wrong'; readonly faults: readonly EndFault[] } {
+  const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
+  const target = readTarget({ to, protocol, namespace, isOutside: from === 'external' }, family, scene);
+  // Without a target, a sender of either family will do.
+  const wanted = target.kind === 'read' ? [target.value.address.family] : families;
+  const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
+  const sender = senders.find(({ kind }) => kind === 'read') ?? senders[0];
+  if (target.kind === 'read' && sender?.kind === 'read') {
+    return { kind: 'read', value: { sender: sender.value, target: target.value } };
+  }
+  const faults: readonly EndFault[] = [
+    ...(sender?.kind === 'wrong' ? [{ end: 'from', diagnostic: sender.diagnostic } as const] : []),
+    ...(target.kind === 'wrong' ? [{ end: 'to', diagnostic: target.diagnostic } as const] : []),
+  ];
+  return { kind: 'wrong', faults };
+}
+
+/** Sends the packet that is asked about; or all that is wrong with it. */
+export function ask(
+  question: Question,
+  scene: Scene,
+): { readonly kind: 'read'; readonly value: Trace } | { readonly kind: 'wrong'; readonly faults: readonly EndFault[] } {
+  const ends = readEnds(question, scene);
+  if (ends.kind === 'wrong') return ends;
+  const { sender, target } = ends.value;
+  return { kind: 'read', value: { sender, target, fate: scene.evaluate(packetOf(sender, target)) } };
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { diffNftTables } from '../../../src/kernel/nftables/delta.ts';
+import { formatNftDelta } from '../../../src/kernel/nftables/format-delta.ts';
+import { formatTables } from '../../../src/kernel/nftables/format.ts';
+import { parseNftJson } from '../../../src/kernel/nftables/parse-json.ts';
+import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';
+import type { NftTable } from '../../../src/kernel/nftables/table.ts';
+import { fixturesFolder, listFixtures } from '../../support/fixtures.ts';
+import { rounds } from '../../support/rounds.ts';
+import { compiledTables } from './arbitrary-cluster.ts';
+import { inNetwork, whyNoNetwork } from './network.ts';
+
+const missing = whyNoNetwork();
+
+/** The tables as the kernel gave them back, in both forms. */
+function readBack(name: string, { listed }: ReturnType<typeof inNetwork>) {
+  const text = parseNftText(listed[`${name}.txt`] ?? '');
+  const json = parseNftJson(listed[`${name}.json`] ?? '');
+  expect([...text.unread, ...json.unread]).toEqual([]);
+  return { text: text.tables, json: json.tables };
+}
+
+function expectSame(found: readonly NftTable[], wanted: readonly NftTable[]): void {
+  expect(formatNftDelta(diffNftTables(found, wanted))).toBe('');
+  expect(formatNftDelta(diffNftTables(wanted, found))).toBe('');
+}
+
+const results = (names: readonly string[]) => names.flatMap((name) => [`${name}.txt`, `${name}.json`]);
+const load = (name: string): string => `nft -f ${name}.nft; `;
+const list = (name: string): string => `nft list ruleset >${name}.txt; nft -j list ruleset >${name}.json; `;
+
+describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  const samples = fc.sample(compiledTables, { numRuns: rounds(60), seed: 1136 });
+
+  test('takes what kpc writes, once and again, and lists the same', () => {
+    const names = samples.map((_, i) => `load-${i}`);
+    const script = names.map((name) => `${load(name)}${load(name)}${list(name)}`).join('');
+    const files = Object.fromEntries(samples.map((tables, i) => [`load-${i}.nft`, formatTables(tables)]));
+    const outcome = inNetwork(script, files, results(names));
+    for (const [i, tables] of samples.entries()) {
+      const { text, json } = readBack(`load-${i}`, outcome);
+      expectSame(text, tables);
+      expectSame(json, tables);
+      expectSame(text, json);
+    }
+  });
+
+  test.each(listFixtures().filter(({ modes }) => modes.includes('nftables')))(
+    'takes the bundle of fixture $name, and lists what it says',
+    ({ name }) => {
+      const text = readFileSync(join(fixturesFolder, name, 'expected-nftables', 'nftables.nft'), 'utf8');
+      const script = `${load('fixture')}${list('fixture')}`;
+      const outcome = inNetwork(script, { 'fixture.nft': text }, results(['fixture']));
+      const wanted = parseNftText(text);
+      const found = readBack('fixture', outcome);
+      expect(wanted.unread).toEqual([]);
+      expectSame(found.text, wanted.tables);
+      expectSame(found.json, wanted.tables);
+    },
+  );
+
+  test('takes each delta as one transaction', () => {
+    const files: Record<string, string> = { 'delta-0.nft': formatTables(samples[0] ?? []) };
+    for (const [i, tables] of samples.entries()) {
+      if (i > 0) files[`delta-${i}.nft`] = formatNftDelta(diffNftTables(samples[i - 1] ?? [], tables));
+    }
+    const script = samples.map((_, i) => `${load(`delta-${i}`)}${list(`delta-${i}`)}`).join('');
+    const outcome = inNetwork(script, files, results(samples.map((_, i) => `delta-${i}`)));
+    for (const [i, tables] of samples.entries()) expectSame(readBack(`delta-${i}`, outcome).json, tables);
+  });
+});

@@ -1,0 +1,411 @@
+import { describe, expect, test } from 'vitest';
+import type { Family } from '../../../src/kernel/family.ts';
+import { diffNftTables } from '../../../src/kernel/nftables/delta.ts';
+import { formatTables } from '../../../src/kernel/nftables/format.ts';
+import { elementMeaning, ruleMeaning } from '../../../src/kernel/nftables/meaning.ts';
+import { parseNftJson } from '../../../src/kernel/nftables/parse-json.ts';
+import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';
+import type { NftRule, NftTable } from '../../../src/kernel/nftables/table.ts';
+
+const nftFamily = { ipv4: 'ip', ipv6: 'ip6' } as const;
+
+function onlyTable({ tables, unread }: ReturnType<typeof parseNftText>): NftTable {
+  expect(unread).toEqual([]);
+  const [table, ...others] = tables;
+  if (!table || others.length > 0) throw new Error(`${tables.length} tables`);
+  return table;
+}
+
+function ruleOfText(rule: string, family: Family = 'ipv4'): NftRule {
+  const table = onlyTable(parseNftText(`table ${nftFamily[family]} t {\n\tchain c {\n\t\t${rule}\n\t}\n}\n`));
+  const [first] = table.chains.get('c')?.rules ?? [];
+  if (!first) throw new Error(`no rule: ${rule}`);
+  return first;
+}
+
+function ruleOfJson(expr: readonly unknown[], family: Family = 'ipv4', comment?: string): NftRule {
+  const id = { family: nftFamily[family], table: 't' };
+  const table = onlyTable(
+    parseNftJson(
+      JSON.stringify({
+        nftables: [
+          { metainfo: { version: '1.0.6' } },
+          { table: { family: nftFamily[family], name: 't', handle: 1 } },
+          { chain: { ...id, name: 'c', handle: 1 } },
+          { rule: { ...id, chain: 'c', handle: 4, comment, expr } },
+        ],
+      }),
+    ),
+  );
+  const [first] = table.chains.get('c')?.rules ?? [];
+  if (!first) throw new Error('no rule');
+  return first;
+}
+
+const payload = (protocol: string, field: string) => ({ payload: { protocol, field } });
+const mark = { meta: { key: 'mark' } };
+const numgen = (mod: number) => ({ numgen: { mode: 'random', mod, offset: 0 } });
+
+/** What kube-proxy writes, what versions of nft print for it, and their JSON. */
+const forms: readonly (readonly [
+  written: string,
+  printed: readonly string[],
+  json: readonly (readonly unknown[])[],
+  family?: Family,
+])[] = [
+  [
+    'mark and 0x00004000 != 0 accept',
+    [
+      'meta mark & 0x00004000 != 0x00000000 accept',
+      'meta mark and 0x4000 != 0x0 accept',
+      'meta mark & 0x00004000 == 0x00004000 accept',
+      'meta mark & 0x00004000 == 16384 accept',
+    ],
+    [[{ match: { op: '!=', left: { '&': [mark, 16384] }, right: 0 } }, { accept: null }]],
+  ],
+  [
+    'mark and 0x80000000 != 0 accept',
+    ['meta mark != 0x00000000/1 accept'],
+    [[{ match: { op: '!=', left: mark, right: { prefix: { addr: 0, len: 1 } } } }, { accept: null }]],
+  ],
+  [
+    'mark set mark or 0x00004000',
+    ['meta mark set meta mark | 0x00004000', 'meta mark set mark or 0x4000'],
+    [[{ mangle: { key: mark, value: { '|': [mark, 16384] } } }]],
+  ],
+  [
+    'mark set mark xor 0x00000001',
+    ['meta mark set meta mark ^ 0x00000001'],
+    [[{ mangle: { key: mark, value: { '^': [mark, 1] } } }]],
+  ],
+  [
+    'masquerade fully-random',
+    [],
+    [[{ masquerade: { flags: 'fully-random' } }], [{ masquerade: { flags: ['fully-random'] } }]],
+  ],
+  [
+    'reject',
+    ['reject with icmp port-unreachable', 'reject with icmp type port-unreachable'],
+    [[{ reject: { type: 'icmp', expr: 'port-unreachable' } }], [{ reject: null }]],
+  ],
+  [
+    'reject',
+    ['reject with icmpv6 port-unreachable', 'reject with icmpv6 type port-unreachable'],
+    [[{ reject: { type: 'icmpv6', expr: 'port-unreachable' } }]],
+    'ipv6',
+  ],
+  [
+    'meta l4proto tcp dnat ip addr . port to numgen random mod 2 map { 0 : 10.0.0.1 . 80, 1 : 10.0.0.2 . 80 }',
+    [
+      'meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 10.0.0.1 . 80, 1 : 10.0.0.2 . 80 }',
+      'meta l4proto 6 dnat ip to numgen random mod 2 map { 1 : 10.0.0.2 . 80, 0 : 10.0.0.1 . 80 }',
+    ],
+    [
+      [
+        { match: { op: '==', left: { meta: { key: 'l4proto' } }, right: 'tcp' } },
+        {
+          dnat: {
+            family: 'ip',
+            addr: {
+              map: {
+                key: numgen(2),
+                data: {
+                  set: [
+                    [0, { concat: ['10.0.0.1', 80] }],
+                    [1, { concat: ['10.0.0.2', 80] }],
+                  ],
+                },
+              },
+            },
+          },
+        },
+      ],
+    ],
+  ],
+  [
+    'meta l4proto udp dnat to [fd00::1]:53',
+    ['meta l4proto udp dnat ip6 to [fd00::1]:53', 'meta l4proto 17 dnat to [fd00::1]:53'],
+    [
+      [
+        { match: { op: '==', left: { meta: { key: 'l4proto' } }, right: 'udp' } },
+        { dnat: { addr: 'fd00::1', port: 53 } },
+      ],
+    ],
+    'ipv6',
+  ],
+  [
+    'numgen random mod 2 vmap { 0 : goto a, 1 : goto b }',
+    ['numgen random mod 2 vmap { 1 : goto b, 0 : goto a }'],
+    [
+      [
+        {
+          vmap: {
+            key: numgen(2),
+            data: {
+              set: [
+                [0, { goto: { target: 'a' } }],
+                [1, { goto: { target: 'b' } }],
+              ],
+            },
+          },
+        },
+      ],
+    ],
+  ],
+  [
+    'ip saddr != { 10.0.0.0/8, 10.1.0.0/16, 192.168.0.0/24, 192.168.1.0/24, 192.168.2.0/24 } drop',
+    ['ip saddr != { 10.0.0.0/8, 192.168.0.0-192.168.2.255 } drop'],
+    [
+      [
+        {
+          match: {
+            op: '!=',
+            left: payload('ip', 'saddr'),
+            right: { set: [{ prefix: { addr: '10.0.0.0', len: 8 } }, { range: ['192.168.0.0', '192.168.2.255'] }] },
+          },
+        },
+        { drop: null },
+      ],
+    ],
+  ],
+  [
+    'ip6 saddr != { 2001:db8::/33, 2001:db8:8000::/33 } drop',
+    ['ip6 saddr != { 2001:db8::/32 } drop', 'ip6 saddr != 2001:db8::/32 drop'],
+    [
+      [
+        {
+          match: {
+            op: '!=',
+            left: payload('ip6', 'saddr'),
+            right: { set: [{ prefix: { addr: '2001:db8::', len: 32 } }] },
+          },
+        },
+        { drop: null },
+      ],
+    ],
+    'ipv6',
+  ],
+  [
+    'ip saddr != { 192.0.2.1/32 } drop',
+    ['ip saddr != 192.0.2.1 drop', 'ip saddr != { 192.0.2.1 } drop'],
+    [[{ match: { op: '!=', left: payload('ip', 'saddr'), right: '192.0.2.1' } }, { drop: null }]],
+  ],
+  [
+    'iifname veth* jump c2',
+    ['iifname "veth*" jump c2', 'meta iifname "veth*" jump c2'],
+    [[{ match: { op: '==', left: { meta: { key: 'iifname' } }, right: 'veth*' } }, { jump: { target: 'c2' } }]],
+  ],
+  [
+    'ct state new jump c2',
+    [],
+    [[{ match: { op: 'in', left: { ct: { key: 'state' } }, right: 'new' } }, { jump: { target: 'c2' } }]],
+  ],
+  [
+    'fib saddr type local goto c2',
+    [],
+    [
+      [
+        { match: { op: '==', left: { fib: { result: 'type', flags: ['saddr'] } }, right: 'local' } },
+        { goto: { target: 'c2' } },
+      ],
+      [
+        { match: { op: '==', left: { fib: { result: 'type', flags: 'saddr' } }, right: 'local' } },
+        { goto: { target: 'c2' } },
+      ],
+    ],
+  ],
+  ['update @seen { ip saddr }', [], [[{ set: { op: 'update', elem: payload('ip', 'saddr'), set: '@seen' } }]]],
+];
+
+describe('one meaning', () => {
+  test.each(forms.map(([written, printed, json, family = 'ipv4']) => ({ written, printed, json, family })))(
+    '$written',
+    ({ written, printed, json, family }) => {
+      const meaning = ruleMeaning(ruleOfText(written, family));
+      for (const text of printed) expect(ruleMeaning(ruleOfText(text, family)), text).toBe(meaning);
+      for (const expr of json) expect(ruleMeaning(ruleOfJson(expr, family)), JSON.stringify(expr)).toBe(meaning);
+    },
+  );
+
+  test.each([
+    ['mark and 0x00004000 != 0 accept', 'mark and 0x00004000 0 accept'],
+    ['mark and 0x00000003 != 0 accept', 'meta mark & 0x00000003 == 0x00000003 accept'],
+    ['ip saddr != { 10.0.0.0/8 } drop', 'ip saddr { 10.0.0.0/8 } drop'],
+    ['ip saddr != { 10.0.0.0/8 } drop', 'ip saddr != { 10.0.0.0/9 } drop'],
+    ['reject', 'reject with tcp reset'],
+    ['reject', 'reject with icmp host-unreachable'],
+    ['masquerade', 'masquerade fully-random'],
+    ['jump c2', 'goto c2'],
+    ['accept comment "a"', 'accept comment "b"'],
+    ['accept', 'accept comment "a"'],
+    ['numgen random mod 2 vmap { 0 : goto a, 1 : goto b }', 'numgen random mod 2 vmap { 0 : goto b, 1 : goto a }'],
+  ])('%s is not %s', (one, other) => {
+    expect(ruleMeaning(ruleOfText(one))).not.toBe(ruleMeaning(ruleOfText(other)));
+  });
+});
+
+describe('what kpc does not know', () => {
+  test.each([
+    'ct state established,related accept',
+    'tcp flags syn / fin,syn,rst,ack counter packets 0 bytes 0 drop',
+    'numgen inc mod 2 vmap { 0 : goto a, 1 : goto b }',
+    'numgen random mod 3 vmap { 0 : goto a, 1 : goto b }',
+    'numgen random mod 2 vmap { 0 : goto a, 2 : goto b }',
+    'limit rate 5/second accept',
+    'log prefix "a b"',
+    'ct original ip saddr 10.0.0.1 accept',
+    'ip saddr vmap { 10.0.0.1 : accept }',
+    'tcp dport 80-90 accept',
+    'dnat to 10.0.0.1',
+    'masquerade to :1024-65535',
+  ])('is kept: %s', (text) => {
+    const { expressions } = ruleOfText(text);
+    const unknown = expressions.at(-1);
+    expect(unknown).toMatchObject({ kind: 'unknown', form: 'text' });
+    expect(ruleMeaning(ruleOfText(text))).toBe(ruleMeaning(ruleOfText(text.replace(' ', '   '))));
+  });
+
+  test('its JSON is kept, and what stands beside it is read', () => {
+    const limit = { limit: { rate: 5, per: 'second' } };
+    expect(ruleOfJson([limit, { accept: null }]).expressions).toEqual([
+      { kind: 'unknown', form: 'json', text: JSON.stringify(limit) },
+      { kind: 'verdict', verdict: { kind: 'accept' } },
+    ]);
+  });
+});
+
+describe('tables', () => {
+  const listed = `# Warning: table ip nat is managed by iptables-nft, do not touch!
+table inet firewall { # handle 1
+	flowtable f { hook ingress priority 0; devices = { eth0 }; }
+	chain input { type filter hook input priority filter; policy drop; tcp dport { 22, 80 } accept; }
+}
+table ip kube-proxy { # handle 2
+	comment "rules for kube-proxy"
+	set affinity-X-a/b/tcp/__10.0.0.1/80 { # handle 22
+		type ipv4_addr
+		size 65535
+		flags dynamic,timeout
+		timeout 3h
+		elements = { 192.0.2.1 expires 2h59m58s120ms,
+			     192.0.2.2 timeout 1h expires 59m comment "kept" }
+	}
+
+	map service-ips {
+		type ipv4_addr . inet_proto . inet_service : verdict
+		comment "ClusterIP, ExternalIP and LoadBalancer IP traffic"
+		elements = { 10.96.0.1 . tcp . 80 comment "a/b" : goto reject-chain, 10.96.0.2 . 17 . 53 : drop }
+	}
+
+	chain filter-output-pre-dnat { # handle 9
+		type filter hook output priority dstnat - 10; policy accept;
+		ct state new jump x # handle 12
+	}
+	chain nat-postrouting {
+		type nat hook postrouting priority srcnat; policy accept;
+	}
+}
+`;
+
+  test('of other families are passed over, and comments, handles and warnings with them', () => {
+    const table = onlyTable(parseNftText(listed));
+    expect(table).toMatchObject({ family: 'ipv4', name: 'kube-proxy', comment: 'rules for kube-proxy' });
+    expect([...table.chains.values()].map(({ name, base }) => [name, base?.priority])).toEqual([
+      ['filter-output-pre-dnat', -110],
+      ['nat-postrouting', 100],
+    ]);
+    expect(table.sets.get('affinity-X-a/b/tcp/__10.0.0.1/80')).toMatchObject({
+      flags: ['dynamic', 'timeout'],
+      timeoutSeconds: 10800,
+      size: 65535,
+      elements: [{ key: [{ kind: 'address', address: { text: '192.0.2.1' } }] }, { comment: 'kept' }],
+    });
+    expect(table.sets.get('service-ips')?.elements.map(elementMeaning)).toEqual([
+      '10.96.0.1 . tcp . 80 comment "a/b" : goto reject-chain',
+      '10.96.0.2 . udp . 53 : drop',
+    ]);
+  });
+
+  test('that are not asked for are passed over', () => {
+    expect(parseNftText(listed, (_, name) => name === 'other')).toEqual({ tables: [], unread: [] });
+  });
+
+  test('sets that rules write to compare without their elements, their size and the flag dynamic', () => {
+    const set = (properties: string) =>
+      parseNftText(`table ip t {\n set s {\n type ipv4_addr\n ${properties}\n }\n}\n`).tables;
+    const made = set('flags dynamic, timeout\n timeout 10800s');
+    const used = set('size 65535\n flags timeout\n timeout 3h\n elements = { 192.0.2.1 expires 5s }');
+    expect(diffNftTables(made, used)).toEqual([]);
+    expect(diffNftTables(made, set('flags dynamic, timeout\n timeout 1h'))).toMatchObject([
+      { changes: [{ kind: 'replace-set' }] },
+    ]);
+  });
+
+  test('JSON of newer versions has comments of tables and chains, and all flags', () => {
+    const id = { family: 'ip', table: 't' };
+    const items = [
+      { table: { family: 'ip', name: 't', handle: 1, comment: 'rules' } },
+      {
+        chain: {
+          ...id,
+          name: 'c',
+          handle: 2,
+          comment: 'why',
+          type: 'nat',
+          hook: 'output',
+          prio: -100,
+          policy: 'accept',
+        },
+      },
+      { set: { ...id, name: 's', type: 'ipv4_addr', flags: ['timeout', 'dynamic'], timeout: 60, size: 65535 } },
+      {
+        map: {
+          ...id,
+          name: 'm',
+          type: ['inet_proto', 'inet_service'],
+          map: 'verdict',
+          elem: [[{ elem: { val: { concat: ['tcp', 80] }, comment: 'a/b' } }, { goto: { target: 'c2' } }]],
+        },
+      },
+    ];
+    const table = onlyTable(parseNftJson(JSON.stringify({ nftables: items })));
+    expect(formatTables([table])).toBe(`table ip t
+delete table ip t
+table ip t {
+	comment "rules"
+
+	set s {
+		type ipv4_addr
+		flags dynamic, timeout
+		timeout 60s
+		size 65535
+	}
+
+	map m {
+		type inet_proto . inet_service : verdict
+		elements = {
+			tcp . 80 comment "a/b" : goto c2,
+		}
+	}
+
+	chain c {
+		type nat hook output priority -100; policy accept;
+		comment "why"
+	}
+}
+`);
+  });
+
+  test('lines that cannot be read are told with their numbers', () => {
+    const text =
+      'table ip t {\n\tct helper h {\n\t\ttype "ftp" protocol tcp;\n\t}\n\tset s {\n\t\ttypeof ip saddr\n\t}\n}\nwhat\n';
+    expect(parseNftText(text).unread.map(({ line, reason }) => [line, reason])).toEqual([
+      [2, 'not a part of a table'],
+      [6, 'a property that is not known'],
+      [9, 'not a table'],
+    ]);
+    expect(parseNftText('table ip t {\n\tchain c {\n').unread).toMatchObject([{ reason: 'a brace is not closed' }, {}]);
+    expect(parseNftJson('{').unread).toMatchObject([{ line: 1 }]);
+    expect(parseNftJson('{"nftables":[{"rule":{"family":"ip","table":"t"}}]}').unread).toHaveLength(1);
+  });
+});

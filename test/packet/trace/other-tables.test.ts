@@ -1,0 +1,110 @@
+// The firewall of test/packet/trace/firewall, as nft printed it in both forms, beside kube-proxy's own tables.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { projectFolder, runKpc } from '../../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-other-tables-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const dumps = join(projectFolder, 'fixtures/dumps');
+const firewall = join(projectFolder, 'test/packet/trace/firewall');
+
+function read(...path: readonly string[]): string {
+  return readFileSync(join(...path), 'utf8');
+}
+
+/** A dump of kube-proxy's tables and the addresses of its node, with what is added to the ruleset. */
+function writeDump(name: string, of: string, file: string, add: (ruleset: string) => string): string {
+  const folder = join(scratch, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, file), add(read(dumps, of, file)));
+  writeFileSync(join(folder, 'ip-addr.json'), read(dumps, of, 'ip-addr.json'));
+  return folder;
+}
+
+interface Ruleset {
+  readonly nftables: readonly unknown[];
+}
+
+const text = (added: string): string =>
+  writeDump(
+    `text-${added.length}`,
+    'kube-proxy-nftables-loadbalancer-source-ranges',
+    'nft-ruleset',
+    (own) => own + added,
+  );
+const forms = {
+  text: text(read(firewall, 'nft-list-ruleset')),
+  json: writeDump('json', 'kube-proxy-nftables-dual-stack-nodeport', 'nft-ruleset.json', (own) => {
+    const [first, second] = [own, read(firewall, 'nft-list-ruleset.json')].map((each) => JSON.parse(each) as Ruleset);
+    return JSON.stringify({ nftables: [...(first?.nftables ?? []), ...(second?.nftables.slice(1) ?? [])] });
+  }),
+} as const;
+
+async function ask(dump: string, from: string, to: string, ...more: readonly string[]): Promise<string> {
+  const run = await runKpc(['trace', dump, '--from', from, '--to', to, ...more], { cwd: scratch });
+  expect(run.status, run.stderr).toBe(0);
+  return run.stdout;
+}
+
+describe.concurrent.each(['text', 'json'] as const)('a firewall of the family inet, as %s', (form) => {
+  const dump = forms[form];
+  test.for([
+    ['203.0.113.5', '10.244.1.2:80', 'dropped', 'firewall forward rule 2'],
+    ['192.0.2.9', '10.244.1.2:9090', 'refused', 'firewall forward rule 3'],
+    ['192.0.2.9', '10.244.1.2:80', 'left to routing', 'how'],
+    ['203.0.113.5', '192.168.10.11:22', 'dropped', 'firewall input rule 6'],
+    ['192.0.2.9', '192.168.10.11:22', 'reaches the node itself', 'firewall input rule 7'],
+    ['192.0.2.9', '192.168.10.11:80', 'dropped', 'no rule decides, and the policy is to drop'],
+    ['2001:db8:1::9', '[2001:db8:1::11]:80', 'reaches the node itself', 'firewall input rule'],
+    ['2001:db8:1::9', '[2001:db8:1::11]:81', 'dropped', 'no rule decides, and the policy is to drop'],
+  ] as const)('%s to %s is %s', async ([from, to, verdict, why]) => {
+    const answer = await ask(dump, from, to);
+    expect(answer.split('\n')[1]).toContain(verdict);
+    expect(answer).toContain(why);
+  });
+
+  test('what it asks that kpc does not understand is named', async () => {
+    const answer = await ask(dump, '192.0.2.9', '10.244.1.2:53', '--proto', 'udp');
+    expect(answer).toContain('unknown: it depends on a rule that kpc does not understand');
+    expect(answer).toMatch(/words that kpc does not understand\n +nftables firewall forward rule 4: udp dport 53/);
+  });
+});
+
+test('a table that cannot be read as a whole makes the verdict unknown, and is named', async () => {
+  const dump = text(
+    'table inet odd {\n\tchain c {\n\t\ttype filter hook forward priority nowhere; policy drop;\n\t}\n}\n',
+  );
+  expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain(
+    'unknown: kpc could not read all of table inet odd, which may refuse, drop or change it',
+  );
+});
+
+test('rules as older versions of nft print them, and chains that are called after logging', async () => {
+  const dump = text(`table ip guard {
+\tchain logdrop {
+\t\tlog prefix "drop " flags all counter packets 7 bytes 900
+\t\tdrop
+\t}
+\tchain log {
+\t\ttcp dport 81 jump logdrop
+\t}
+\tchain forward {
+\t\ttype filter hook forward priority filter; policy accept;
+\t\tct state established,related accept
+\t\tjump log
+\t}
+}
+`);
+  expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain('left to routing');
+  expect(await ask(dump, '192.0.2.9', '10.244.1.2:81')).toContain('guard logdrop rule 2: drop');
+});
+
+test('a table that sees no packets of IP is passed over', async () => {
+  const dump = text(
+    'table arp filter {\n\tchain input {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n}\n',
+  );
+  expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain('left to routing');
+});
