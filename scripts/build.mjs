@@ -24,6 +24,7 @@ const { build } = await import('esbuild').catch((error) => {
 });
 const { buildMark, nameBuild } = await import('./name-build.mjs');
 const { compileSchemas } = await import('./compile-schemas.mjs');
+const { bundledPackages, licencesOf } = await import('./licences.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
@@ -70,6 +71,7 @@ const shared = {
   absWorkingDir: root,
   bundle: true,
   write: false,
+  metafile: true,
   minify: true,
   // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
   mainFields: ['module', 'main'],
@@ -82,10 +84,13 @@ const shared = {
 mkdirSync(join(root, 'dist'), { recursive: true });
 writeOutput('package.json', '{ "type": "commonjs" }\n');
 
+/** @type {import('esbuild').Metafile[]} */
+const metafiles = [];
 for (const program of ['kpc', 'kpc-apply']) {
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     ...shared,
     write: false,
+    metafile: true,
     stdin: {
       contents: entry(`src/cli/${program}/main.ts`),
       resolveDir: root,
@@ -98,15 +103,32 @@ for (const program of ['kpc', 'kpc-apply']) {
     plugins: [compileSchemas],
     banner: { js: '#!/usr/bin/env node' },
   });
+  metafiles.push(metafile);
   for (const { text } of outputFiles) writeOutput(`${program}.js`, nameBuild(toAscii(text)));
 }
 execFileSync(process.execPath, [join(root, 'bin', 'write-cache.js')], { stdio: 'inherit' });
 
 const library = { ...shared, entryPoints: ['src/library/index.ts'], plugins: [compileSchemas] };
-const forNode = await build({ ...library, write: false, platform: 'node', target: 'node20', format: 'cjs' });
+const forNode = await build({
+  ...library,
+  write: false,
+  metafile: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+});
 for (const { contents } of forNode.outputFiles) writeOutput('index.js', contents);
-const forBrowsers = await build({ ...library, write: false, platform: 'browser', target: 'es2022', format: 'esm' });
+const forBrowsers = await build({
+  ...library,
+  write: false,
+  metafile: true,
+  platform: 'browser',
+  target: 'es2022',
+  format: 'esm',
+});
 for (const { contents } of forBrowsers.outputFiles) writeOutput('browser.mjs', contents);
+metafiles.push(forNode.metafile, forBrowsers.metafile);
+writeOutput('THIRD-PARTY-LICENSES.txt', licencesOf(root, bundledPackages(metafiles)));
 // An ES module of its own would be the library a second time, in a program that uses it both ways.
 const names = Object.keys(createRequire(import.meta.url)(join(root, 'dist/index.js')));
 writeOutput('index.mjs', `export { ${names.join(', ')} } from './index.js';\n`);

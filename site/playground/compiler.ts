@@ -240,7 +240,12 @@ function answerService(name: string, { objects }: Loaded, scene: Scene): Answer 
   const ports = findPorts(name, undefined, scene);
   if (ports.kind === 'wrong') return { kind: 'service', text, matrix: '', ways: [] };
   const matrix = traceMatrix(ports.value, scene);
-  return { kind: 'service', text, matrix: formatMatrix(matrix, services.node.name, true), ways: waysOf(matrix, scene) };
+  return {
+    kind: 'service',
+    text,
+    matrix: formatMatrix(matrix, services.node.name, { isColoured: true }),
+    ways: waysOf(matrix, scene),
+  };
 }
 
 /** One way for each address: from a pod to a cluster IP, and from outside to the others. */

@@ -20,6 +20,8 @@ export interface DescriptionLine {
   readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
   readonly depth: number;
   readonly text: string;
+  /** The columns that the text is made of, if it is a row of a table. */
+  readonly cells?: readonly string[];
 }
 
 /** How a node is called in texts. */
@@ -203,10 +205,10 @@ function alignEndpoints(endpoints: readonly EndpointDescription[]): readonly Des
   const names = width(endpoints.slice(0, 1000).map(({ endpoint }) => endpoint));
   const nodes = width(endpoints.slice(0, 1000).map(({ node }) => (node?.length ? node : '')));
   return endpoints.map((each) => {
-    const text =
-      [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ') +
-      (each.assumed ? ' (assumed)' : '');
-    return line(isUsedInWords(each) ? 'good' : 'dim', 2, `${text}${at(each.place)}`);
+    const { endpoint, node = '', place } = each;
+    const words = `${useWords(each)}${each.assumed ? ' (assumed)' : ''}${at(place)}`;
+    const text = [endpoint.padEnd(names), node.padEnd(nodes), words].join('  ');
+    return { ...line(isUsedInWords(each) ? 'good' : 'dim', 2, text), cells: [endpoint, node, words] };
   });
 }
 

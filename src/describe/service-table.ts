@@ -1,3 +1,4 @@
+import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import { formatCount } from '../base/format-count.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
@@ -268,9 +269,6 @@ export interface TableLimits {
   readonly width?: number | undefined;
 }
 
-/** A column is not cut to less than this. */
-const leastWidth = 8;
-
 /** The rows in columns, up to a limit, and how many there are more. */
 export function formatRows(rows: readonly ServiceRow[], limits: TableLimits): string {
   const shown = rows.length <= limits.rows + 1 ? rows : rows.slice(0, limits.rows);
@@ -281,40 +279,24 @@ export function formatRows(rows: readonly ServiceRow[], limits: TableLimits): st
   const wanted = columns.map((_, i) => cells.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0));
   const { width } = limits;
   // What is not for a terminal is not cut, but a long cell is not to move all others.
-  const widths = width === undefined ? wanted.map((each) => Math.min(60, each)) : fitColumns(columns, wanted, width);
+  const widths =
+    width === undefined
+      ? wanted.map((each) => Math.min(60, each))
+      : // Names of Services keep twice as much.
+        fitColumns(
+          columns.map((column, i) => ({ wanted: wanted[i] ?? 0, weight: column === 'service' ? 2 : 1 })),
+          width,
+        );
+  const cut = (cell: string, i: number): string =>
+    width === undefined ? cell : cutCell(cell, widths[i] ?? 0, columns[i] === 'service' ? 'end' : 'start');
   const lines = cells.map((row) =>
     row
-      .map((cell, i) => (width === undefined ? cell : cutCell(cell, widths[i] ?? 0, columns[i])).padEnd(widths[i] ?? 0))
-      .join('  ')
+      .map((cell, i) => cut(cell, i).padEnd(widths[i] ?? 0))
+      .join(columnGap)
       .trimEnd(),
   );
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
   const hasStars = shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'));
   return [...lines, ...(hasStars ? ['* assumed'] : [])].map((text) => `${text}\n`).join('');
-}
-
-/** Takes from the widest columns what does not fit; names of Services keep twice as much. */
-function fitColumns(
-  columns: readonly (keyof ServiceRow)[],
-  wanted: readonly number[],
-  width: number,
-): readonly number[] {
-  const widths = [...wanted];
-  const weights = columns.map((column) => (column === 'service' ? 2 : 1));
-  const weigh = (i: number): number => (widths[i] ?? 0) / (weights[i] ?? 1);
-  let over = widths.reduce((sum, each) => sum + each, 0) + 2 * (widths.length - 1) - width;
-  while (over > 0) {
-    const widest = widths.map((_, i) => i).reduce((a, b) => (weigh(b) > weigh(a) ? b : a));
-    if (weigh(widest) <= leastWidth) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-    over--;
-  }
-  return widths;
-}
-
-/** The end of a name says more than its namespace; of other texts the start does. */
-function cutCell(text: string, width: number, column: keyof ServiceRow | undefined): string {
-  if (text.length <= width) return text;
-  return column === 'service' ? `…${text.slice(1 - width)}` : `${text.slice(0, width - 1)}…`;
 }

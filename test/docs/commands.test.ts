@@ -1,9 +1,8 @@
 // docs/commands.md is made of the programs' own commands and flags. UPDATE_DOCS=1 writes it.
-import { hostname } from 'node:os';
 import type { Command, Option } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { pagePaths, readExamples, readPage } from '../support/markdown.ts';
-import { readPrograms, visibleFlags } from '../support/program-commands.ts';
+import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
 
 const programs = readPrograms();
@@ -33,9 +32,7 @@ function describeFlag({ description, argChoices, defaultValue, defaultValueDescr
   const notes: string[] = [];
   if (argChoices) notes.push(`one of ${argChoices.map((choice) => `\`${choice}\``).join(', ')}`);
   if (defaultValue !== undefined && defaultValue !== false && !negate && !description.includes('(default:')) {
-    // The name of the machine at hand is not in every copy of the page.
-    const shown = defaultValue === hostname() ? "the machine's name" : `\`${String(defaultValue)}\``;
-    notes.push(`default: ${defaultValueDescription ?? shown}`);
+    notes.push(`default: ${defaultValueDescription ?? `\`${String(defaultValue)}\``}`);
   }
   return [plainText(description), ...notes].join('; ');
 }

@@ -5,7 +5,7 @@ import { Ajv } from 'ajv';
 import type { Command, Option } from 'commander';
 import { expect, test } from 'vitest';
 import { configuredCommands, heldFlags, takesBoolean, takesList } from '../../src/cli/kpc/kpc-yaml.ts';
-import { readPrograms } from '../support/program-commands.ts';
+import { readPrograms } from '../../packaging/programs.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const path = join(projectFolder, 'schemas', 'kpc.yaml.schema.json');

@@ -4,7 +4,7 @@ import { projectFolder } from './run-kpc.ts';
 
 /**
  * A fenced block of a page. What comes after the language says how it is tried: "sh" is run, "sh status=1" ends with that
- * status, "sh node" runs in the test kernel, "sh install" is for a fresh machine.
+ * status, "sh node" runs in the test kernel, "sh packages" in npm run test:packages, "sh install" is for a fresh machine.
  */
 export interface Block {
   readonly language: string;

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { dumpNode } from '../../apply/change/dump-node.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { formatCount } from '../../base/format-count.ts';
@@ -24,7 +24,7 @@ export function addDumpCommand(program: Command, environment: ApplyEnvironment, 
       "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
     )
     .requiredOption('-o, --out <folder>', 'the folder to write', parseOutFolder(false))
-    .option('--node <name>', 'the name to give the node', hostname());
+    .addOption(new Option('--node <name>', 'the name to give the node').default(hostname(), "the machine's name"));
   addStateOption(command).action(async (options: DumpOptions) => done(await runDump(options, environment)));
 }
 

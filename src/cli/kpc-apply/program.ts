@@ -18,6 +18,7 @@ import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
 import type { TrustOptions } from './options.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { addCompletionCommand } from '../shared/completion-command.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -62,6 +63,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions =
       addDumpCommand(command, environment, done);
       addCleanupCommand(command, environment, done);
       addWatchCommand(command, environment, done);
+      addCompletionCommand(command, environment.terminal, done);
       addVersionCommand(command, environment.terminal, done);
     },
   };
@@ -77,7 +79,7 @@ async function assertTrust(called: Command, host: Host): Promise<void> {
   // Doctor names what is wrong with it among the rest.
   if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(host, stateDir);
   const [folder] = called.args;
-  if (folder === undefined) return;
+  if (folder === undefined || called.registeredArguments[0]?.name() === 'shell') return;
   for (const file of trust) await assertTrustedBundle(host, file, 'the keys in');
   // Other users can change a signed pack, but not without breaking its signature.
   if (trust.length > 0) return;

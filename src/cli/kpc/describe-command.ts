@@ -304,7 +304,11 @@ async function formatFinding(
       const blocks = shown.map(({ service, labels, because }) =>
         words.describeServiceInWords(describeService(service, labels, view, options.clusterDomain), because, limits),
       );
-      return formatDescription(hidden > 0 ? [...blocks, [words.describeHidden(hidden)]] : blocks, terminal.colour.out);
+      return formatDescription(
+        hidden > 0 ? [...blocks, [words.describeHidden(hidden)]] : blocks,
+        terminal.colour.out,
+        terminal.width,
+      );
     }
   }
 }

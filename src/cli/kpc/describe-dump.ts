@@ -156,7 +156,7 @@ async function printDecompiled(
     ...ports.map((port) => describeDecompiled(port, options.limit)),
     ...left.map((port) => [...describeDecompiled(port, options.limit), leftLine]),
   ];
-  await terminal.out(formatDescription(blocks, terminal.colour.out));
+  await terminal.out(formatDescription(blocks, terminal.colour.out, terminal.width));
   return exitStatus.ok;
 }
 
@@ -184,7 +184,7 @@ async function printHeld(
       })
       .map(({ reachedFrom }) => ({ ...leftLine, text: describeLeftChain(reachedFrom) })),
   ]);
-  await terminal.out(formatDescription(blocks, terminal.colour.out));
+  await terminal.out(formatDescription(blocks, terminal.colour.out, terminal.width));
   return exitStatus.ok;
 }
 

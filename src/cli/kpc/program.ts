@@ -15,6 +15,9 @@ import { addTestCommand } from './test-command.ts';
 import { addEquivalenceCommand } from './equivalence-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addTraceCommand } from './trace-command.ts';
+import { addCompletionCommand } from '../shared/completion-command.ts';
+import type { FindValues } from '../shared/complete.ts';
+import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -22,7 +25,8 @@ import { isPath } from '../shared/near-misses.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  return runCommands(kpcProgram(terminal), settleBooleans(settleAssumeEndpoints(argv)), terminal);
+  const words = settleBooleans(settleAssumeEndpoints(argv));
+  return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
 /** The commands of kpc, with their flags. */
@@ -40,11 +44,18 @@ export function kpcProgram(terminal: Terminal): Program {
       addEquivalenceCommand(command, terminal, done);
       addMigrateCommand(command, terminal, done);
       addExplainCommand(command, terminal, runProgram, done);
+      addCompletionCommand(command, terminal, done, findValues);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
   };
 }
+
+/** Loads what completes names only for the shell that asks. */
+const findValues: FindValues = async (request) => {
+  const { findKpcValues } = await import('./complete-values.ts');
+  return findKpcValues(request);
+};
 
 /**
  * Gives the command the flags of kpc.yaml, and says which file that was. True if a flag is wrong, there or on the command

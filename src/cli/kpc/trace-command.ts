@@ -84,7 +84,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
     const byNode = values.map(({ json }, i) => ({ node: nameOf(scenes[i]?.side), trace: json }));
     await terminal.out(formatJson(options.allNodes ? byNode : values[0]?.json));
   } else if (options.output === 'svg') await terminal.out(drawTraces(values.flatMap(({ told }) => told)));
-  else await terminal.out(values.map(({ text }) => text(terminal.colour.out)).join('\n'));
+  else await terminal.out(values.map(({ text }) => text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
 }
 
@@ -94,7 +94,7 @@ function nameOf(side: Side | undefined): string {
 
 interface Answer {
   readonly json: unknown;
-  readonly text: (colour: boolean) => string;
+  readonly text: (colour: boolean, width: number | undefined) => string;
   readonly told: readonly ToldTrace[];
 }
 
@@ -116,8 +116,8 @@ function answer(
       return { kind: 'wrong', diagnostics: [wrong.diagnostic] };
     }
     const matrix = traceMatrix(ports.value, scene, named);
-    const text = (colour: boolean): string => {
-      const table = formatMatrix(matrix, nameOf(scene.side), colour);
+    const text = (colour: boolean, width?: number): string => {
+      const table = formatMatrix(matrix, nameOf(scene.side), { isColoured: colour, width });
       const assumed = assumedIn([table], scene.side);
       return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], colour)}`;
     };
@@ -150,5 +150,5 @@ function answerOf(
     );
     return first ? [first, ...assumed, ...others] : lines;
   });
-  return { json, told, text: (colour) => formatDescription(blocks, colour) };
+  return { json, told, text: (colour, width) => formatDescription(blocks, colour, width) };
 }

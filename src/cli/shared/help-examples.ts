@@ -31,6 +31,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc test --init -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
     ],
     explain: ['kpc explain', 'kpc explain bad-port'],
+    completion: ['source <(kpc completion bash)', 'kpc completion fish | source'],
     version: ['kpc version', 'kpc version --output json'],
   },
   'kpc-apply': {
@@ -41,6 +42,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc-apply apply node.tgz --trust kpc.pub',
     ],
     cleanup: ['kpc-apply cleanup', 'kpc-apply cleanup --adopt'],
+    completion: ['source <(kpc-apply completion bash)', 'kpc-apply completion fish | source'],
     confirm: ['kpc-apply confirm', 'kpc-apply confirm --state-dir /srv/kpc'],
     doctor: ['kpc-apply doctor', 'kpc-apply doctor bundle', 'kpc-apply doctor bundle --output json'],
     dump: ['kpc-apply dump -o dump', 'kpc-apply dump -o dump --node worker-1'],
@@ -52,11 +54,16 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
 };
 
+/** Commands to copy for a command of a program. */
+export function examplesOf(program: string, command: string): readonly string[] {
+  return examples[program]?.[command] ?? [];
+}
+
 /** Ends the help of each command of a program with its examples, and that of the program with the first of each. */
 export function addExamples(program: Command): void {
-  const ofProgram = examples[program.name()] ?? {};
-  for (const command of program.commands) addLines(command, ofProgram[command.name()] ?? []);
-  const first = program.commands.flatMap((command) => ofProgram[command.name()]?.slice(0, 1) ?? []);
+  const ofCommand = (command: Command): readonly string[] => examplesOf(program.name(), command.name());
+  for (const command of program.commands) addLines(command, ofCommand(command));
+  const first = program.commands.flatMap((command) => ofCommand(command).slice(0, 1));
   addLines(program, first.slice(0, most));
 }
 

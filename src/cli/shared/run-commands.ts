@@ -1,5 +1,6 @@
-import { Command, CommanderError } from 'commander';
-import { exitStatus, type ExitStatus, type Done } from './exit-status.ts';
+import { basename } from 'node:path';
+import { Command, CommanderError, Help } from 'commander';
+import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
@@ -18,12 +19,26 @@ export interface Program {
   readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
 }
 
+/** A program as its help shows it, without its commands. */
+export function newProgram({ name, description }: Program): Command {
+  const command = new Command(name);
+  // What kubectl calls kubectl-kpc, its users call "kubectl kpc".
+  if ([process.argv0, process.argv[1]].some((path) => path !== undefined && basename(path) === `kubectl-${name}`)) {
+    command.configureHelp({ commandUsage: (each) => `kubectl ${new Help().commandUsage(each)}` });
+  }
+  return command
+    .description(description)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help');
+}
+
 /** Parses the command line and runs the command that it names. Throws what that throws. */
 export async function runCommands(
-  { name, description, addCommands, checkCommand }: Program,
+  definition: Program,
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  const { addCommands, checkCommand } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
   const wrongValues = new WrongValues();
@@ -31,10 +46,7 @@ export async function runCommands(
     const error = correctSuggestion(text, program, argv);
     return formatParserError(`${error}${adviseOnMistake(error, program, argv)}`);
   };
-  const program: Command = new Command(name)
-    .description(description)
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
+  const program: Command = newProgram(definition)
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({

@@ -1,9 +1,9 @@
-import { Command, type Option } from 'commander';
-import { realHost } from '../../src/apply/node/real-host.ts';
-import { kpcApplyProgram } from '../../src/cli/kpc-apply/program.ts';
-import { kpcProgram } from '../../src/cli/kpc/program.ts';
-import type { Program } from '../../src/cli/shared/run-commands.ts';
-import type { Terminal } from '../../src/cli/shared/terminal.ts';
+import type { Command, Option } from 'commander';
+import { realHost } from '../src/apply/node/real-host.ts';
+import { kpcApplyProgram } from '../src/cli/kpc-apply/program.ts';
+import { kpcProgram } from '../src/cli/kpc/program.ts';
+import { newProgram, type Program } from '../src/cli/shared/run-commands.ts';
+import type { Terminal } from '../src/cli/shared/terminal.ts';
 
 /** Nothing is run, so nothing is said. */
 const silent: Terminal = {
@@ -19,6 +19,8 @@ const silent: Terminal = {
 export interface ProgramCommands {
   readonly name: string;
   readonly description: string;
+  readonly program: Command;
+  /** Those that its help shows, without help itself. */
   readonly commands: readonly Command[];
 }
 
@@ -29,10 +31,12 @@ export function readPrograms(): readonly ProgramCommands[] {
   );
 }
 
-function readCommands({ name, description, addCommands }: Program): ProgramCommands {
-  const program = new Command(name);
-  addCommands(program, () => {});
-  return { name, description, commands: program.commands };
+function readCommands(definition: Program): ProgramCommands {
+  const program = newProgram(definition);
+  definition.addCommands(program, () => {});
+  const visible = program.createHelp().visibleCommands(program);
+  const commands = program.commands.filter((command) => visible.includes(command));
+  return { name: definition.name, description: definition.description, program, commands };
 }
 
 /** The flags of a command that its help shows, without --help. */

@@ -1,0 +1,38 @@
+// The licences of the packages that esbuild has put into a program: they have to come with it.
+// @ts-check
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * The packages of npm that anything of is in the output, sorted by name.
+ *
+ * @param {readonly import('esbuild').Metafile[]} metafiles
+ * @returns {readonly string[]}
+ */
+export function bundledPackages(metafiles) {
+  const inputs = metafiles.flatMap(({ outputs }) =>
+    Object.values(outputs).flatMap((output) => Object.keys(output.inputs)),
+  );
+  const names = inputs.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}
+
+/**
+ * The text of a file with their licences. Throws if a package has none.
+ *
+ * @param {string} root
+ * @param {readonly string[]} packages
+ */
+export function licencesOf(root, packages) {
+  const texts = packages.map((name) => {
+    const folder = join(root, 'node_modules', name);
+    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+    if (file === undefined) throw new Error(`${name} has no file with its licence`);
+    return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+  });
+  return `kpc holds parts of these packages.\n\n${texts.join(separator)}`;
+}
+
+/** What is between two licences. */
+export const separator = `\n${'-'.repeat(80)}\n\n`;

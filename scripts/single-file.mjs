@@ -1,0 +1,89 @@
+// Makes single-file executables: a program with Node inside, for machines that have no Node. The program is put into a copy
+// of Node by Node's own means (single executable applications).
+// @ts-check
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+// @ts-expect-error: the package has no types.
+import { inject } from 'postject';
+import { compileSchemas } from './compile-schemas.mjs';
+import { buildMark, nameBuild } from './name-build.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/**
+ * @typedef {object} Choice
+ * @property {string} source what runs, as TypeScript: paths count from the root of the project
+ * @property {string} out the file to write
+ * @property {string} node the Node that it is put into
+ * @property {string} maker a Node of the same version that runs on this machine
+ * @property {boolean} withCache whether to add what V8 makes of the script. Each start is 10 ms shorter; it is of that very
+ *   Node on that very machine
+ */
+
+/**
+ * Bundles a program and puts it into a copy of Node.
+ *
+ * @param {Choice} choice
+ * @returns {Promise<import('esbuild').Metafile>} what is in it
+ */
+export async function makeSingleFile({ source, out, node, maker, withCache }) {
+  const work = mkdtempSync(join(tmpdir(), 'kpc-binary-'));
+  try {
+    const { metafile, outputFiles } = await build({
+      stdin: { contents: source, resolveDir: root, loader: 'ts' },
+      absWorkingDir: root,
+      bundle: true,
+      write: false,
+      metafile: true,
+      platform: 'node',
+      target: 'node20',
+      // The one form that a single executable can start with.
+      format: 'cjs',
+      minify: true,
+      mainFields: ['module', 'main'],
+      define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark), KPC_IS_BINARY: 'true' },
+      plugins: [compileSchemas],
+      logLevel: 'warning',
+    });
+    writeFileSync(join(work, 'program.cjs'), nameBuild(outputFiles[0]?.text ?? ''));
+    const settings = {
+      main: 'program.cjs',
+      output: 'program.blob',
+      disableExperimentalSEAWarning: true,
+      useCodeCache: withCache,
+    };
+    writeFileSync(join(work, 'settings.json'), JSON.stringify(settings));
+    execFileSync(maker, ['--experimental-sea-config', 'settings.json'], {
+      cwd: work,
+      // It says on stderr that it has worked. If it has not, that is part of the error.
+      stdio: 'pipe',
+    });
+    mkdirSync(dirname(out), { recursive: true });
+    // Beside it first: a program that runs cannot be written over.
+    const unfinished = `${out}.${process.pid}`;
+    copyFileSync(node, unfinished);
+    chmodSync(unfinished, 0o755);
+    await inject(unfinished, 'NODE_SEA_BLOB', readFileSync(join(work, 'program.blob')), {
+      // Where Node looks for a program in itself: part of its documentation, not a secret.
+      sentinelFuse: 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2',
+    });
+    renameSync(unfinished, out);
+    return metafile;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,158 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { complete, splitShellLine } from '../../src/cli/shared/complete.ts';
+import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
+import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
+import { projectFolder, runProgram } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-completion-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const manifests = join(projectFolder, 'fixtures', 'quickstart', 'svc.yaml');
+
+/** How each shell is asked what it would offer for a line. It runs the very script that users source. */
+const shells = {
+  bash: (program: string, line: string, script: string) => {
+    // As bash itself does, words also begin after = and :.
+    const part = /[^ =:'"]*$/.exec(line)?.[0] ?? '';
+    return [
+      '--norc',
+      '-c',
+      `source "$3"; COMP_LINE=$1 COMP_POINT=\${#1}; _${program.replace('-', '_')} ${program} "$2"
+       printf '%s\\n' "\${COMPREPLY[@]}"; complete -p ${program} >&2`,
+      'bash',
+      line,
+      part,
+      script,
+    ];
+  },
+  zsh: (program: string, line: string, script: string) => [
+    '-f',
+    '-c',
+    `compdef() { :; }; _files() { print FILES; }
+     compadd() { print -rl -- "\${(@P)5}"; }
+     source "$2"
+     words=("\${(@s: :)1}"); CURRENT=$#words; PREFIX=$words[-1]; _${program.replace('-', '_')}`,
+    'zsh',
+    line,
+    script,
+  ],
+  fish: (_program: string, line: string, script: string) => [
+    '--no-config',
+    '-c',
+    'source $argv[2]; complete -C $argv[1]',
+    line,
+    script,
+  ],
+} as const;
+
+function isInstalled(shell: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, shell)));
+}
+
+describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
+  const bin = join(scratch, `bin-${shell}`);
+  const env = { PATH: `${bin}${delimiter}${process.env['PATH']}`, HOME: scratch };
+
+  beforeAll(() => {
+    mkdirSync(bin);
+    for (const program of ['kpc', 'kpc-apply']) {
+      const path = join(projectFolder, 'bin', `${program}.js`);
+      symlinkSync(path, join(bin, program));
+      writeFileSync(join(bin, `${program}.${shell}`), execFileSync(process.execPath, [path, 'completion', shell]));
+    }
+  });
+
+  /** The words that the shell offers, without what it says of them. */
+  async function offered(line: string, cwd = scratch): Promise<readonly string[]> {
+    const [program = ''] = line.split(' ');
+    const { stdout, stderr } = await runProgram(shell, shells[shell](program, line, join(bin, `${program}.${shell}`)), {
+      cwd,
+      env,
+    });
+    expect(stderr).not.toMatch(/error|not found/i);
+    return stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((each) => each.split('\t')[0] ?? '');
+  }
+
+  test.skipIf(!isInstalled(shell))('offers commands, flags, choices, codes, Services and nodes', async () => {
+    expect(await offered('kpc com')).toEqual(['compile', 'completion']);
+    expect(await offered('kpc-apply veri')).toEqual(['verify']);
+    expect(await offered('kpc compile --golde')).toEqual(['--golden']);
+    expect(await offered('kpc compile --print ip6')).toEqual(['ip6tables']);
+    expect(await offered('kpc explain bad-por')).toEqual(diagnosticCodes.filter((code) => code.startsWith('bad-por')));
+    expect(await offered(`kpc describe -f ${manifests} ng`)).toEqual(['nginx']);
+    expect(await offered(`kpc describe -f ${manifests} default/`)).toEqual(['default/nginx']);
+    expect(await offered(`kpc compile -f ${manifests} --node wor`)).toEqual(['worker-1']);
+    expect(await offered('kpc compile --kubernetes-version 1.30')).toEqual(['1.30']);
+  });
+
+  test.skipIf(!isInstalled(shell))('completes a value behind =', async () => {
+    const whole = '--proxy-mode=nftables';
+    expect(await offered('kpc compile --proxy-mode=nf')).toEqual([shell === 'bash' ? 'nftables' : whole]);
+  });
+
+  test.skipIf(!isInstalled(shell))('reads the manifests that kpc.yaml names', async () => {
+    const folder = mkdtempSync(join(scratch, 'configured-'));
+    writeFileSync(join(folder, 'kpc.yaml'), `file: [svc.yaml]\n`);
+    writeFileSync(
+      join(folder, 'svc.yaml'),
+      'apiVersion: v1\nkind: Service\nmetadata: { name: checkout }\nspec: { ports: [{ port: 80 }] }\n',
+    );
+    expect(await offered('kpc describe che', folder)).toEqual(['checkout']);
+    expect(await offered('kpc trace --to svc/', folder)).toEqual(['svc/checkout']);
+  });
+
+  test.skipIf(!isInstalled(shell))('runs nothing of what is typed, nor of what a manifest says', async () => {
+    const folder = mkdtempSync(join(scratch, 'hostile-'));
+    const names = ['$(touch pwned)', '`touch pwned`', "a'; touch pwned; '", 'a b', '*', '-rf', '[code]'];
+    const services = names.map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }] },
+    }));
+    writeFileSync(join(folder, 'svc.json'), services.map((each) => JSON.stringify(each)).join('\n---\n'));
+    expect(await offered('kpc describe -f svc.json $(touch pwned', folder)).not.toContain('$(touch pwned)');
+    await offered('kpc describe -f $(touch pwned) ', folder);
+    await offered('kpc describe -f svc.json ', folder);
+    expect(existsSync(join(folder, 'pwned'))).toBe(false);
+  });
+});
+
+describe('what kpc offers', () => {
+  test.each(readPrograms())('is every command and every flag of $name', async ({ program, commands }) => {
+    const values = async (...words: readonly string[]) =>
+      (await complete(program, words, async () => [])).map(({ value }) => value);
+    expect(await values('')).toEqual([...commands.map((command) => command.name()), 'help']);
+    for (const command of commands) {
+      const flags = visibleFlags(command).map(({ long }) => long);
+      expect(await values(command.name(), '-')).toEqual([...flags, '--help']);
+    }
+  });
+
+  test('is only what no shell gives a meaning', async () => {
+    const [kpc] = readPrograms();
+    if (!kpc) throw new Error('no kpc');
+    const hostile = ['ok-name', '$(id)', 'a b', 'x;y', "q'", 'tab\tname', 'new\nline', '~root', '*'];
+    const find = async () => hostile.map((value) => ({ value }));
+    expect(await complete(kpc.program, ['explain', ''], find)).toEqual([{ value: 'ok-name' }]);
+  });
+
+  test('takes words as a shell does', () => {
+    expect(splitShellLine(`kpc describe -f "a b" c\\ d 'e"f' `)).toEqual([
+      'kpc',
+      'describe',
+      '-f',
+      'a b',
+      'c d',
+      'e"f',
+      '',
+    ]);
+    expect(splitShellLine('kpc  exp')).toEqual(['kpc', 'exp']);
+  });
+});

@@ -1,0 +1,134 @@
+#!/bin/bash
+# Builds the packages twice, compares them, and installs and removes each. It takes root on Debian, with the packages dpkg,
+# rpm, man-db and systemd; of Debian's qemu-user-static and libstdc++6-arm64-cross, the programs for arm64 run too.
+# The last line is "N passed, N failed".
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+if [ "$(id -u)" -ne 0 ] || ! command -v dpkg >/dev/null; then
+  echo 'skipped: it installs packages, which takes root and dpkg'
+  exit 0
+fi
+if dpkg -s kpc >/dev/null 2>&1; then
+  echo 'kpc is installed as a package already: remove it first' >&2
+  exit 1
+fi
+scratch=$(mktemp -d)
+trap 'dpkg -P kpc >/dev/null 2>&1; rm -rf "$scratch"' EXIT
+passed=0 failed=0
+version=$(node -p "require('./package.json').version")
+manifests=fixtures/quickstart/svc.yaml
+
+# check NAME COMMAND...: passes if the command does.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'failed: %s\n%s\n' "$name" "$output" >&2
+  fi
+}
+
+prints() { [ "$("${@:2}" 2>&1)" = "$1" ] || { "${@:2}"; return 1; }; }
+contains() { grep -qF -e "$1" <<<"$("${@:2}" 2>&1)"; }
+same() { for file in "$scratch"/first/*"$1"; do cmp "$file" "dist/packages/${file##*/}" || return 1; done; }
+# none FOLDER PATH...: nothing is left of what a package held, but for folders that others have too.
+none() {
+  local path folder=$1
+  shift
+  for path in "$@"; do
+    if [ ! -d "$folder$path" ] && [ -e "$folder$path" ]; then echo "$path is left"; return 1; fi
+  done
+}
+
+npm run --silent package || { echo '0 passed, 1 failed'; exit 1; }
+packages=$scratch/first
+cp -r dist/packages "$packages"
+(umask 077 && mkdir "$scratch/tmp" && TMPDIR=$scratch/tmp node packaging/build.mjs x64 >/dev/null)
+check 'the .deb has the same bytes when it is built again' same _amd64.deb
+check 'the .rpm has the same bytes when it is built again' same x86_64.rpm
+check 'the archive has the same bytes when it is built again' same amd64.tar.gz
+# Both architectures are what there is to publish.
+rm -r dist/packages && cp -r "$packages" dist/packages
+cd_check() { (cd "$packages" && sha256sum --check --strict SHA256SUMS); }
+check 'the checksums are right' cd_check
+check 'what each package holds is listed, and no more' node test/packaging/check-contents.mjs "$packages"
+
+# What works from wherever a package has put it.
+check_programs() {
+  local name=$1 bin=$2
+  check "$name: kpc" prints "$version" "$bin/kpc" --version
+  check "$name: kpc-apply" prints "$version" "$bin/kpc-apply" --version
+  check "$name: kpc compiles" diff <("$bin/kpc" compile -q -f "$manifests" --proxy-mode ipvs --print ipvsadm) \
+    fixtures/quickstart/expected-ipvs/ipvsadm.restore
+  check "$name: kpc-apply reads bundles" contains 'nothing-here' "$bin/kpc-apply" plan nothing-here
+}
+
+# docs/install.md: the commands that say how to install what is built here.
+commands=$(awk '/^```sh packages$/ { shown = 1; next } /^```$/ { shown = 0 } shown' docs/install.md)
+as_shown() { (cd "$packages" && HOME=$scratch/home bash -euo pipefail -c "$commands"); }
+check 'the commands of docs/install.md' as_shown
+dpkg -P kpc >/dev/null 2>&1
+
+deb=$packages/kpc_${version}_amd64.deb
+check 'deb: installs' dpkg -i --force-depends "$deb"
+check_programs deb /usr/bin
+mapfile -t installed < <(dpkg -L kpc)
+# As an image for containers leaves them out, dpkg may have been set to.
+if ! grep -rqs 'path-exclude=/usr/share/man' /etc/dpkg/dpkg.cfg.d; then
+  check 'deb: man kpc-compile' man --where kpc-compile
+  check 'deb: man kpc-apply' man --where 8 kpc-apply
+fi
+completed() {
+  bash --norc -c 'source /usr/share/bash-completion/completions/kpc; COMP_LINE="kpc desc" COMP_POINT=8; _kpc kpc desc; echo "${COMPREPLY[@]}"'
+}
+check 'deb: completion' prints describe completed
+if command -v systemd-analyze >/dev/null; then
+  check 'deb: the unit' systemd-analyze verify /usr/lib/systemd/system/kpc-apply.service
+fi
+check 'deb: removes' dpkg -r kpc
+check 'deb: purges' dpkg -P kpc
+check 'deb: nothing is left' none '' "${installed[@]}"
+
+if command -v rpm >/dev/null; then
+  rpm=$packages/kpc-$version-1.x86_64.rpm
+  tree=$scratch/rpm-root
+  mkdir "$tree"
+  in_tree() { rpm --root "$tree" --nodeps --noscripts "$@"; }
+  check 'rpm: installs' in_tree -i "$rpm"
+  check_programs rpm "$tree/usr/bin"
+  mapfile -t installed < <(rpm -qlp "$rpm")
+  check 'rpm: has the man pages' contains /usr/share/man/man8/kpc-apply-plan.8.gz printf '%s\n' "${installed[@]}"
+  check 'rpm: holds up' in_tree -V kpc
+  check 'rpm: removes' in_tree -e kpc
+  check 'rpm: nothing is left' none "$tree" "${installed[@]}"
+else
+  echo 'left out: rpm, which is not installed'
+fi
+
+tar -C "$scratch" -xzf "$packages/kpc-$version-linux-amd64.tar.gz"
+archive=$scratch/kpc-$version
+ln -s kpc-apply "$archive/kpc"
+check_programs archive "$archive"
+warnings_of() { man --warnings --encoding UTF-8 --local-file "$1" 2>&1 >/dev/null; }
+ln -s kpc-apply "$archive/kubectl-kpc"
+check 'a plugin of kubectl' contains 'Usage: kubectl kpc compile' "$archive/kubectl-kpc" compile --help
+for page in "$archive"/man/*/*; do
+  check "man page ${page##*/}" prints '' warnings_of "$page"
+done
+
+libraries=/usr/aarch64-linux-gnu
+if command -v qemu-aarch64-static >/dev/null && [ -e "$libraries/lib/libstdc++.so.6" ]; then
+  mkdir "$scratch/arm64"
+  tar -C "$scratch/arm64" -xzf "$packages/kpc-$version-linux-arm64.tar.gz"
+  arm64() { qemu-aarch64-static -L "$libraries" -0 "$1" "$scratch/arm64/kpc-$version/kpc-apply" "${@:2}"; }
+  check 'arm64: kpc' prints "$version" arm64 kpc --version
+  check 'arm64: kpc-apply' contains 'Usage: kpc-apply' arm64 kpc-apply --help
+else
+  echo 'left out: running the programs for arm64, which takes qemu-user-static and libstdc++6-arm64-cross'
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
