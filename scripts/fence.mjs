@@ -6,7 +6,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'oxc-parser';
 import { ResolverFactory } from 'oxc-resolver';
-import { folders, loadersOf } from './fence/folders.mjs';
+import { folders } from './fence/folders.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const source = join(root, 'src');
@@ -51,8 +51,7 @@ export function readModule(from, text) {
   const refused = errors.map(({ message }) => `${from}: ${message}`);
   visit(program, (node) => {
     const loader = findLoader(node);
-    if (loader !== undefined && !loadersOf[from]?.includes(loader))
-      refused.push(`${from}:${lineOf(node)} uses ${loader}: write an import`);
+    if (loader !== undefined) refused.push(`${from}:${lineOf(node)} uses ${loader}: write an import`);
     if (!node['source']) return;
     const written = /** @type {Tree} */ (node['source'])['value'];
     if (typeof written !== 'string') {

@@ -196,13 +196,3 @@ export const folders = {
     node: ['fs/promises', 'os', 'path'],
   },
 };
-
-/**
- * What files use to load code that no import names, and why.
- *
- * @type {Readonly<Record<string, readonly string[]>>}
- */
-export const loadersOf = {
-  // A thread runs this program, which is one file, from a line of code.
-  'cli/kpc/fleet-threads.ts': ['eval'],
-};

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findBreaches, folderOf, readModule, readModules } from '../../scripts/fence.mjs';
-import { folders, loadersOf } from '../../scripts/fence/folders.mjs';
+import { folders } from '../../scripts/fence/folders.mjs';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const modules = readModules();
@@ -127,13 +127,5 @@ test('the table allows nothing that is not used', () => {
     const used = imports.filter(({ from }) => folderOf(from) === folder).map(({ to }) => to);
     const names = new Set(used.map((to) => (to.endsWith('.ts') ? folderOf(to) : to.replace(/^node:/, ''))));
     for (const allowed of [...rule.folders, ...rule.packages, ...rule.node]) expect(names, folder).toContain(allowed);
-  }
-});
-
-test('no file may load code in a way that it does not use', () => {
-  for (const [file, loaders] of Object.entries(loadersOf)) {
-    const text = readFileSync(join(projectFolder, 'src', file), 'utf8');
-    for (const loader of loaders) expect(text).toContain(loader);
-    expect(findBreaches([readModule('cli/kpc/other.ts', text)])).not.toEqual([]);
   }
 });
