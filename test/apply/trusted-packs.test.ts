@@ -111,10 +111,10 @@ describe('--trust', () => {
       ['"serial": 1', '"serial": 1e0'],
       ['{', '{"more": 1,'],
     ] as const) {
-      const other = await edit(first, (files) => {
+      const respelled = await edit(first, (files) => {
         files.set('signature.json', (files.get('signature.json') ?? '').replace(from, to));
       });
-      await expectRefusal(['apply', other, ...trust], /the signature of .* is damaged/);
+      await expectRefusal(['apply', respelled, ...trust], /the signature of .* is damaged/);
     }
     // The signature is of the manifest, which has the checksums of the rest.
     const line = await edit(signed, (files) => files.set('ip.batch', 'link add x type dummy\n'));
