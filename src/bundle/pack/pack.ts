@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { finished } from 'node:stream/promises';
 import { createInflateRaw, gunzipSync, gzipSync } from 'node:zlib';
 import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { knownNames } from '../folder.ts';
@@ -61,7 +60,8 @@ function unzip(path: string, packed: Buffer): Buffer {
 /** Where the first stream of a gzipped file ends: gunzip reads any number of them, and skips zeros after them. */
 async function measureStream(packed: Buffer): Promise<number> {
   const inflate = createInflateRaw();
-  inflate.resume().end(packed.subarray(gzipHead.length));
-  await finished(inflate);
+  await new Promise((resolve, reject) => {
+    inflate.resume().on('end', resolve).on('error', reject).end(packed.subarray(gzipHead.length));
+  });
   return gzipHead.length + inflate.bytesWritten + gzipTail;
 }
