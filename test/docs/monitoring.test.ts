@@ -69,15 +69,15 @@ const troubles: readonly (readonly [alert: string, series: Readonly<Record<strin
   [
     'KpcApplyDriftNotRepaired',
     {
-      'kpc_apply_drift_found_total{object="chains"}': '0x55 9x5',
-      'kpc_apply_drift_repaired_total{object="chains"}': '0x60',
+      'kpc_apply_drift_found_total{object="chain"}': '0x55 9x5',
+      'kpc_apply_drift_repaired_total{object="chain"}': '0x60',
     },
   ],
   [
     'KpcApplyDriftReturns',
     {
-      'kpc_apply_drift_found_total{object="sets"}': '0+1x60',
-      'kpc_apply_drift_repaired_total{object="sets"}': '0+1x60',
+      'kpc_apply_drift_found_total{object="set"}': '0+1x60',
+      'kpc_apply_drift_repaired_total{object="set"}': '0+1x60',
     },
   ],
   ['KpcApplyToolFails', { 'kpc_apply_tool_failures_total{tool="nft"}': '0+1x60' }],
