@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
+import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import { addBundleCommand } from './bundle-command.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
@@ -100,12 +101,7 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
 }
 
 /** Flags whose value may be left out: it is true then. */
-const booleanFlags: ReadonlySet<string> = new Set([
-  '--masquerade-all',
-  '--iptables-localhost-nodeports',
-  '--ipvs-strict-arp',
-  '--conntrack-tcp-be-liberal',
-]);
+const booleanFlags = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
 
 /** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
 function settleBooleans(argv: readonly string[]): readonly string[] {
