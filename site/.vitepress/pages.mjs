@@ -7,6 +7,7 @@ export const sections = [
     title: 'Start',
     pages: [
       ['README.md', 'What kpc does'],
+      ['docs/install.md', 'Install kpc'],
       ['docs/README.md', 'All pages, by purpose'],
     ],
   },
@@ -55,6 +56,7 @@ export const sections = [
       ['docs/rule-counts.md', 'Rules per Service'],
       ['docs/faults.md', 'Faults that were tried'],
       ['docs/real-inputs.md', 'Inputs that were tried'],
+      ['docs/comparison.md', 'kpc beside other tools'],
     ],
   },
   {

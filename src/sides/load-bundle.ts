@@ -26,7 +26,9 @@ export async function loadBundle(
   throw new Failure(
     'bad-bundle',
     `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
-    isFolder ? adviseOn(bundle) : 'name the folder that "kpc compile -o" wrote',
+    isFolder
+      ? adviseOn(bundle)
+      : 'name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote',
   );
 }
 
@@ -72,8 +74,8 @@ async function readCheckedBundle(readFiles: BundleReader, before: BundleFiles | 
   } catch (error) {
     if (error instanceof Failure) throw error;
     const bundle = undefined;
-    if (hasCode(error, 'ENOENT')) return { bundle, problems: ['there is no such folder'], isFolder: false };
-    if (hasCode(error, 'ENOTDIR')) return { bundle, problems: ['it is not a folder'], isFolder: false };
+    if (hasCode(error, 'ENOENT')) return { bundle, problems: ['there is no such folder or file'], isFolder: false };
+    if (hasCode(error, 'ENOTDIR')) return { bundle, problems: ['it is neither a folder nor a pack'], isFolder: false };
     return { bundle, problems: [describeError(error)] };
   }
 }

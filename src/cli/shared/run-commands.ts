@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
+import { addNotes } from './help-notes.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
@@ -68,6 +69,7 @@ export async function runCommands(
     status = result;
   });
   wrongValues.watch(program);
+  addNotes(program);
   addExamples(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
