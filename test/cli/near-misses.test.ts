@@ -40,7 +40,6 @@ describe('kpc says what was meant by', () => {
     ['compile https://example.com/a.yaml', 'pipe it in, as in "curl -sSL https://example.com/a.yaml | kpc'],
     ['compile *.json', 'kpc expands no patterns'],
     ['describe web -f svc.yaml --otput json', 'did you mean --output?'],
-    ['describe web -f svc.yaml --otput=json', 'did you mean --output?'],
   ])('kpc %s', async (line, meant) => {
     const before = readdirSync(folder);
     const run = await kpc(line);

@@ -72,7 +72,7 @@ export function compareScenes(from: Scene, to: Scene, found: (difference: Differ
 
 /** The addresses of the node itself, without those that kube-proxy gives it. */
 export function ownAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
-  const own = scenes.flatMap(({ node }) => node.links.flatMap(({ addresses }) => addresses));
+  const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
   return new Map(own.map(({ address }) => [address.text, address]));
 }
 

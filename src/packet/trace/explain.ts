@@ -354,8 +354,6 @@ function routeWords(decision: RouteDecision, { text }: Address): string {
       return decision.interface === undefined
         ? `it leaves the node towards ${text}`
         : `it leaves towards ${text} by ${decision.interface}`;
-    case 'no-route':
-      return `the node has no route to ${text}`;
     case 'not-forwarding':
       return 'the node does not forward packets (ip_forward is 0), and drops it';
     case 'loopback-outside':
