@@ -1,4 +1,3 @@
-import ipaddr from 'ipaddr.js';
 import type { Family } from './family.ts';
 
 const paddedIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
@@ -54,7 +53,10 @@ function readPaddedIpv4(text: string): number | undefined {
 
 /** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
-  return readHexIpv6(text) ?? readAnyIpv6(text);
+  const groups = readHexIpv6(text);
+  if (groups || !text.includes(':')) return groups;
+  const hex = text.includes('.') ? undot(text) : text;
+  return hex === undefined ? undefined : readHexIpv6(hex.replace(/(^|:)0+(?=[\da-f])/gi, '$1'));
 }
 
 /** The usual form: groups of up to four hexadecimal digits, with "::" for at most one run of zeros. */
@@ -99,13 +101,7 @@ const colon = 58;
 const letterA = 97;
 const lowerCase = 32;
 
-function readAnyIpv6(text: string): readonly number[] | undefined {
-  if (!text.includes(':') || text.includes('%')) return undefined;
-  const hex = (text.includes('.') ? undot(text) : text)?.replace(/(^|:)0+(?=[\da-f])/gi, '$1');
-  return hex !== undefined && ipaddr.IPv6.isValid(hex) ? ipaddr.IPv6.parse(hex).parts : undefined;
-}
-
-/** "::1.2.3.4" → "::102:304": the library would take it for the IPv4-mapped address. */
+/** "::1.2.3.4" → "::102:304". */
 function undot(text: string): string | undefined {
   const tail = text.lastIndexOf(':') + 1;
   const number = readSloppyIpv4(text.slice(tail));
@@ -180,9 +176,12 @@ export function parseNetwork(text: string): Network | undefined {
   return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
 }
 
+/** How many bits an address has. */
+export const addressBits: { readonly [F in Family]: number } = { ipv4: 32, ipv6: 128 };
+
 /** The network of one address alone. */
 export function hostNetwork(address: Address): Network {
-  return networkOf(address, address.family === 'ipv4' ? 32 : 128);
+  return networkOf(address, addressBits[address.family]);
 }
 
 function networkOf(first: Address, prefixLength: number): Network {
@@ -214,12 +213,13 @@ export function addressAfter(address: Address, offset: number): Address {
   return ipv6Address(groups);
 }
 
-function ipv4Address(bits: number): Address {
+/** `bits` as a signed number. */
+export function ipv4Address(bits: number): Address {
   const text = [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
   return { family: 'ipv4', text, bits };
 }
 
-function ipv6Address(groups: readonly number[]): Address {
+export function ipv6Address(groups: readonly number[]): Address {
   return { family: 'ipv6', text: formatIpv6(groups), groups };
 }
 

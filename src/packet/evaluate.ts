@@ -10,7 +10,17 @@ import { indexIpSet } from './ip-sets.ts';
 import { runTable, type PreparedTable } from './iptables-rules.ts';
 import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
 import { loopbackInterface, routingOf, type Routing } from './routing.ts';
-import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way, Decision, End } from './packet.ts';
+import {
+  sourceText,
+  type Fate,
+  type Packet,
+  type ReachedEndpoint,
+  type RouteDecision,
+  type Verdict,
+  type Way,
+  type Decision,
+  type End,
+} from './packet.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 
 /**
@@ -273,7 +283,7 @@ function sumUp(ways: readonly Way[]): Fate {
   for (const { verdict, probability, endpoint, source } of ways) {
     verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + probability);
     if (!endpoint) continue;
-    const key = `${endpoint.address.text} ${endpoint.port} ${source === 'masqueraded' ? source : source.text}`;
+    const key = `${endpoint.address.text} ${endpoint.port} ${sourceText(source)}`;
     const known = endpoints.get(key)?.probability ?? 0;
     endpoints.set(key, { ...endpoint, source, probability: known + probability });
   }

@@ -97,6 +97,11 @@ export interface ReachedEndpoint extends SocketAddress {
   readonly source: Address | 'masqueraded';
 }
 
+/** The source that receivers see, as a word. */
+export function sourceText(source: Way['source']): string {
+  return source === 'masqueraded' ? source : source.text;
+}
+
 /** How a packet ends. */
 export interface Fate {
   readonly verdict: Verdict;

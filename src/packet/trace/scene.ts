@@ -14,7 +14,14 @@ import type {
 import type { DecompiledPort } from '../../describe/decompiled-port.ts';
 import type { AddressObjects } from '../../describe/elsewhere.ts';
 import type { Side } from '../../diff/side.ts';
-import { loopbackAddresses, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import {
+  addressBits,
+  loopbackAddresses,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
 import { families, type Family, type Protocol } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -232,7 +239,7 @@ function nodeLink({ hostAddresses, nodeIPs }: NonNullable<Side['services']>['nod
     addresses: [...new Map(all.map((address) => [address.text, address])).values()].map((address) => ({
       family: address.family,
       address,
-      prefixLength: address.family === 'ipv4' ? 32 : 128,
+      prefixLength: addressBits[address.family],
     })),
   };
 }
