@@ -10,7 +10,7 @@ import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
 import { addExplainCommand } from './explain-command.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
-import { applyKpcYaml, configuredCommands, findMisnamed, type KpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, configuredCommands, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addTestCommand } from './test-command.ts';
 import { addEquivalenceCommand } from './equivalence-command.ts';
@@ -22,11 +22,11 @@ import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
-import { isPath } from '../shared/near-misses.ts';
+import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleBooleans(settleAssumeEndpoints(argv));
+  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
@@ -70,11 +70,6 @@ async function readKpcYaml(
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   if (!configuredCommands.some((name) => name === called.name())) return false;
-  const misnamed = named === undefined ? findMisnamed() : undefined;
-  if (misnamed !== undefined) {
-    const text = `warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
-    await say(quieten(terminal, called.opts<MessageOptions>()), text);
-  }
   const found = applyKpcYaml(called, program, named);
   if (hasWrongValues || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, terminal);
@@ -111,4 +106,10 @@ function settleBooleans(argv: readonly string[]): readonly string[] {
     if ((end >= 0 && i >= end) || !booleanFlags.has(word) || next === undefined) return word;
     return !/^(?:true|false)$/i.test(next) && !next.startsWith('-') && isPath(next) ? `${word}=true` : word;
   });
+}
+
+/** The words of a command line, where a line of iptables-save, which begins like a flag, is an argument. */
+function settleRuleLine(argv: readonly string[]): readonly string[] {
+  const line = argv.find((word) => /^-[AI] ./.test(word));
+  return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];
 }
