@@ -14,7 +14,7 @@ import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
-import { readNftOutput } from './read-nftables.ts';
+import { readNftTable } from './read-nftables.ts';
 import { listLinks, listRules, listServers, listSets, type Listing } from './second-listings.ts';
 import type { Dump, DumpFileKind, Reader } from './dump.ts';
 
@@ -175,7 +175,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       break;
     }
     case 'nft list ruleset':
-      readNftOutput(draft, file, output, read);
+      readNftTable(draft, file, output, read);
       break;
     case 'sysctl': {
       const { sysctls } = read(parseSysctls(text));
