@@ -9,7 +9,8 @@ import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescrip
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
 import { describeElsewhere } from './elsewhere.ts';
-import type { Because, ClosedPort, DeafNodePort, Finding } from './find-subject.ts';
+import type { ClosedPort, DeafNodePort } from './find-port.ts';
+import type { Because, Finding } from './find-subject.ts';
 import type { SharedSubject } from './find-nftables.ts';
 import { describePolicies } from '../diff/port-facts.ts';
 import type { Masquerade, MasqueradedClients } from './decompiled-port.ts';
@@ -83,6 +84,8 @@ function describeBecause(because: Because): string | undefined {
       return 'this is one of its external IPs';
     case 'load-balancer-ip':
       return "this is its load balancer's address";
+    case 'unknown':
+      return 'this is one of its addresses';
     case 'port':
       return 'this is its port';
     case 'node-port':

@@ -228,7 +228,7 @@ function ruleShape(rule: NftRule): string {
     ...rule,
     expressions: rule.expressions.map((expression) =>
       expression.kind === 'dnat' || expression.kind === 'dnat-random'
-        ? { kind: 'unknown', form: 'text', text: 'dnat' }
+        ? { kind: 'unknown', text: 'dnat' }
         : expression,
     ),
   });
