@@ -1,7 +1,6 @@
 import type { ServicePort } from '../cluster/model.ts';
 import { factsOf, type PortAddress } from '../diff/port-facts.ts';
-import type { Address } from '../kernel/address.ts';
-import { isLoopback, joinHostPort } from '../kernel/address.ts';
+import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import { listensOn, type FindListeners, type NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { parseAskedAddress, type AskedAddress, type AskedPort } from './asked-address.ts';

@@ -21,7 +21,7 @@ import { listNftables } from './second-listings.ts';
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput, read: Reader): void {
   const { text, command, firstLine } = output;
   if (isCutOff(text)) {
-    draft.fault({ kind: 'cut-off', file, expected: 'nft list ruleset' });
+    draft.fault(file, 'cut-off-file', { expected: 'nft list ruleset' });
     return;
   }
   const at = { file, line: firstLine, output: 'nft list ruleset' } as const;
@@ -34,8 +34,12 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput,
     draft.kinds.nftables.add([], scope);
     if (!isOfIptables(table)) draft.doubt({ kind: 'other-table', table, tables: readOtherTable(family, text) });
     if (!ofIptables.test(text)) return;
-    const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
-    draft.fault({ kind: 'refused', ...at, reason });
+    draft.refuse(
+      file,
+      firstLine,
+      at.output,
+      'shows the rules of iptables mode in other words: print iptables-save instead',
+    );
     return;
   }
   const isAsleep = isDormant(text);
@@ -46,10 +50,10 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput,
   });
   if (isAsleep) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
-    draft.fault({ kind: 'refused', ...at, reason });
+    draft.refuse(file, firstLine, at.output, reason);
   }
   const lack = tables.map(findLack).find((each) => each !== undefined);
-  if (lack) draft.fault({ kind: 'refused', file, line: firstLine, ...lack });
+  if (lack) draft.refuse(file, firstLine, lack.output, lack.reason);
   else if (draft.isSecond(at, listNftables(tables), false)) return;
   draft.kinds.nftables.add(tables, scope, lack?.output);
 }
