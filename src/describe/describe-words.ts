@@ -4,6 +4,7 @@ import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import { tableWords } from '../diff/changes/change-words.ts';
 import { count } from '../diff/changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
@@ -364,10 +365,6 @@ export function cutLines(lines: readonly DescriptionLine[], limit: number, depth
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;
   return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];
-}
-
-function tableWords(family: string, table: string): string {
-  return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
 /** "  (svc.yaml:12)", or nothing. */
