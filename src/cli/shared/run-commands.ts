@@ -11,7 +11,8 @@ import { version } from '../../base/version.ts';
 export interface Program {
   readonly name: string;
   readonly description: string;
-  readonly addCommands: (program: Command, done: Done) => void;
+  /** Adds at least the command that the words call, and all if they call none. */
+  readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
   /**
    * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
    * has wrong values, which have been reported.
@@ -60,9 +61,10 @@ export async function runCommands(
         throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
       }
     });
-  addCommands(program, (result) => {
+  const done: Done = (result) => {
     status = result;
-  });
+  };
+  await addCommands(program, done, argv);
   wrongValues.watch(program);
   addNotes(program);
   addExamples(program);
