@@ -29,9 +29,9 @@ const files: Readonly<Record<string, readonly (readonly [string, string])[]>> = 
 };
 
 /** The manual pages of both programs and their commands, from what --help prints: file names and roff. */
-export function manPages(date: string): ReadonlyMap<string, string> {
+export async function manPages(date: string): Promise<ReadonlyMap<string, string>> {
   return new Map(
-    readPrograms().flatMap((each): readonly (readonly [string, string])[] => [
+    (await readPrograms()).flatMap((each): readonly (readonly [string, string])[] => [
       [`${each.name}.${sectionOf(each)}`, programPage(each, date)],
       ...each.commands.map((command): readonly [string, string] => [
         `${each.name}-${command.name()}.${sectionOf(each)}`,

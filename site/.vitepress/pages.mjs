@@ -46,6 +46,7 @@ export const sections = [
       ['docs/releases.md', 'Releases'],
       ['docs/security.md', 'Security'],
       ['docs/architecture.md', 'How kpc is built'],
+      ['docs/extending.md', 'How to extend kpc'],
     ],
   },
   {

@@ -5,7 +5,7 @@ export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36',
 
 export type Release = (typeof releases)[number];
 
-export const newestRelease: Release = '1.37';
+export const newestRelease: Release = releases.at(-1) ?? releases[0];
 
 /** The releases that kpc follows, for people. */
 export const releaseRange = `${releases[0]} to ${newestRelease}`;
