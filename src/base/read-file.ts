@@ -21,6 +21,13 @@ export class UnreadableFile extends Error {
   }
 }
 
+/** Why a file was not read, in words that go behind its name. */
+export function describeUnread(error: unknown): string {
+  if (error instanceof UnreadableFile) return error.reason;
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : error.message;
+}
+
 /**
  * The bytes of a file of at most `most` bytes. Anything else is refused before it is opened, for a pipe may have no
  * writer, and a device no end. Throws an UnreadableFile, or what the system says.

@@ -1,9 +1,8 @@
 import { Failure } from '../../apply/state/failure.ts';
 import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
-import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/shape.ts';
 import { printable } from '../../base/printable.ts';
-import { describeError } from '../../bundle/errors.ts';
 import { isFile, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import {
@@ -127,6 +126,6 @@ function readKeyFile(file: string): readonly TrustedKey[] | string {
   try {
     return readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
   } catch (error) {
-    return error instanceof UnreadableFile ? error.reason : describeError(error);
+    return describeUnread(error);
   }
 }

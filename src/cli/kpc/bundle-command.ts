@@ -1,6 +1,6 @@
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import { formatCount } from '../../base/format-count.ts';
-import { readRegularFile } from '../../base/read-file.ts';
+import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
@@ -50,7 +50,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     if (reading.kind === 'broken') {
       return await fail(`${folder} is not a bundle: ${reading.problems.map(describeBundleProblem).join('; ')}`);
     }
-    const key = sign === undefined ? undefined : readPrivateKey(readRegularFile(sign).toString('latin1'));
+    const key = sign === undefined ? undefined : readKeyFile(sign);
     if (typeof key === 'string') {
       return await fail(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
     }
@@ -69,5 +69,14 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     return exitStatus.ok;
   } catch (error) {
     return fail(describeError(error));
+  }
+}
+
+/** The private key in a file; a sentence says why there is none. */
+function readKeyFile(path: string): ReturnType<typeof readPrivateKey> {
+  try {
+    return readPrivateKey(readRegularFile(path).toString('latin1'));
+  } catch (error) {
+    return describeUnread(error);
   }
 }

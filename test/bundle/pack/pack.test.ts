@@ -71,6 +71,7 @@ describe('kpc bundle pack', () => {
     ['a folder that is no bundle', ['pack', 'fixtures', '-o', 'x'], /fixtures is not a bundle: there is no manifest/],
     ['a folder that is missing', ['pack', 'nothing', '-o', 'x'], /ENOENT/],
     ['a key that is public', ['pack', bundle, '-o', 'x', '--sign', key.trusted], /it holds no private key in PEM/],
+    ['a key that is missing', ['pack', bundle, '-o', 'x', '--sign', 'no.key'], /--sign no\.key: there is no such file/],
     ['a serial that is no number', ['pack', bundle, '-o', 'x', '--serial', '-1'], /--serial/],
     ['another action', ['unpack', bundle, '-o', 'x'], /pack/],
     ['a path that cannot be written', ['pack', bundle, '-o', '/nowhere/x'], /ENOENT/],
