@@ -1,4 +1,4 @@
-// The pages of the site, by the four kinds of documentation, and what else is evidence. A test compares it with docs/.
+// The pages of the site, by the four kinds of documentation, and what else is evidence. A test looks for each page of docs here.
 // @ts-check
 
 /** @type {{ title: string, pages: [file: string, title: string][] }[]} */

@@ -91,6 +91,10 @@ describe.each(pagePaths())('%s', (name) => {
     expect(missing).toEqual([]);
   });
 
+  test('is a page of the site', () => {
+    expect(readFileSync(join(projectFolder, 'site/.vitepress/pages.mjs'), 'utf8')).toContain(`['${name}', `);
+  });
+
   test('runs scripts that there are', () => {
     const { scripts } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as {
       readonly scripts: Readonly<Record<string, string>>;
