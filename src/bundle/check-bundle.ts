@@ -76,7 +76,10 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
     ];
     if (problems.length > 0) return { kind: 'bad', problems, manifest };
     const { ipvsTimeouts } = manifest;
-    return { kind: 'good', bundle: { ...meaning, files, state: { ...state, ipvsTimeouts: ipvsTimeouts ?? undefined } } };
+    return {
+      kind: 'good',
+      bundle: { ...meaning, files, state: { ...state, ipvsTimeouts: ipvsTimeouts ?? undefined } },
+    };
   } catch (error) {
     // No rule can be written with some of what has been found wrong already.
     if (values.length > 0) return { kind: 'bad', problems: values, manifest };

@@ -70,5 +70,7 @@ function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[]
   if (conntrack.maxPerCore <= 0) return [];
   const cores = Math.floor(defaultConntrackLimit / conntrack.maxPerCore);
   const { since, before, after } = behaviourChanges['conntrack-limit'];
-  return [`on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`];
+  return [
+    `on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`,
+  ];
 }
