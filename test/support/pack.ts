@@ -41,8 +41,8 @@ export function npm(home: string, cwd: string, ...args: readonly string[]): Prom
 export async function pack(home: string, folder: string): Promise<Packed> {
   const { status, stdout, stderr } = await npm(home, folder, 'pack', '--json');
   if (status !== 0) throw new Error(stderr);
-  // What `prepare` prints may come first.
-  const answer: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)));
+  // Nothing that `prepare` prints comes first: pre-commit takes all that npm pack prints for the name of the file.
+  const answer: unknown = JSON.parse(stdout);
   const [packed] = Object.values(answer as Readonly<Record<string, Packed>>);
   if (packed === undefined) throw new Error(stdout);
   return packed;

@@ -238,7 +238,7 @@ tests:
     source: kep
   - from: pod
     to: svc/nginx
-    expect: {10.244.1.10:8080: 1.5}
+    expect: {10.244.1.10:8080: 1.5, 10.244.2.10:8080: half}
   - from: pod
     to: svc/nginx
     expect: dropped
@@ -262,6 +262,7 @@ tests:
     '11:13 expect: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
     '15:32 10.244.1.10:8080 cannot be 1.5 -> write its share of connections, from 0 to 1',
+    '15:55 10.244.2.10:8080 cannot be "half" -> write its share of connections, from 0 to 1',
     '19:13 source: only an endpoint sees a source: expect delivered, or endpoints',
     '21:12 node and nodes mean the same -> keep one of them',
     '22:5 a test has no expect -> write expect: it needs from, to and expect',
