@@ -43,7 +43,7 @@ function describeType({ field, found, types, expected }: WrongType): Words {
     const help = 'put it in quotes (to YAML, yes and on are true, no and off are false)';
     return [`${field} is ${found.value}, not a string`, help];
   }
-  if (types.includes('integer') || types.includes('number')) {
+  if (types.includes('integer')) {
     const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
     return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];
   }

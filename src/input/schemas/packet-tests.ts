@@ -35,7 +35,7 @@ const packetTestSchema = closed({
       type: 'number',
       minimum: 0,
       maximum: 1,
-      expected: 'write its share of connections, from 0 to 1',
+      expected: 'a share of connections, from 0 to 1',
       code: 'bad-number',
     },
     expected:
