@@ -272,7 +272,7 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
       path: level,
       owner: found.uid,
       group: found.gid,
-      // Nobody can write to a link; who owns it can replace it in a folder like /tmp.
+      // A link cannot be written to; its owner can replace it in a folder like /tmp.
       mode: isLink ? 0o755 : found.mode & 0o7777,
       isParent: isLink || rest.length > 0,
       isReadOnly,
