@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decompileIptables } from '../../src/describe/decompile-iptables.ts';
 import { diffStates } from '../../src/kernel/delta.ts';
