@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import type { Family } from './family.ts';
 
 const paddedIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
@@ -53,10 +54,7 @@ function readPaddedIpv4(text: string): number | undefined {
 
 /** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
-  const groups = readHexIpv6(text);
-  if (groups || !text.includes(':')) return groups;
-  const hex = text.includes('.') ? undot(text) : text;
-  return hex === undefined ? undefined : readHexIpv6(hex.replace(/(^|:)0+(?=[\da-f])/gi, '$1'));
+  return readHexIpv6(text) ?? readAnyIpv6(text);
 }
 
 /** The usual form: groups of up to four hexadecimal digits, with "::" for at most one run of zeros. */
@@ -101,7 +99,13 @@ const colon = 58;
 const letterA = 97;
 const lowerCase = 32;
 
-/** "::1.2.3.4" → "::102:304". */
+function readAnyIpv6(text: string): readonly number[] | undefined {
+  if (!text.includes(':') || text.includes('%')) return undefined;
+  const hex = (text.includes('.') ? undot(text) : text)?.replace(/(^|:)0+(?=[\da-f])/gi, '$1');
+  return hex !== undefined && ipaddr.IPv6.isValid(hex) ? ipaddr.IPv6.parse(hex).parts : undefined;
+}
+
+/** "::1.2.3.4" → "::102:304": the library would take it for the IPv4-mapped address. */
 function undot(text: string): string | undefined {
   const tail = text.lastIndexOf(':') + 1;
   const number = readSloppyIpv4(text.slice(tail));

@@ -72,8 +72,8 @@ function describeForeign(path: string): Diagnostic {
   return diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path));
 }
 
-/** Undefined if there is none. What any user may have put there, as in /tmp, is not read. */
-function findKpcYaml(): string | undefined {
+/** The kpc.yaml that counts here; undefined if there is none. What any user may have put there, as in /tmp, is not read. */
+export function findKpcYaml(): string | undefined {
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = join(folder, kpcYaml);
     if (existsSync(path) && statSync(path).isFile() && !isOpenToAll(folder)) return relative('.', path);

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
+import { addNotes } from './help-notes.ts';
 import type { Terminal } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
@@ -10,7 +11,8 @@ import { version } from '../../base/version.ts';
 export interface Program {
   readonly name: string;
   readonly description: string;
-  readonly addCommands: (program: Command, done: Done) => void;
+  /** Adds at least the command that the words call, and all if they call none. */
+  readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
   /**
    * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
    * has wrong values, which have been reported.
@@ -59,10 +61,12 @@ export async function runCommands(
         throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
       }
     });
-  addCommands(program, (result) => {
+  const done: Done = (result) => {
     status = result;
-  });
+  };
+  await addCommands(program, done, argv);
   wrongValues.watch(program);
+  addNotes(program);
   addExamples(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
