@@ -256,7 +256,7 @@ function isProtocol({ protocol, family }: Flow, name: string): boolean {
 function matchesWords(flow: Flow, words: readonly string[], rule: Rule): Maybe {
   const negated = words[0] === '!';
   const rest = negated ? words.slice(1) : words;
-  if (rest[0] === '-m' || rest[0] === '--match') {
+  if (rest[0] === '-m') {
     const [, name, ...options] = rest;
     const isNegated = options[0] === '!';
     return negateIf(isNegated, matchesModule(flow, name ?? '', isNegated ? options.slice(1) : options, rule));
@@ -305,7 +305,6 @@ function matchesHeader({ protocol }: Flow, [option, mask, flags]: readonly strin
       return protocol === 'tcp' && (isSynAsked ? flags === 'SYN' : flags === 'NONE');
     }
     case '-f':
-    case '--fragment':
       return false;
     default:
       return undefined;

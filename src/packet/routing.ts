@@ -51,14 +51,14 @@ export function routingOf(nodeLinks: readonly Link[], state: KernelState, family
   };
   const find = (address: Address): ConnectedNetwork | undefined =>
     networks.find(({ network }) => contains(network, address));
-  const outward = own.filter((address) => isOutward(family)(address) && address.prefixLength > 0);
+  const outward = own.find((address) => isOutward(family)(address) && address.prefixLength > 0);
   return {
     isLocal,
     interfaceOf: (address) => (isLocal(address) ? undefined : find(address)?.link),
     sourceTo: (address) => {
       if (isLocal(address)) return isLoopback(address) ? loopbackAddresses[family] : address;
       const found = find(address);
-      return found?.source ?? outward[0]?.address ?? loopbackAddresses[family];
+      return found?.source ?? outward?.address ?? loopbackAddresses[family];
     },
     sysctl: (name) => state.sysctls.get(name),
   };

@@ -1,13 +1,10 @@
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decompileIptables } from '../../src/describe/decompile-iptables.ts';
 import { diffStates } from '../../src/kernel/delta.ts';
-import { formatRule } from '../../src/kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
 import { parseIpAddrJson } from '../../src/kernel/link/link.ts';
-import { SpliceList } from '../../src/kernel/iptables/splice-list.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 
 function nat(lines: readonly string[]) {
@@ -27,12 +24,6 @@ describe('input of any length is read in time that grows with it', () => {
   afterEach(() => {
     const { user, system } = process.cpuUsage(before);
     if (user + system > 20e6) throw new Error(`it took ${(user + system) / 1e6} s of CPU time`);
-  });
-
-  test('rules that are put before many others', () => {
-    const tables = nat(repeat(200_000, (i) => `-I C 1 -j T${i}`));
-    const rules = tables.nat?.get('C')?.rules ?? [];
-    expect([rules.length, formatRule(rules[0] ?? { args: [] })]).toEqual([200_000, '-j T199999']);
   });
 
   test('a rule with many arguments', () => {
@@ -65,46 +56,7 @@ describe('input of any length is read in time that grows with it', () => {
   });
 });
 
-test('a list that takes items anywhere is as an array that does', () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.nat(5000), { minLength: 1, maxLength: 3000, size: 'max' }),
-      fc.nat(2000),
-      (places, start) => {
-        const array = Array.from({ length: start }, (_, i) => -i);
-        const list = new SpliceList(array);
-        places.forEach((place, i) => {
-          const at = place % (array.length + 1);
-          array.splice(at, 0, i);
-          list.insert(at, i);
-        });
-        expect(list.toArray()).toEqual(array);
-      },
-    ),
-    { numRuns: 30 },
-  );
-});
-
 test('the target stays the last of many matches that remember', () => {
   const matches = ' -m recent --name DEFAULT --set'.repeat(4);
   expect(ruleMeaning(parseRule(`-j X${matches}`) ?? { args: [] })).toBe(`${matches.trimStart()} -j X`);
-});
-
-test('many arguments are put in the order that few are', () => {
-  const word = fc.constantFrom(
-    '-m set --match-set A src',
-    '-m recent --set',
-    '-i a',
-    '-i b',
-    '! -i a',
-    '--dport 1',
-    '-j X',
-  );
-  const pad = ' -o pad'.repeat(40);
-  fc.assert(
-    fc.property(fc.array(word, { minLength: 1, maxLength: 30 }), (words) => {
-      const meaningOf = (text: string) => ` ${ruleMeaning(parseRule(text) ?? { args: [] })}`;
-      expect(meaningOf(`${words.join(' ')}${pad}`).replace(pad, '')).toBe(meaningOf(words.join(' ')));
-    }),
-  );
 });

@@ -1,3 +1,4 @@
+import { compareText } from '../compare-text.ts';
 import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './parse-rule.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
@@ -25,9 +26,7 @@ export function isCounter(arg: RuleArg): boolean {
 function isCounterOf(arg: RuleArg, counter: string): boolean {
   if (arg.kind !== 'other' || arg.words.length !== 4) return false;
   const [match, module, option, name] = arg.words;
-  return (
-    (match === '-m' || match === '--match') && module === 'nfacct' && option === '--nfacct-name' && name === counter
-  );
+  return match === '-m' && module === 'nfacct' && option === '--nfacct-name' && name === counter;
 }
 
 /**
@@ -81,55 +80,20 @@ const lastHeader = ranks.comment;
 const stateful = ranks.statistic;
 
 function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
-  const canonical: RuleArg[] = [];
-  const groups: number[] = [];
+  const ranked: { readonly arg: RuleArg; readonly rank: number }[] = [];
   // Each argument begins two groups at most.
   const lastGroup = 2 * args.length + 2;
   let group = 1;
-  for (const arg of args) {
-    const one = canonicalArg(arg);
-    if (!one) continue;
-    const rank = ranks[one.kind];
+  for (const written of args) {
+    const arg = canonicalArg(written);
+    if (!arg) continue;
+    const rank = ranks[arg.kind];
     if (rank === stateful) group++;
-    canonical.push(one);
-    groups.push((rank <= lastHeader ? 0 : rank === ranks.jump ? lastGroup : group) * 32 + rank);
+    ranked.push({ arg, rank: (rank <= lastHeader ? 0 : rank === ranks.jump ? lastGroup : group) * 32 + rank });
     if (rank === stateful) group++;
   }
-  return sortByKey(canonical, groups);
-}
-
-/** More arguments than any rule of kube-proxy's has. */
-const many = 32;
-
-/** Insertion sort: rules have few arguments, which are nearly in order. Those of equal keys go by their text. */
-function sortByKey(args: RuleArg[], keys: number[]): RuleArg[] {
-  if (args.length > many) return sortMany(args, keys);
-  for (let i = 1; i < args.length; i++) {
-    const arg = args[i];
-    const key = keys[i];
-    if (arg === undefined || key === undefined) continue;
-    let at = i - 1;
-    while (at >= 0 && isAfter(args[at], keys[at] ?? 0, arg, key)) {
-      args[at + 1] = args[at] ?? arg;
-      keys[at + 1] = keys[at] ?? 0;
-      at--;
-    }
-    args[at + 1] = arg;
-    keys[at + 1] = key;
-  }
-  return args;
-}
-
-/** The same order for any number of arguments. */
-function sortMany(args: readonly RuleArg[], keys: readonly number[]): RuleArg[] {
-  const items = args.map((arg, i) => ({ arg, key: keys[i] ?? 0, text: formatRule({ args: [arg] }) }));
-  items.sort((a, b) => a.key - b.key || (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
-  return items.map(({ arg }) => arg);
-}
-
-function isAfter(left: RuleArg | undefined, leftKey: number, right: RuleArg, rightKey: number): boolean {
-  if (leftKey !== rightKey) return leftKey > rightKey;
-  return left !== undefined && formatRule({ args: [left] }) > formatRule({ args: [right] });
+  ranked.sort((a, b) => a.rank - b.rank || compareText(formatRule({ args: [a.arg] }), formatRule({ args: [b.arg] })));
+  return ranked.map(({ arg }) => arg);
 }
 
 /** Undefined where the argument says nothing that the others do not. */

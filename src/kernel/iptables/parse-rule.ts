@@ -27,12 +27,12 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
     if (simple) {
       args.push(simple);
       at += negated ? 3 : 2;
-    } else if (!negated && value !== undefined && (option === '-m' || option === '--match')) {
+    } else if (!negated && value !== undefined && option === '-m') {
       const end = findOption(words, at + 2);
       at = pushMatch(args, words, at, end);
-    } else if (!negated && value !== undefined && isJump(option)) {
+    } else if (!negated && value !== undefined && (option === '-j' || option === '-g')) {
       const end = findOption(words, at + 2);
-      args.push(parseJump(words, at + 1, end, option === '-g' || option === '--goto'));
+      args.push(parseJump(words, at + 1, end, option === '-g'));
       at = end;
     } else {
       const end = findOption(words, negated ? at + 2 : at + 1);
@@ -43,35 +43,22 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
   return args;
 }
 
-function isJump(option: string | undefined): boolean {
-  return option === '-j' || option === '--jump' || option === '-g' || option === '--goto';
-}
-
 /** An option of iptables itself or of the tcp, udp and sctp matches that takes one value. */
 function parseOption(option: string, value: string, negated: boolean): RuleArg | undefined {
   switch (option) {
     case '-s':
-    case '--source':
-    case '--src':
       return readAddresses('source', value, negated);
     case '-d':
-    case '--destination':
-    case '--dst':
       return readAddresses('destination', value, negated);
     case '-i':
-    case '--in-interface':
       return withNegation({ kind: 'in-interface', name: value }, negated);
     case '-o':
-    case '--out-interface':
       return withNegation({ kind: 'out-interface', name: value }, negated);
     case '-p':
-    case '--protocol':
       return withNegation({ kind: 'protocol', protocol: value }, negated);
     case '--dport':
-    case '--destination-port':
       return readPorts('destination-port', value, negated);
     case '--sport':
-    case '--source-port':
       return readPorts('source-port', value, negated);
     default:
       return undefined;
@@ -102,12 +89,8 @@ function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
   return negated ? { ...arg, negated: true } : arg;
 }
 
-const options: ReadonlySet<string> = new Set(
-  (
-    '-s --source --src -d --destination --dst -i --in-interface -o --out-interface -p --protocol -m --match -j --jump ' +
-    '-g --goto -f --fragment -c --set-counters -4 --ipv4 -6 --ipv6 --dport --destination-port --sport --source-port'
-  ).split(' '),
-);
+/** Options that belong to no match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
+const options: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
 
 /** Options whose value is free text, which may look like an option and is none. */
 const textOptions: ReadonlySet<string> = new Set(
@@ -381,14 +364,10 @@ function parseMarkTarget(option: string, text: string): Target | undefined {
   switch (option) {
     case '--set-xmark':
       return { kind: 'mark', operation: 'set', value, mask: mask ?? 0xffffffff };
-    case '--set-mark':
-      return { kind: 'mark', operation: 'set', value, mask: mask === undefined ? 0xffffffff : (mask | value) >>> 0 };
     case '--or-mark':
       return mask === undefined ? { kind: 'mark', operation: 'or', value, mask: value } : undefined;
     case '--xor-mark':
       return mask === undefined ? { kind: 'mark', operation: 'xor', value, mask: 0 } : undefined;
-    case '--and-mark':
-      return mask === undefined ? { kind: 'mark', operation: 'set', value: 0, mask: ~value >>> 0 } : undefined;
     default:
       return undefined;
   }

@@ -10,18 +10,14 @@ import {
 import { parseRuleWords } from './parse-rule.ts';
 import { splitWords } from './split-words.ts';
 import type { RuleLines } from './rule-lines.ts';
-import { SpliceList } from './splice-list.ts';
 import type { UnreadLine } from '../unread-line.ts';
 
 /** A chain while its lines are read. */
 interface DraftChain {
   readonly name: string;
-  rules: Rule[];
+  readonly rules: Rule[];
   policy?: Chain['policy'];
 }
-
-/** Chains that got rules before others, with their rules in a form that takes many of them: `rules` is made of it last. */
-type Spliced = Map<DraftChain, SpliceList<Rule>>;
 
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
@@ -38,7 +34,6 @@ export function parseIptablesSave(
 } {
   known?.rewind();
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
-  const spliced: Spliced = new Map();
   const unread: UnreadLine[] = [];
   let table: TableName | undefined;
   let complete = true;
@@ -60,11 +55,10 @@ export function parseIptablesSave(
       table = undefined;
       open = false;
     } else if (line.trim() !== '') {
-      reason = table ? readLine(table, (tables[table] ??= new Map()), spliced, line, known) : 'outside a table';
+      reason = table ? readLine(table, (tables[table] ??= new Map()), line, known) : 'outside a table';
     }
     if (reason !== undefined) unread.push({ line: number, text: line, reason });
   }
-  for (const [chain, rules] of spliced) chain.rules = rules.toArray();
   return { tables, unread, complete: complete && !open };
 }
 
@@ -77,20 +71,18 @@ const bracket = 91;
 function readLine(
   table: TableName,
   chains: Map<string, DraftChain>,
-  spliced: Spliced,
   line: string,
   lines: RuleLines | undefined,
 ): string | undefined {
   const known = lines?.find(line);
   if (known) {
-    const chain = findChain(chains, known.chain);
-    insertRule(chain, chain.rules.length, known.rule, spliced);
+    findChain(chains, known.chain).rules.push(known.rule);
     return undefined;
   }
   if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
-  if (line.charCodeAt(0) === colon) return declareChain(table, chains, spliced, words);
+  if (line.charCodeAt(0) === colon) return declareChain(table, chains, words);
   // iptables-save -c puts [packets:bytes] in front of a rule.
   const at = line.charCodeAt(0) === bracket ? 1 : 0;
   const command = words[at];
@@ -100,33 +92,18 @@ function readLine(
   const chain = findChain(chains, name);
   if (command === '-A') {
     const rule = { args: dropCounters(parseRuleWords(words, at + 2)) };
-    insertRule(chain, chain.rules.length, rule, spliced);
+    chain.rules.push(rule);
     lines?.record(line, { chain: name, rule });
     return undefined;
   }
-  const position = /^[1-9]\d{0,8}$/.test(words[at + 2] ?? '') ? Number(words[at + 2]) : undefined;
-  if ((position ?? 1) > chain.rules.length + 1) return 'inserted after the end of its chain';
-  const args = dropCounters(parseRuleWords(words, position === undefined ? at + 2 : at + 3));
-  insertRule(chain, (position ?? 1) - 1, { args }, spliced);
+  // What formatTables writes.
+  if (words[at + 2] !== String(chain.rules.length + 1)) return 'inserted elsewhere than at the end of its chain';
+  chain.rules.push({ args: dropCounters(parseRuleWords(words, at + 3)) });
   return undefined;
 }
 
-/** What formatTables writes goes to the end every time, which is cheap; elsewhere an array would move all that follows. */
-function insertRule(chain: DraftChain, index: number, rule: Rule, spliced: Spliced): void {
-  const { rules } = chain;
-  if (index < rules.length && !spliced.has(chain)) spliced.set(chain, new SpliceList(rules));
-  if (spliced.size > 0) spliced.get(chain)?.insert(index, rule);
-  // Where the rules are in a list, the array tells how many they are.
-  rules.push(rule);
-}
-
 /** `:NAME POLICY [packets:bytes]`. A chain that is there already is emptied, as iptables-restore does. */
-function declareChain(
-  table: TableName,
-  chains: Map<string, DraftChain>,
-  spliced: Spliced,
-  words: readonly string[],
-): string | undefined {
+function declareChain(table: TableName, chains: Map<string, DraftChain>, words: readonly string[]): string | undefined {
   const name = words[0]?.slice(1) ?? '';
   const policy = words[1];
   if (name === '' || policy === undefined || words.length > 3) return 'not the declaration of a chain';
@@ -134,7 +111,6 @@ function declareChain(
   if (policy !== '-' && !isBuiltInChain(table, name)) return 'a policy, but not one of the chains of the kernel';
   const chain = findChain(chains, name);
   chain.rules.length = 0;
-  spliced.delete(chain);
   if (policy !== '-') chain.policy = policy;
   return undefined;
 }
@@ -153,5 +129,5 @@ function dropCounters(args: RuleArg[]): RuleArg[] {
 }
 
 function isCounter(arg: RuleArg): boolean {
-  return arg.kind === 'other' && (arg.words[0] === '-c' || arg.words[0] === '--set-counters');
+  return arg.kind === 'other' && arg.words[0] === '-c';
 }

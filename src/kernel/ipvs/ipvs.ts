@@ -206,9 +206,7 @@ function addRealServer(draft: DraftServer, options: readonly string[]): string |
 const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(
   Object.entries({
     '-t': 'TCP',
-    '--tcp-service': 'TCP',
     '-u': 'UDP',
-    '--udp-service': 'UDP',
     '--sctp-service': 'SCTP',
   } as const),
 );
@@ -239,18 +237,15 @@ function readServiceOptions(
     const value = words[i + 1];
     switch (word) {
       case '-s':
-      case '--scheduler':
         if (value === undefined) return 'a scheduler without a name';
         scheduler = value;
         i++;
         break;
       case '-p':
-      case '--persistent':
         // ipvsadm's default is 300 seconds.
         persistentSeconds = value !== undefined && isNumber(value) ? Number(words[++i]) : 300;
         break;
-      case '-b':
-      case '--sched-flags': {
+      case '-b': {
         const flags = readSchedulerFlags(value ?? '');
         if (!flags) return 'scheduler flags that kpc does not know';
         schedulerFlags = flags;
@@ -294,24 +289,19 @@ function readRealServer(words: readonly string[]): RealServer | string {
     const value = words[i + 1] ?? '';
     switch (word) {
       case '-r':
-      case '--real-server':
         at = parseSocketAddress(value);
         i++;
         break;
       case '-m':
-      case '--masquerading':
         forwarding = 'masquerade';
         break;
       case '-g':
-      case '--gatewaying':
         forwarding = 'direct';
         break;
       case '-i':
-      case '--ipip':
         forwarding = 'tunnel';
         break;
       case '-w':
-      case '--weight':
         if (!isNumber(value)) return 'a weight that is not a number';
         weight = Number(value);
         i++;
