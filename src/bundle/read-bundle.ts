@@ -104,9 +104,7 @@ function findConflicts(files: BundleFiles): readonly BundleProblem[] {
 }
 
 /** The manifest, where the other files are those that it lists. */
-function readListed(
-  files: BundleFiles,
-): { readonly kind: 'listed'; readonly manifest: Manifest } | BrokenBundle {
+function readListed(files: BundleFiles): { readonly kind: 'listed'; readonly manifest: Manifest } | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [{ kind: 'golden' }] };
   const conflicts = findConflicts(files);
   if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };

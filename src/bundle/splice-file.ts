@@ -8,8 +8,13 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { serviceChainPattern } from '../kube-proxy/chains.ts';
 import { nftPrefixes, nftSets, nftTableName } from '../kube-proxy/nftables.ts';
 import { setName } from '../kube-proxy/sets.ts';
-import type { Versions } from './certify-change.ts';
 import type { StateFileName } from './state-files.ts';
+
+/** The same before a change and after it. */
+export interface Versions<T> {
+  readonly old: T;
+  readonly new: T;
+}
 
 /** A change of one Service port, and services.json before and after it. */
 interface PortChange {
@@ -55,22 +60,22 @@ const sharedLists: { readonly [Name in StateFileName]?: readonly SharedList[] } 
       most: 65_536,
     };
   }),
-  'nftables.nft': families.map(
-    (family): SharedList => ({
-      inside: [`table ${nftFamily[family]} ${nftTableName} {\n`, `\tset ${nftSets.hairpinConnections} {\n`],
-      around: ['\t\telements = {\n', '\t\t}\n'],
-      lineStart: '\t\t\t',
-      endpoint: /^\t\t\t(\S+) \. \S+ \. \S+ \. (\d+),\n$/,
-      compare: (a, b) => compareElements(readElement(a), readElement(b)),
-      most: Number.POSITIVE_INFINITY,
-    }),
-  ),
+  'nftables.nft': families.map((family): SharedList => ({
+    inside: [`table ${nftFamily[family]} ${nftTableName} {\n`, `\tset ${nftSets.hairpinConnections} {\n`],
+    around: ['\t\telements = {\n', '\t\t}\n'],
+    lineStart: '\t\t\t',
+    endpoint: /^\t\t\t(\S+) \. \S+ \. \S+ \. (\d+),\n$/,
+    compare: (a, b) => compareElements(readElement(a), readElement(b)),
+    most: Number.POSITIVE_INFINITY,
+  })),
 };
 
 /** A line of a set of nftables. */
 function readElement(line: string): Element {
   const type = 'type ipv4_addr . ipv4_addr . inet_proto . inet_service';
-  const [table] = parseNftText(`table ip read {\n\tset read {\n\t\t${type}\n\t\telements = {\n${line}\t\t}\n\t}\n}\n`).tables;
+  const [table] = parseNftText(
+    `table ip read {\n\tset read {\n\t\t${type}\n\t\telements = {\n${line}\t\t}\n\t}\n}\n`,
+  ).tables;
   const [element] = table?.sets.get('read')?.elements ?? [];
   if (!element) throw new TypeError(`no element: ${line}`);
   return element;

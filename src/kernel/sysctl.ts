@@ -29,7 +29,7 @@ export function parseSysctls(text: string): {
 }
 
 /** Reads "name = value", blanks behind the value included; undefined for a line that is none. */
-export function readAssignment(line: string): { readonly name: string; readonly value: string } | undefined {
+function readAssignment(line: string): { readonly name: string; readonly value: string } | undefined {
   const at = line.indexOf('=');
   if (at < 0) return undefined;
   // A minus sign in front: whether it can be set does not matter.
