@@ -41,7 +41,6 @@ import {
   type StateFolder,
   type StateMark,
 } from '../state/record.ts';
-import { concernsRealServersOnly, retellServers } from '../quick/derive-servers.ts';
 import { runStep } from './run-steps.ts';
 import { discardSettled, isStillSettled, unsettle, writeSettled, type Settled } from '../quick/settled-bundle.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
@@ -403,10 +402,9 @@ function assertNotInterrupted({ signal }: Session): void {
  * came with a module, which it sets. Tools' exit statuses prove too little.
  *
  * What is read is all that a tool tells of the part that it changed: one family's tables, all sets, all virtual servers,
- * all addresses; and every setting. So what another program does to the same part meanwhile is found, be it near what
- * was changed or not. Where real servers alone were changed, the kernel's own list tells of all virtual servers what
- * that can change, and ipvsadm is asked only if it tells of anything else: see retellServers. Parts in which nothing was
- * to be changed count as they were read before the first change; "verify" reads them all.
+ * all addresses; and every setting. So what another program does to the same part meanwhile is found, near what
+ * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
+ * reads them all.
  */
 async function settle(
   session: Session,
@@ -418,23 +416,16 @@ async function settle(
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
   const nftProven = await prove(session.host, before, listNftInputs(steps));
-  const back = { kind: 'earlier' as const, traffic };
-  const first = {
+  const back = { kind: 'earlier' as const, traffic, nftProven };
+  let after = await look(session.host, request, owned, terms, {
     ...back,
     earlier: before,
     changed,
-    nftTransactions: (hasRules: boolean) => countNftTransactions(steps, hasRules),
-    nftProven,
-  };
-  const ipvsadm = await retell(session.host, before, plan);
-  let after = await look(session.host, request, owned, terms, { ...first, ipvsadm });
-  // What the tool itself prints decides what is said to be wrong.
-  if (ipvsadm !== undefined && !isEmptyPlan(after.plan)) {
-    after = await look(session.host, request, owned, terms, first);
-  }
+    nftTransactions: (hasRules) => countNftTransactions(steps, hasRules),
+  });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0, nftProven };
+    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0 };
     after = await look(session.host, request, owned, terms, { ...back, earlier: after, ...nothing });
   }
   if (isEmptyPlan(after.plan)) return after;
@@ -443,15 +434,6 @@ async function settle(
     `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   );
-}
-
-/** What ipvsadm would print by now, where the kernel tells that without it. */
-async function retell(host: Host, { reading, traffic }: Observation, { delta }: Plan): Promise<string | undefined> {
-  const { virtualServers } = delta;
-  if (traffic.ipvs === undefined || virtualServers.length === 0 || !concernsRealServersOnly(virtualServers))
-    return undefined;
-  const { ipvs } = await listTraffic(host, false);
-  return ipvs === undefined ? undefined : retellServers(reading.ipvsadm, traffic.ipvs, ipvs);
 }
 
 /** The moment at which nftables was found changed as it was to be, where no list of the tables is needed for that. */

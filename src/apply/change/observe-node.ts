@@ -106,8 +106,6 @@ export type LookBack =
       /** When the tables of nftables were found to be as the bundle says, after all of these. */
       readonly nftProven: NftStamp | undefined;
       readonly traffic: OpenTraffic;
-      /** What `ipvsadm -Sn` would print, where the kernel has told so without it. */
-      readonly ipvsadm?: string | undefined;
     };
 
 /** Looks at the node, and says what would have to change. */
@@ -141,7 +139,9 @@ export async function look(
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
-  const earlierReading = second ? readChanged(second) : settled && readSince(settled, scope, owned);
+  const earlierReading = second
+    ? { reading: second.earlier.reading, changed: second.changed }
+    : settled && readSince(settled, scope, owned);
   const [{ reading, nftStamp }, modules] = await Promise.all([
     known
       ? readNode(host, scope, earlierReading).then((read) => ({ reading: read, nftStamp: known.stamp }))
@@ -168,15 +168,6 @@ export async function look(
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
   const shown = mustRefuse ? refuseLeftovers(plan) : plan;
   return { reading, plan: shown, node, rules, focus, nftStamp, traffic, terms, isKnown: known !== undefined };
-}
-
-/** What to read once more. */
-function readChanged({ earlier, changed, ipvsadm }: LookBack & { readonly kind: 'earlier' }): EarlierReading {
-  const { reading } = earlier;
-  if (ipvsadm === undefined) return { reading, changed };
-  const left = new Set(changed);
-  left.delete('ipvsadm');
-  return { reading: { ...reading, ipvsadm }, changed: left };
 }
 
 /**
