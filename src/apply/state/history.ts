@@ -1,9 +1,9 @@
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';
-import type { ChangeOrigin } from '../change/observe-node.ts';
 import {
   readSnapshot,
+  type BundleMark,
   type OwnershipRecord,
   type SettingsMade,
   type Snapshot,
@@ -14,6 +14,12 @@ import {
 /** How many states are kept to go back to, and how many bytes they may take. The one before the last change always stays. */
 const mostStates = 5;
 const mostBytes = 64 * 1024 * 1024;
+
+/** What asks for a change, which decides what state the node is in after it. */
+export type ChangeOrigin =
+  | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
+  | { readonly kind: 'cleanup' }
+  | { readonly kind: 'rollback'; readonly to: StateMark };
 
 /** A state of the node to go back to. */
 export interface KeptState {

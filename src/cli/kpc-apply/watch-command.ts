@@ -5,12 +5,10 @@ import type { HealthServers, ListenAddresses } from '../../apply/change/serve-he
 import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
-import { readBootId } from '../../apply/state/process-identity.ts';
 import { stateFolder } from '../../apply/state/record.ts';
-import { readSettled, type Settled } from '../../apply/quick/settled-bundle.ts';
+import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/watch-metrics.ts';
-import { version } from '../../base/version.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
@@ -131,7 +129,7 @@ async function syncOnce(
           excludeCIDRs: options.ipvsExcludeCidrs,
           drainTimeout: options.drainTimeout,
           force: options.force,
-          settling: bundle.files?.has('nftables.nft') ? { known, version } : undefined,
+          settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
         }),
       ),
     );
@@ -154,8 +152,8 @@ async function syncOnce(
  * What was settled last, of a bundle of nftables mode: there the kernel tells at once that nothing has changed, and to list
  * the tables takes seconds. In other modes each look is at everything.
  */
-async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<Settled | undefined> {
-  const known = await readSettled(host, stateFolder(stateDir), await readBootId(host), version);
+async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<LastSettled> {
+  const known = await recallSettled(host, stateFolder(stateDir));
   return known?.nftables ? known : undefined;
 }
 
