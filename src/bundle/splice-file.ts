@@ -123,7 +123,7 @@ function spliceRuns(whole: string, pattern: RegExp | undefined, part: Versions<s
 /** What a run is about: its chain or its virtual server. */
 function headOf(run: string): string {
   const [line = ''] = run.split('\n', 1);
-  return line.startsWith('-A KUBE-') ? line.split(' ', 2).join(' ') : line;
+  return line.startsWith('-A -') ? line : line.split(' ', 2).join(' ');
 }
 
 /** A text with a list cut out of it. */

@@ -131,25 +131,16 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/** The files without what there may be much of, and what a node need not be asked for: rules, entries, real servers. */
-function withoutMany(files: BundleFiles): BundleFiles {
-  const others = [...files].filter(
-    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$|^services\.json$/.test(name),
-  );
-  return new Map(
-    others.map(([name, text]) => [name, name === 'ipvsadm.restore' ? text.replace(/^(?:-a .*\n)+/gm, '') : text]),
-  );
-}
-
 /** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
-  const state = bundle.files ? openBundle(manifest, withoutMany(bundle.files)).state : bundle.state;
+  // Of all other files, which may be large, it needs nothing.
+  const files = [...(bundle.files ?? [])].filter(([name]) => name === 'modules.conf' || name === 'sysctl.conf');
+  const { modules, sysctls } = bundle.files ? openBundle(manifest, new Map(files)).state : bundle.state;
   return {
     mode: manifest.mode,
-    modules: state.modules,
-    sysctls: [...state.sysctls].map(([name, value]) => ({ name, value })),
-    schedulers: [...new Set(state.virtualServers.map((server) => server.scheduler))].sort(),
+    modules,
+    sysctls: [...sysctls].map(([name, value]) => ({ name, value })),
     leastVersions: manifest.tools,
     manifest,
   };

@@ -4,7 +4,7 @@ import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { examineKernel, examineNftables } from './examine-nftables.ts';
+import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
 import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
@@ -19,11 +19,11 @@ import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-dec
 import { faultOfLinks } from '../node/whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
 
-/** What any bundle of a mode may need besides its tools and sysctls. */
-const generalNeeds: { readonly [M in ProxyMode]: Pick<Needs, 'modules' | 'schedulers'> } = {
-  ipvs: { modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'], schedulers: ['rr'] },
-  iptables: { modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'], schedulers: [] },
-  nftables: { modules: ['nf_conntrack'], schedulers: [] },
+/** The kernel modules that any bundle of a mode may need. */
+const generalModules: { readonly [M in ProxyMode]: readonly string[] } = {
+  ipvs: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
+  iptables: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'],
+  nftables: ['nf_conntrack'],
 };
 
 /** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
@@ -41,12 +41,13 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
   const groups = await Promise.all(
     proxyModes.map(async (mode) => {
       const { sysctls, tools: leastVersions } = modeFacts[mode];
-      const needs = {
+      return examineNode(patient, {
+        mode,
+        modules: generalModules[mode],
         sysctls: sysctls.map((name) => ({ name, value: undefined })),
         leastVersions,
         manifest: undefined,
-      };
-      return examineNode(patient, { mode, ...generalNeeds[mode], ...needs });
+      });
     }),
   );
   const keyOf = (finding: Finding) => JSON.stringify(finding);
@@ -62,12 +63,7 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const modules = await readModuleIndex(host, [
-    ...needs.modules,
-    ...needs.schedulers.map(schedulerModule),
-    'nf_tables',
-    'ip_set',
-  ]);
+  const modules = await readModuleIndex(host, [...needs.modules, 'nf_tables', 'ip_set']);
   const groups = await Promise.all([
     examineRights(host),
     examineTools(host, modules, needs),
@@ -75,7 +71,6 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     // Without a bundle, each mode is looked at.
     needs.manifest === undefined ? [] : examineOtherModes(host, modules, needs.mode),
     examineModules(host, modules, needs),
-    examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
     examineNftables(host, needs),
@@ -147,14 +142,7 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
     case 'unknown':
       return describeUnknown(index, module);
     case 'missing':
-      return {
-        severity: 'error',
-        subject,
-        text: `${module} is missing: this kernel neither has it nor can load it`,
-        advice: index.loadsModules
-          ? 'install the modules package of this kernel, or boot a kernel that has it'
-          : 'boot a kernel that has it: this one loads no modules',
-      };
+      return describeMissing(index, module);
     default:
       return place satisfies never;
   }
@@ -171,44 +159,6 @@ function describeUnknown({ loadsModules }: ModuleIndex, module: string): Finding
     text: `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`,
     advice: `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`,
   };
-}
-
-function schedulerModule(scheduler: string): string {
-  return `ip_vs_${scheduler}`;
-}
-
-function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[] {
-  return needs.schedulers.map((scheduler) => describeScheduler(index, scheduler));
-}
-
-function describeScheduler(index: ModuleIndex, scheduler: string): Finding {
-  const subject = 'schedulers';
-  const module = schedulerModule(scheduler);
-  const place = findModule(index, module);
-  switch (place) {
-    case 'loaded':
-    case 'present':
-    case 'built-in':
-      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is available` };
-    case 'loadable':
-      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} can be loaded` };
-    case 'unknown':
-      return {
-        severity: 'note',
-        subject,
-        text: `IPVS scheduler ${scheduler}: cannot tell whether it is available without trying it`,
-      };
-    case 'missing': {
-      const text = `IPVS scheduler ${scheduler} is missing`;
-      const hasIpvs = findModule(index, 'ip_vs') !== 'missing';
-      const advice = hasIpvs
-        ? `install the kernel's module ${module}, or compile with another --ipvs-scheduler`
-        : 'boot a kernel that has IPVS: no scheduler works without it';
-      return { severity: 'error', subject, text, advice };
-    }
-    default:
-      return place satisfies never;
-  }
 }
 
 async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { applyBundle, markBundle } from '../../apply/change/apply-bundle.ts';
-import { explainError, Failure } from '../../apply/state/failure.ts';
+import { explainError } from '../../apply/state/failure.ts';
 import type { HealthServers, ListenAddresses } from '../../apply/change/serve-health-checks.ts';
 import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
@@ -9,10 +9,10 @@ import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/watch-metrics.ts';
-import type { Manifest } from '../../bundle/manifest.ts';
+import { nodeOfBundle } from '../../bundle/bundle-node.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
-import { parseAddress, type Address } from '../../kernel/address.ts';
+import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
@@ -159,7 +159,7 @@ async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<
 
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
 async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
-  const nodeIPs = { ipv4: readNodeIP(manifest, 'ipv4'), ipv6: readNodeIP(manifest, 'ipv6') };
+  const { nodeIPs } = nodeOfBundle(manifest);
   const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
   const networks = {
     ipv4: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv4'),
@@ -178,14 +178,4 @@ async function readHostAddresses(host: Host): Promise<readonly Address[]> {
   return parseIpAddrJson(await readAddresses(host))
     .links.flatMap((link) => link.addresses)
     .map(({ address }) => address);
-}
-
-function readNodeIP(manifest: Manifest, family: Family): Address {
-  const address = parseAddress(manifest.node.nodeIPs[family]);
-  if (address) return address;
-  throw new Failure(
-    'bad-bundle',
-    `manifest.json: "${manifest.node.nodeIPs[family]}" is not an address`,
-    'compile the bundle again',
-  );
 }
