@@ -5,18 +5,18 @@ import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
-import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
+import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from '../node/capabilities.ts';
+import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRefusal, isRoots } from '../node/capabilities.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
 import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
-import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from '../node/kernel-modules.ts';
+import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
+import { readAddresses } from '../node/node-reading.ts';
 import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-decisions.ts';
-import { faultOfLinks } from '../node/whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
 
 /** The kernel modules that any bundle of a mode may need. */
@@ -175,23 +175,22 @@ async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promis
   const decided =
     needs.manifest === undefined ? [] : decideOnNode(settingsOf(needs.manifest), await readNodeFacts(host));
   const named = needs.sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
-  return Promise.all(
-    // What the node decides is left alone where it cannot be set.
-    [...named, ...decided.map((each) => ({ ...each, isAsked: false }))].map(async (setting): Promise<Finding> => {
+  const hasIpvs = isInKernel(index, 'ip_vs');
+  // What the node decides is left alone where it cannot be set.
+  const all = [...named, ...decided.map((each) => ({ ...each, isAsked: false }))];
+  const findings = await Promise.all(
+    all.map(async (setting): Promise<readonly Finding[]> => {
       const { name, path } = setting;
       const value = await host.readFile(path);
       const subject = 'sysctls';
-      if (value !== undefined) return { subject, ...(await describeValue(host, setting, value.trim())) };
-      const comesWith = /\.vs\./.test(name) ? describeWaiting(name, findModule(index, 'ip_vs')) : undefined;
-      if (comesWith) return { ...comesWith, subject };
-      return {
-        severity: 'warning',
-        subject,
-        text: `${name} does not exist here`,
-        advice: 'set it on the host: a container sees only the settings of its own network',
-      };
+      if (value !== undefined) return [{ subject, ...(await describeValue(host, setting, value.trim())) }];
+      // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
+      if (/\.vs\./.test(name) && !hasIpvs) return [];
+      const advice = 'set it on the host: a container sees only the settings of its own network';
+      return [{ severity: 'warning', subject, text: `${name} does not exist here`, advice }];
     }),
   );
+  return findings.flat();
 }
 
 /** A setting that is there, and may have to become another. */
@@ -215,22 +214,6 @@ async function describeValue(
     text: `${name} is ${present}, and cannot be set to ${value} from here`,
     advice: (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root',
   };
-}
-
-/** A setting of IPVS is there once ip_vs is. Undefined where that is so. */
-function describeWaiting(name: string, place: ModulePlace): Omit<Finding, 'subject'> | undefined {
-  switch (place) {
-    case 'loadable':
-      return { severity: 'ok', text: `${name} comes with ip_vs, which is not loaded yet` };
-    case 'unknown':
-      return { severity: 'note', text: `${name} comes with ip_vs, which is not visible` };
-    case 'missing':
-      return { severity: 'note', text: `${name} comes with ip_vs, which is missing` };
-    case 'loaded':
-    case 'present':
-    case 'built-in':
-      return undefined;
-  }
 }
 
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
@@ -322,11 +305,14 @@ async function describeNoKubeProxy(host: Host): Promise<Finding> {
 async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const expected = needs.manifest?.node.hostAddresses ?? [];
   if (expected.length === 0) return [];
-  const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
-  if (result.kind === 'missing' || result.status !== 0) return [];
-  const fault = faultOfLinks(result.stdout);
-  if (fault !== undefined) return [describeFault({ tool: 'ip', args: ['-j', 'addr'] }, fault)];
-  const { links } = parseIpAddrJson(result.stdout);
+  const addresses = await readAddresses(host).catch(explainError);
+  if (typeof addresses !== 'string') {
+    // That ip is missing, or that the rights are, is reported where the tools and rights are.
+    const { code, message: text, advice } = addresses;
+    if (code === 'tool-missing' || isRefusal(text)) return [];
+    return [{ severity: 'error', subject: 'tools', text, advice }];
+  }
+  const { links } = parseIpAddrJson(addresses);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
   const subject = 'addresses';
