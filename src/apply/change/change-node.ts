@@ -1,10 +1,18 @@
 import { guardIn } from '../plan/access-guard.ts';
 import type { ChangeEvent } from './change-event.ts';
-import { commit, writeRecord } from '../state/commit-change.ts';
 import { awaitConfirmation } from './confirm-apply.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { explainError, Failure } from '../state/failure.ts';
-import { isRepair, joinEarlier, joinSettingsMade, nextId, stateAfter, stateLeft } from '../state/history.ts';
+import {
+  commit,
+  isRepair,
+  joinEarlier,
+  joinSettingsMade,
+  nextId,
+  stateAfter,
+  stateLeft,
+  writeRecord,
+} from '../state/history.ts';
 import type { Host } from '../node/host.ts';
 import {
   addressKey,
@@ -149,7 +157,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
-    const keep = () => commit(host, folder, committed, { isRepair: isRepair(origin, present) });
+    const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
     keepsSettled = (await writeBesideSettled(host, folder, keep, committed.state)) && keepsSettled;
     if (settling) await settleFor(host, folder, settling, settled, committed, keepsSettled ? known : undefined);
     // What stays behind finds no journal, and so nothing to put back.
