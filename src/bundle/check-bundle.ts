@@ -21,7 +21,7 @@ export type CheckedBundle =
   | { readonly kind: 'bad'; readonly problems: readonly string[]; readonly manifest?: Manifest };
 
 /**
- * Reads a bundle that may come from anyone. services.json and manifest.json say what it means: what is in them must be
+ * Reads a bundle that may come from an attacker. services.json and manifest.json say what it means: what is in them must be
  * values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what compiling them gives. So the
  * forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
  *

@@ -65,15 +65,6 @@ function isSameValue(a: string, b: string): boolean {
   return a === b || a.trim().split(/\s+/).join(' ') === b.trim().split(/\s+/).join(' ');
 }
 
-export function applySysctlsDelta(sysctls: Sysctls, changes: readonly SysctlChange[]): Sysctls {
-  const result = new Map(sysctls);
-  for (const change of changes) {
-    if (change.kind === 'set-sysctl') result.set(change.name, change.to);
-    else result.delete(change.name);
-  }
-  return result;
-}
-
 export function splitSysctlsDelta(changes: readonly SysctlChange[]): Split<SysctlChange> {
   return partition(changes, ({ kind }) => kind === 'drop-sysctl');
 }

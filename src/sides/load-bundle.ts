@@ -58,9 +58,9 @@ async function readChecked(
     return checkBundle(await readFiles(), compile, known);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    const advice = 'name the folder that "kpc compile -o" wrote';
-    if (hasCode(error, 'ENOENT')) return { kind: 'unreadable', problem: 'there is no such folder', advice };
-    if (hasCode(error, 'ENOTDIR')) return { kind: 'unreadable', problem: 'it is not a folder', advice };
+    const advice = 'name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote';
+    if (hasCode(error, 'ENOENT')) return { kind: 'unreadable', problem: 'there is no such folder or file', advice };
+    if (hasCode(error, 'ENOTDIR')) return { kind: 'unreadable', problem: 'it is neither a folder nor a pack', advice };
     return { kind: 'unreadable', problem: describeError(error), advice: adviseOn(undefined) };
   }
 }

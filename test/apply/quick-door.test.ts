@@ -53,7 +53,7 @@ describe.each(['ipvs', 'iptables', 'nftables'])('%s', (mode) => {
       const tools = { open: await apply(open, bundle, true), closed: await apply(closed, bundle, false) };
       expect(closed.node.dump()).toBe(open.node.dump());
       expect(tools.closed).not.toContain('unshare');
-      if (i > 0) expect(tools.open).not.toEqual(tools.closed);
+      expect(tools.open.join() === tools.closed.join() && i > 0).toBe(false);
     }
   });
 });

@@ -3,7 +3,7 @@ import { settingsOf } from '../../bundle/manifest.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
-import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
 import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
@@ -19,13 +19,6 @@ import { readAddresses } from '../node/node-reading.ts';
 import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-decisions.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
 
-/** The kernel modules that any bundle of a mode may need. */
-const generalModules: { readonly [M in ProxyMode]: readonly string[] } = {
-  ipvs: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
-  iptables: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'],
-  nftables: ['nf_conntrack'],
-};
-
 /** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
 export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
   const runs = new Map<string, ReturnType<Host['run']>>();
@@ -40,10 +33,10 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
   };
   const groups = await Promise.all(
     proxyModes.map(async (mode) => {
-      const { sysctls, tools: leastVersions } = modeFacts[mode];
+      const { modules, sysctls, tools: leastVersions } = modeFacts[mode];
       return examineNode(patient, {
         mode,
-        modules: generalModules[mode],
+        modules,
         sysctls: sysctls.map((name) => ({ name, value: undefined })),
         leastVersions,
         manifest: undefined,
