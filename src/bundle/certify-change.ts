@@ -1,21 +1,14 @@
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
-import type { Compile } from './check-bundle.ts';
 import { checkServiceValues } from './check-values.ts';
-import { countState, formatFile, type BundleFiles } from './make-bundle.ts';
+import { countState, formatFile, type BundleFiles, type Compile } from './make-bundle.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
 import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
 import { readServices, writeServices } from './services-file.ts';
 import type { ServicePortRecord } from './services-shape.ts';
-import { spliceFile } from './splice-file.ts';
+import { spliceFile, type Versions } from './splice-file.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
-
-/** The same before a change and after it. */
-export interface Versions<T> {
-  readonly old: T;
-  readonly new: T;
-}
 
 /**
  * The bundle of these files, if it differs from one that is known to hold what kpc writes in nothing but endpoints
@@ -39,12 +32,12 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
   const before = JSON.parse(known.get('manifest.json') ?? 'null') as Manifest | null;
   if (!before || !manifest || !haveSameSettings(before, manifest)) return undefined;
   const services = { old: known.get('services.json') ?? '', new: files.get('services.json') ?? '' };
-  const changes = findChangedPorts(services);
-  if (!changes || changes.some((change) => checkServiceValues(change.new, manifest).length > 0)) return undefined;
+  const found = findChangedPorts(services);
+  if (!found || found.changes.some((change) => checkServiceValues(change.new, manifest).length > 0)) return undefined;
   const expected = new Map(known);
   const counts = new Map(Object.entries(before.counts));
-  for (const change of changes) {
-    const parts = compileVersions(change, manifest, compile);
+  for (const change of found.changes) {
+    const parts = compileVersions(change, found.totals, manifest, compile);
     if (!parts) return undefined;
     for (const name of stateFileNames) {
       const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
@@ -72,27 +65,40 @@ function haveSameSettings(a: Manifest, b: Manifest): boolean {
 /** More are not worth a look one by one. */
 const mostChangedPorts = 100;
 
-/**
- * The Service ports whose endpoints changed, each as a cluster of its own, as it was and as it is; undefined where anything
- * else changed.
- */
-function findChangedPorts(services: Versions<string>): readonly Versions<Cluster>[] | undefined {
+/** The Service ports whose endpoints changed, each as a cluster of its own, and the endpoints of all. */
+interface ChangedPorts {
+  readonly changes: readonly Versions<Cluster>[];
+  readonly totals: Versions<EndpointCounts>;
+}
+
+/** Undefined if anything else changed. */
+function findChangedPorts(services: Versions<string>): ChangedPorts | undefined {
   const records = { old: cutRecords(services.old), new: cutRecords(services.new) };
   if (records.old.length !== records.new.length) return undefined;
   const places = [...records.new.keys()].filter((i) => records.old[i] !== records.new[i]);
   if (places.length > mostChangedPorts) return undefined;
   const ports = listPorts(records.new);
-  const totals = { old: countEndpoints(listPorts(records.old)), new: countEndpoints(ports) };
   const changes: Versions<Cluster>[] = [];
   for (const i of places) {
     const [was, is] = [cutPort(records.old[i] ?? ''), cutPort(records.new[i] ?? '')];
     if (was.head !== is.head || was.rest !== is.rest) return undefined;
-    const [old, now] = [readPart(was.text, records.old, totals.old), readPart(is.text, records.new, totals.new)];
+    const [old, now] = [readPart(was.text, records.old), readPart(is.text, records.new)];
     const [port] = now?.servicePorts ?? [];
     if (!old || !now || !port || ports.filter((other) => claimSame(port, other.header)).length !== 1) return undefined;
     changes.push({ old, new: now });
   }
-  return changes;
+  return { changes, totals: countAll(changes, ports) };
+}
+
+/** How many endpoints all Service ports have, before the changes and after them. */
+function countAll(changes: readonly Versions<Cluster>[], ports: readonly ListedPort[]): Versions<EndpointCounts> {
+  let total = noEndpoints;
+  for (const { header, endpoints } of ports) total = add(total, { ...noEndpoints, [header.family]: endpoints }, 1);
+  const before = changes.reduce(
+    (sum, change) => add(add(sum, countEndpoints(change.new), -1), countEndpoints(change.old), 1),
+    total,
+  );
+  return { old: before, new: total };
 }
 
 /** The records of all lists of services.json, in the order of the file. No text in it has a line end. */
@@ -125,10 +131,16 @@ function listPorts(records: readonly string[]): readonly ListedPort[] {
 
 type EndpointCounts = { readonly [F in Family]: number };
 
-function countEndpoints(ports: readonly ListedPort[]): EndpointCounts {
-  const counts = { ipv4: 0, ipv6: 0 };
-  for (const { header, endpoints } of ports) counts[header.family] += endpoints;
+const noEndpoints: EndpointCounts = { ipv4: 0, ipv6: 0 };
+
+function countEndpoints({ servicePorts }: Cluster): EndpointCounts {
+  const counts = { ...noEndpoints };
+  for (const { family, endpoints } of servicePorts) counts[family] += endpoints.length;
   return counts;
+}
+
+function add(a: EndpointCounts, b: EndpointCounts, times: 1 | -1): EndpointCounts {
+  return { ipv4: a.ipv4 + times * b.ipv4, ipv6: a.ipv6 + times * b.ipv6 };
 }
 
 /** Whether both could have one virtual server or one chain: only a port that no other claims can be compiled alone. */
@@ -145,8 +157,8 @@ function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   return others.some((text) => own.has(text));
 }
 
-/** A Service port as a cluster, if it is written as kpc writes it. `total`: the endpoints of all Service ports. */
-function readPart(port: string, records: readonly string[], total: EndpointCounts): Cluster | undefined {
+/** A Service port as a cluster, if it is written as kpc writes it. */
+function readPart(port: string, records: readonly string[]): Cluster | undefined {
   const { namespace, service } = JSON.parse(`{${port}`) as ServicePortRecord;
   const start = `${JSON.stringify({ namespace, name: service }).slice(1, -1)},`;
   const found = records.find((record) => record.startsWith(start));
@@ -155,11 +167,8 @@ function readPart(port: string, records: readonly string[], total: EndpointCount
   const part = `{\n"services": [\n{${line}\n],\n"servicePorts": [\n{${port}\n],\n"healthChecks": [\n]\n}\n`;
   const stored = readServices(part);
   if (typeof stored === 'string') return undefined;
-  const [own] = stored.servicePorts;
-  if (!own) return undefined;
-  const endpointsElsewhere = { ...total, [own.family]: total[own.family] - own.endpoints.length };
   // What networks there are shapes only rules of all Services.
-  const cluster: Cluster = { ...stored, serviceCidrs: [], endpointsElsewhere };
+  const cluster: Cluster = { ...stored, serviceCidrs: [] };
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
@@ -185,30 +194,19 @@ function compilePart(cluster: Cluster, manifest: Manifest, compile: Compile): Co
  */
 function compileVersions(
   change: Versions<Cluster>,
+  totals: Versions<EndpointCounts>,
   manifest: Manifest,
   compile: Compile,
 ): Versions<CompiledPart> | undefined {
-  const compileOne = (cluster: Cluster): CompiledPart => compilePart(cluster, manifest, compile);
-  const parts = { old: compileOne(change.old), new: compileOne(change.new) };
-  const totals = { old: countAll(change.old), new: countAll(change.new) };
+  const compileOne = (cluster: Cluster, total: EndpointCounts): CompiledPart => {
+    const endpointsElsewhere = add(total, countEndpoints(cluster), -1);
+    return compilePart({ ...cluster, endpointsElsewhere }, manifest, compile);
+  };
+  const parts = { old: compileOne(change.old, totals.old), new: compileOne(change.new, totals.new) };
   if (families.every((family) => totals.old[family] === totals.new[family])) return parts;
   const isSteady = (version: 'old' | 'new', total: EndpointCounts): boolean => {
-    const more = (family: Family): number => total[family] - totals[version][family];
-    const { endpointsElsewhere = noEndpoints } = change[version];
-    const elsewhere = {
-      ipv4: endpointsElsewhere.ipv4 + more('ipv4'),
-      ipv6: endpointsElsewhere.ipv6 + more('ipv6'),
-    };
-    const { files } = compileOne({ ...change[version], endpointsElsewhere: elsewhere });
+    const { files } = compileOne(change[version], total);
     return stateFileNames.every((name) => files.get(name) === parts[version].files.get(name));
   };
   return isSteady('old', totals.new) && isSteady('new', totals.old) ? parts : undefined;
-}
-
-const noEndpoints: EndpointCounts = { ipv4: 0, ipv6: 0 };
-
-function countAll({ servicePorts, endpointsElsewhere = noEndpoints }: Cluster): EndpointCounts {
-  const counts = { ...endpointsElsewhere };
-  for (const { family, endpoints } of servicePorts) counts[family] += endpoints.length;
-  return counts;
 }

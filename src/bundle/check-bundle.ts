@@ -1,13 +1,10 @@
 import { quotePrintable } from '../base/printable.ts';
-import type { Cluster, NodeContext } from '../cluster/model.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
-import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { freshTexts } from './bundle-texts.ts';
 import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import { makeBundle, type Bundle, type BundleFiles } from './make-bundle.ts';
+import { makeBundle, type Bundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
 import {
   describeBundleProblem,
@@ -16,14 +13,6 @@ import {
   type BundleMeaning,
   type StoredBundle,
 } from './read-bundle.ts';
-
-/** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
-export type Compile = (
-  cluster: Cluster,
-  node: NodeContext,
-  settings: ProxySettings,
-  families: readonly Family[],
-) => KernelState;
 
 /** A bundle, or all that is wrong with it, a line each. */
 export type CheckedBundle =

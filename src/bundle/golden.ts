@@ -4,11 +4,10 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { writeNode } from './bundle-node.ts';
-import type { Compile } from './check-bundle.ts';
 import { cutLines, indexLines } from './cut-lines.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
-import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles } from './make-bundle.ts';
+import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles, type Compile } from './make-bundle.ts';
 import { writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 
 /** The version of the golden's format. */

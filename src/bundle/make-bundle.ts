@@ -42,6 +42,14 @@ export interface BundleInputs {
   readonly kpcVersion: string;
 }
 
+/** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
+export type Compile = (
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+) => KernelState;
+
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 

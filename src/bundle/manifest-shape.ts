@@ -15,7 +15,7 @@ import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
 import { settingsShape } from '../kube-proxy/settings/values.ts';
-import { address, network, port } from './address-shapes.ts';
+import { address, network, port } from './stored-address.ts';
 import {
   readKubeProxyVersion,
   type BundleFileName,

@@ -1,7 +1,7 @@
 import type { HeadlessEndpoint, ServiceHealthCheck, ServiceInfo } from '../cluster/model.ts';
 import type { ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
-import { address, network, port } from './address-shapes.ts';
+import { address, network, port } from './stored-address.ts';
 import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber, type Shaped } from '../base/shape.ts';
 
 /** A Service of services.json. */

@@ -8,8 +8,13 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { serviceChainPattern } from '../kube-proxy/chains.ts';
 import { nftPrefixes, nftSets, nftTableName } from '../kube-proxy/nftables.ts';
 import { setName } from '../kube-proxy/sets.ts';
-import type { Versions } from './certify-change.ts';
 import type { StateFileName } from './state-files.ts';
+
+/** The same before a change and after it. */
+export interface Versions<T> {
+  readonly old: T;
+  readonly new: T;
+}
 
 /** A change of one Service port, and services.json before and after it. */
 interface PortChange {
@@ -118,7 +123,7 @@ function spliceRuns(whole: string, pattern: RegExp | undefined, part: Versions<s
 /** What a run is about: its chain or its virtual server. */
 function headOf(run: string): string {
   const [line = ''] = run.split('\n', 1);
-  return line.startsWith('-A KUBE-') ? line.split(' ', 2).join(' ') : line;
+  return line.startsWith('-A -') ? line : line.split(' ', 2).join(' ');
 }
 
 /** A text with a list cut out of it. */

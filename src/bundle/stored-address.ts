@@ -1,15 +1,23 @@
+import { textThat, wholeNumber } from '../base/shape.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
+
+/** An address of either family, however it is written. */
+export const address = textThat('an IP address', (text) => parseAddress(text) !== undefined);
+/** An address with a prefix length. */
+export const network = textThat('a CIDR', (text) => parseNetwork(text) !== undefined);
+/** A port that can be listened on. */
+export const port = wholeNumber(1, 65_535);
 
 /** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
 export function readAddress(text: string): Address {
-  const address = parseAddress(text);
-  if (!address) throw new TypeError(`"${text}" is not an address`);
-  return address;
+  const parsed = parseAddress(text);
+  if (!parsed) throw new TypeError(`"${text}" is not an address`);
+  return parsed;
 }
 
 /** A network of a bundle's JSON, likewise. */
 export function readNetwork(text: string): Network {
-  const network = parseNetwork(text);
-  if (!network) throw new TypeError(`"${text}" is not a network`);
-  return network;
+  const parsed = parseNetwork(text);
+  if (!parsed) throw new TypeError(`"${text}" is not a network`);
+  return parsed;
 }

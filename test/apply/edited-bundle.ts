@@ -1,16 +1,9 @@
-import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
+import { fixtureBundle, recompile, type Editable } from '../bundle/forge.ts';
 import { writeFolder } from '../support/write-folder.ts';
-
-/** Parsed JSON, which a test changes as it likes. */
-export type Editable = Record<string, any>; // eslint-disable-line
 
 /** The dual-stack example in a mode, as kpc compiles it where its services.json is edited. Gives the folder. */
 export function writeEdited(folder: string, mode: string, edit: (services: Editable) => void): string {
-  const files = forgeWhole(fixtureBundle(`dual-stack/expected-${mode}`), (bundle) => {
-    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    edit(services);
-    bundle.set('services.json', JSON.stringify(services));
-  });
+  const files = recompile(fixtureBundle(`dual-stack/expected-${mode}`), edit);
   return writeFolder(folder, Object.fromEntries(files));
 }
 

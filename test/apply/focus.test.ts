@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { Editable } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
-import { writeWithEndpoints, type Editable } from './edited-bundle.ts';
+import { writeWithEndpoints } from './edited-bundle.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 

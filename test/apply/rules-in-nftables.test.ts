@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Command } from '../../src/apply/node/host.ts';
+import type { Editable } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
-import { writeWithEndpoints, type Editable } from './edited-bundle.ts';
+import { writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // Where iptables keeps its rules in nftables, the kernel counts each change of them. So a node need not be read before a

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { ended } from '../support/tool-faults.ts';
+import type { Editable } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
-import { writeEdited, writeWithEndpoints, type Editable } from './edited-bundle.ts';
+import { writeEdited, writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // In nftables mode a small change needs no list of the whole table: what is known of it still holds where the kernel has

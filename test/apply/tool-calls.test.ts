@@ -40,9 +40,17 @@ describe('where one endpoint has changed', () => {
     ]);
   });
 
-  // The real server that leaves gets weight 0, and goes when it has no connections. /proc/net/ip_vs shows that it has gone.
+  // The real server that leaves gets weight 0, and goes when it has no connections.
   const changes = ['ipvsadm -R', 'ipvsadm -R'];
-  const remote = ['ip -j -d addr', 'ipset list -t', 'ipset save', 'iptables-save', ...changes, 'ipvsadm -Sn'];
+  const remote = [
+    'ip -j -d addr',
+    'ipset list -t',
+    'ipset save',
+    'iptables-save',
+    ...changes,
+    'ipvsadm -Sn',
+    'ipvsadm -Sn',
+  ];
 
   test('the same in IPVS mode, of an endpoint elsewhere', async () => {
     expect(await countCalls('ipvs')).toEqual(remote);

@@ -1,28 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { certifyChange } from '../../src/bundle/certify-change.ts';
-import { checkBundle } from '../../src/bundle/check-bundle.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
-import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
-
-const compile: Parameters<typeof certifyChange>[2] = (cluster, node, settings, families) =>
-  compileState(cluster, node, settings, families, undefined);
-
-type Editable = Record<string, any>; // eslint-disable-line
-
-/** The bundle of the same Services but for what is edited, as kpc compiles it. */
-function recompile(files: Files, edit: (services: Editable) => void): Files {
-  return forgeWhole(files, (changed) => {
-    const services = JSON.parse(changed.get('services.json') ?? '');
-    edit(services);
-    changed.set('services.json', JSON.stringify(services));
-  });
-}
-
-/** Nothing of it is what kpc would not have written. */
-function isGenuine(files: Files): boolean {
-  return checkBundle(files, compile).kind === 'good';
-}
+import { compile, fixtureBundle, forge, isGenuine, recompile, type Editable, type Files } from './forge.ts';
 
 const names = ['quickstart', 'dual-stack'].flatMap((name) => [
   `${name}/expected-ipvs`,

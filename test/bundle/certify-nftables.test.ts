@@ -1,30 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { certifyChange } from '../../src/bundle/certify-change.ts';
-import { checkBundle } from '../../src/bundle/check-bundle.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
-import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
+import { compile, fixtureBundle, forge, isGenuine, recompile, type Editable, type Files } from './forge.ts';
 
 // In nftables mode the endpoints on the node are in one set, between those of other Service ports. What is certified must
 // be what the whole check finds genuine.
 
-const compile: Parameters<typeof certifyChange>[2] = (cluster, node, settings, families) =>
-  compileState(cluster, node, settings, families, undefined);
-
-type Editable = Record<string, any>; // eslint-disable-line
 const name = 'dual-stack/expected-nftables';
 const file = 'nftables.nft';
-
-function isGenuine(files: Files): boolean {
-  return checkBundle(files, compile).kind === 'good';
-}
-
-function recompile(files: Files, edit: (services: Editable) => void): Files {
-  return forgeWhole(files, (changed) => {
-    const services = JSON.parse(changed.get('services.json') ?? '') as Editable;
-    edit(services);
-    changed.set('services.json', JSON.stringify(services));
-  });
-}
 
 /** Endpoints on the node. */
 function addLocal(port: Editable, ...addresses: readonly string[]): void {

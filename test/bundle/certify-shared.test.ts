@@ -1,28 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { certifyChange } from '../../src/bundle/certify-change.ts';
-import { checkBundle } from '../../src/bundle/check-bundle.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
-import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
+import { compile, fixtureBundle, forge, isGenuine, recompile, type Editable, type Files } from './forge.ts';
 
 // What a Service port has in common with others does not come of it alone: of that, no change is certified which those
 // others have no part in.
-
-const compile: Parameters<typeof certifyChange>[2] = (cluster, node, settings, families) =>
-  compileState(cluster, node, settings, families, undefined);
-
-type Editable = Record<string, any>; // eslint-disable-line
-
-function isGenuine(files: Files): boolean {
-  return checkBundle(files, compile).kind === 'good';
-}
-
-function recompile(files: Files, edit: (services: Editable, manifest: Editable) => void): Files {
-  return forgeWhole(files, (changed) => {
-    const services = JSON.parse(changed.get('services.json') ?? '') as Editable;
-    edit(services, JSON.parse(changed.get('manifest.json') ?? '') as Editable);
-    changed.set('services.json', JSON.stringify(services));
-  });
-}
 
 /** Another Service with one port. */
 function addService(services: Editable, name: string, settings: Editable): void {

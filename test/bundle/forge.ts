@@ -2,7 +2,8 @@ import { settingsOf } from '../../src/bundle/manifest.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
-import { makeBundle } from '../../src/bundle/make-bundle.ts';
+import { checkBundle } from '../../src/bundle/check-bundle.ts';
+import { makeBundle, type Compile } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { hashHex } from '../../src/base/hash-node.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
@@ -36,4 +37,24 @@ export function forgeWhole(files: Files, change: (files: Files) => void): Files 
   const settings = settingsOf(manifest);
   const state = compileState(cluster, node, settings, families, undefined);
   return new Map(makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion }).files);
+}
+
+/** Parsed JSON, which a test changes as it likes. */
+export type Editable = Record<string, any>; // eslint-disable-line
+
+/** The bundle of the same Services but for what is edited, as kpc compiles it. */
+export function recompile(files: Files, edit: (services: Editable, manifest: Editable) => void): Files {
+  return forgeWhole(files, (changed) => {
+    const services = JSON.parse(changed.get('services.json') ?? '') as Editable;
+    edit(services, JSON.parse(changed.get('manifest.json') ?? '') as Editable);
+    changed.set('services.json', JSON.stringify(services));
+  });
+}
+
+export const compile: Compile = (cluster, node, settings, families) =>
+  compileState(cluster, node, settings, families, undefined);
+
+/** Nothing of it is what kpc would not have written. */
+export function isGenuine(files: Files): boolean {
+  return checkBundle(files, compile).kind === 'good';
 }

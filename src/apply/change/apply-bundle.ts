@@ -11,7 +11,7 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
-import type { ChangeRequest, Observation, Settling } from './observe-node.ts';
+import type { ChangeRequest, Observation } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseNftName } from '../../kube-proxy/nftables-names.ts';
@@ -25,7 +25,7 @@ import type { Host } from '../node/host.ts';
 import type { ModuleIndex } from '../node/kernel-modules.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
-import type { FitTools } from '../quick/settled-bundle.ts';
+import type { Settling } from '../quick/small-change.ts';
 import { listSteps, stepCommand } from '../plan/steps.ts';
 import { markTools } from '../node/tools.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
@@ -50,9 +50,12 @@ export interface ApplyChoices {
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
-  /** What was settled last, and the version of this program, where that may save looking at all again. */
-  readonly settling?: Pick<Settling, 'known' | 'version'> | undefined;
+  /** What was settled last, if that may save looking at all again. */
+  readonly settling?: Pick<Settling, 'known'> | undefined;
 }
+
+/** Tools that were found fit, with their marks. */
+type FitTools = ReturnType<Settling['fitTools']>;
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
 export function requestBundle(
@@ -128,25 +131,16 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/** The files without what there may be much of, and what a node need not be asked for: rules, entries, real servers. */
-function withoutMany(files: BundleFiles): BundleFiles {
-  const others = [...files].filter(
-    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$|^services\.json$/.test(name),
-  );
-  return new Map(
-    others.map(([name, text]) => [name, name === 'ipvsadm.restore' ? text.replace(/^(?:-a .*\n)+/gm, '') : text]),
-  );
-}
-
 /** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
-  const state = bundle.files ? openBundle(manifest, withoutMany(bundle.files)).state : bundle.state;
+  // Of all other files, which may be large, it needs nothing.
+  const files = [...(bundle.files ?? [])].filter(([name]) => name === 'modules.conf' || name === 'sysctl.conf');
+  const { modules, sysctls } = bundle.files ? openBundle(manifest, new Map(files)).state : bundle.state;
   return {
     mode: manifest.mode,
-    modules: state.modules,
-    sysctls: [...state.sysctls].map(([name, value]) => ({ name, value })),
-    schedulers: [...new Set(state.virtualServers.map((server) => server.scheduler))].sort(),
+    modules,
+    sysctls: [...sysctls].map(([name, value]) => ({ name, value })),
     leastVersions: manifest.tools,
     manifest,
   };

@@ -1,17 +1,17 @@
 import { guardIn } from '../plan/access-guard.ts';
 import type { ChangeEvent } from './change-event.ts';
-import { commit, writeRecord } from '../state/commit-change.ts';
 import { awaitConfirmation } from './confirm-apply.ts';
-import { describeError, hasCode } from '../../bundle/errors.ts';
+import { describeError } from '../../bundle/errors.ts';
 import { explainError, Failure } from '../state/failure.ts';
 import {
+  commit,
   isRepair,
   joinEarlier,
   joinSettingsMade,
   nextId,
-  pruneStates,
   stateAfter,
   stateLeft,
+  writeRecord,
 } from '../state/history.ts';
 import type { Host } from '../node/host.ts';
 import {
@@ -23,10 +23,9 @@ import {
   withoutBelongings,
   type Belongings,
 } from '../state/belongings.ts';
-import { look, type ChangeRequest, type LookBack, type Observation } from './observe-node.ts';
+import { look, type ChangeRequest, type Observation } from './observe-node.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import { assertReadable, parseReading, type ReadingPart } from '../node/node-reading.ts';
-import { proveNftChange, type NftStamp } from '../quick/nft-generation.ts';
 import { describeConflict, type Conflict } from '../plan/claims.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from '../plan/plan.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
@@ -41,9 +40,8 @@ import {
   type StateFolder,
   type StateMark,
 } from '../state/record.ts';
-import { concernsRealServersOnly, retellServers } from '../quick/derive-servers.ts';
 import { runStep } from './run-steps.ts';
-import { discardSettled, isStillSettled, unsettle, writeSettled, type Settled } from '../quick/settled-bundle.ts';
+import { findSettled, proveChange, settleFor, writeBesideSettled } from '../quick/small-change.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from '../plan/steps.ts';
 import type { Step } from '../plan/kind-steps.ts';
@@ -105,7 +103,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const { record, unfinished, owned } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   await endOrphans(host, unfinished?.toolMark);
-  const known = unfinished ? undefined : await findSettled(session, request, record);
+  const { settling } = request;
+  const mayBeSettled = settling && !unfinished && !request.adopt;
+  const known = mayBeSettled ? await findSettled(host, folder, settling, record) : undefined;
   const before = await look(host, request, owned, drainTerms(host, request, record), known);
   const { reading, plan, focus } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
@@ -115,7 +115,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   if (isIdle) {
     const kept = await recordUnchanged(session, request, record, plan.share.belongings);
     // Where nftables was changed by others, this is a new moment at which it was as the bundle says.
-    if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, kept, known);
+    const isNew = !known || before.nftStamp !== known.settled.nftables;
+    if (settling && isNew) await settleFor(host, folder, settling, before, kept, known);
     return { kind: 'unchanged', plan };
   }
 
@@ -156,9 +157,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
-    const keep = () => commit(host, folder, committed, { isRepair: isRepair(origin, present) });
-    keepsSettled = (await besideSettled(session, keep, committed.state)) && keepsSettled;
-    await settleFor(session, request, settled, committed, keepsSettled ? known : undefined);
+    const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
+    keepsSettled = (await writeBesideSettled(host, folder, keep, committed.state)) && keepsSettled;
+    if (settling) await settleFor(host, folder, settling, settled, committed, keepsSettled ? known : undefined);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     const { kept, draining } = settled.plan;
@@ -238,44 +239,6 @@ function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, belongi
   return adopt && !isEmptyBelongings(withoutBelongings(belongings, owned));
 }
 
-/** What was settled last, where that is still so, and nothing is taken over or left of another mode. */
-async function findSettled(
-  { host, folder }: Session,
-  { settling, adopt }: ChangeRequest,
-  { draining, leftIpvs }: OwnershipRecord,
-): Promise<(LookBack & { readonly kind: 'settled' }) | undefined> {
-  const settled = settling?.known;
-  if (!settled || adopt || leftIpvs !== undefined) return undefined;
-  const unlike = draining.map(({ virtualServer }) => virtualServer);
-  return (await isStillSettled(host, folder, settled)) ? { kind: 'settled', settled, unlike } : undefined;
-}
-
-/**
- * Keeps what the next change need not look at, where all that is ours is as the bundle says, and nothing else is ours. It
- * saves time and no more: where it cannot be kept, everything is looked at the next time. `last` is what is on the disk
- * still: of what was read before the lock was taken, another process may have replaced some since.
- */
-async function settleFor(
-  { host, folder }: Session,
-  { settling }: ChangeRequest,
-  { plan, reading, nftStamp }: Observation,
-  { bootId, leftIpvs }: OwnershipRecord,
-  last: { readonly settled: Settled } | undefined,
-): Promise<void> {
-  const { belongings, ours, conflicts } = plan.share;
-  const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];
-  const keepsOthers =
-    belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
-  if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
-  const { files, version } = settling;
-  const fitTools = settling.fitTools();
-  const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading, nftables: nftStamp, fitTools };
-  await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() =>
-    // Half of it would only take the space that the next journal needs.
-    discardSettled(host, folder).catch(() => undefined),
-  );
-}
-
 /** Throws a Failure where something is in the way. */
 export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.share;
@@ -298,35 +261,12 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-/**
- * Gives whether what was settled still has its files: where there is no space for both, what is written takes theirs, and then
- * that of earlier states.
- */
-async function besideSettled(
-  { host, folder }: Session,
-  write: () => Promise<void>,
-  state: StateMark | undefined,
-): Promise<boolean> {
-  const makeRoom = [() => discardSettled(host, folder), ...(state ? [() => pruneStates(host, folder, state, 1)] : [])];
-  for (const free of makeRoom) {
-    try {
-      await write();
-      return free === makeRoom[0];
-    } catch (error) {
-      if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
-      await free();
-    }
-  }
-  await write();
-  return false;
-}
-
 /** Gives whether what was settled still has its files. */
 async function writeJournal(session: Session, snapshot: Snapshot): Promise<boolean> {
   const { host, folder } = session;
   try {
-    await unsettle(host, folder);
-    const isBeside = await besideSettled(session, () => writeJson(host, folder.journal, snapshot), snapshot.state);
+    const write = () => writeJson(host, folder.journal, snapshot);
+    const isBeside = await writeBesideSettled(host, folder, write, snapshot.state);
     await host.remove(folder.lastCommand);
     return isBeside;
   } catch (error) {
@@ -403,10 +343,9 @@ function assertNotInterrupted({ signal }: Session): void {
  * came with a module, which it sets. Tools' exit statuses prove too little.
  *
  * What is read is all that a tool tells of the part that it changed: one family's tables, all sets, all virtual servers,
- * all addresses; and every setting. So what another program does to the same part meanwhile is found, be it near what
- * was changed or not. Where real servers alone were changed, the kernel's own list tells of all virtual servers what
- * that can change, and ipvsadm is asked only if it tells of anything else: see retellServers. Parts in which nothing was
- * to be changed count as they were read before the first change; "verify" reads them all.
+ * all addresses; and every setting. So what another program does to the same part meanwhile is found, near what
+ * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
+ * reads them all.
  */
 async function settle(
   session: Session,
@@ -417,24 +356,17 @@ async function settle(
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const nftProven = await prove(session.host, before, listNftInputs(steps));
-  const back = { kind: 'earlier' as const, traffic };
-  const first = {
+  const nftProven = await proveChange(session.host, before, before.plan, listNftInputs(steps));
+  const back = { kind: 'earlier' as const, traffic, nftProven };
+  let after = await look(session.host, request, owned, terms, {
     ...back,
     earlier: before,
     changed,
-    nftTransactions: (hasRules: boolean) => countNftTransactions(steps, hasRules),
-    nftProven,
-  };
-  const ipvsadm = await retell(session.host, before, plan);
-  let after = await look(session.host, request, owned, terms, { ...first, ipvsadm });
-  // What the tool itself prints decides what is said to be wrong.
-  if (ipvsadm !== undefined && !isEmptyPlan(after.plan)) {
-    after = await look(session.host, request, owned, terms, first);
-  }
+    nftTransactions: (hasRules) => countNftTransactions(steps, hasRules),
+  });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0, nftProven };
+    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0 };
     after = await look(session.host, request, owned, terms, { ...back, earlier: after, ...nothing });
   }
   if (isEmptyPlan(after.plan)) return after;
@@ -443,26 +375,6 @@ async function settle(
     `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   );
-}
-
-/** What ipvsadm would print by now, where the kernel tells that without it. */
-async function retell(host: Host, { reading, traffic }: Observation, { delta }: Plan): Promise<string | undefined> {
-  const { virtualServers } = delta;
-  if (traffic.ipvs === undefined || virtualServers.length === 0 || !concernsRealServersOnly(virtualServers))
-    return undefined;
-  const { ipvs } = await listTraffic(host, false);
-  return ipvs === undefined ? undefined : retellServers(reading.ipvsadm, traffic.ipvs, ipvs);
-}
-
-/** The moment at which nftables was found changed as it was to be, where no list of the tables is needed for that. */
-async function prove(
-  host: Host,
-  { plan: { present, state, delta }, focus, nftStamp }: Observation,
-  inputs: readonly string[],
-): Promise<NftStamp | undefined> {
-  if (!nftStamp || !focus?.cutsNftables || inputs.length === 0) return undefined;
-  const rehearsal = { present: present.nftables, wanted: state.nftables, delta: delta.nftables, inputs };
-  return proveNftChange(host, nftStamp, rehearsal);
 }
 
 /** What a plan would do, cut short: the first lines tell what kind of thing went wrong. */

@@ -4,7 +4,7 @@ import { changeNode, observe, putBack, requestSnapshot, type ChangeOutcome, type
 import type { ChangeRequest } from './observe-node.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
 import { noBelongings, withoutBelongings, type Belongings } from '../state/belongings.ts';
-import { placeKey } from '../node/ipvs-connections.ts';
+import { placeKey } from '../node/ipvs-table.ts';
 import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History, type KeptState } from '../state/history.ts';
 import { assertSomethingToUndo, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';

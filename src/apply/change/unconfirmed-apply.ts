@@ -1,7 +1,7 @@
 import { amount, objectOf, optional, text, type Shaped } from '../../base/shape.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { describeError } from '../../bundle/errors.ts';
-import { commit } from '../state/commit-change.ts';
+import { commit } from '../state/history.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { shortLimit } from '../node/tool-time-limits.ts';

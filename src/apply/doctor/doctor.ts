@@ -4,19 +4,19 @@ import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
-import { examineKernel, examineNftables } from './examine-nftables.ts';
-import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
+import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
+import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from '../node/capabilities.ts';
+import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRefusal, isRoots } from '../node/capabilities.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
 import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
-import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from '../node/kernel-modules.ts';
+import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
+import { readAddresses } from '../node/node-reading.ts';
 import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-decisions.ts';
-import { faultOfLinks } from '../node/whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
 
 /** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
@@ -33,16 +33,14 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
   };
   const groups = await Promise.all(
     proxyModes.map(async (mode) => {
-      const { modules, schedulers, sysctls, tools: leastVersions } = modeFacts[mode];
-      const needs = {
+      const { modules, sysctls, tools: leastVersions } = modeFacts[mode];
+      return examineNode(patient, {
         mode,
         modules,
-        schedulers,
         sysctls: sysctls.map((name) => ({ name, value: undefined })),
         leastVersions,
         manifest: undefined,
-      };
-      return examineNode(patient, needs);
+      });
     }),
   );
   const keyOf = (finding: Finding) => JSON.stringify(finding);
@@ -58,12 +56,7 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const modules = await readModuleIndex(host, [
-    ...needs.modules,
-    ...needs.schedulers.map(schedulerModule),
-    'nf_tables',
-    'ip_set',
-  ]);
+  const modules = await readModuleIndex(host, [...needs.modules, 'nf_tables', 'ip_set']);
   const groups = await Promise.all([
     examineRights(host),
     examineTools(host, modules, needs),
@@ -71,7 +64,6 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     // Without a bundle, each mode is looked at.
     needs.manifest === undefined ? [] : examineOtherModes(host, modules, needs.mode),
     examineModules(host, modules, needs),
-    examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
     examineNftables(host, needs),
@@ -143,14 +135,7 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
     case 'unknown':
       return describeUnknown(index, module);
     case 'missing':
-      return {
-        severity: 'error',
-        subject,
-        text: `${module} is missing: this kernel neither has it nor can load it`,
-        advice: index.loadsModules
-          ? 'install the modules package of this kernel, or boot a kernel that has it'
-          : 'boot a kernel that has it: this one loads no modules',
-      };
+      return describeMissing(index, module);
     default:
       return place satisfies never;
   }
@@ -169,44 +154,6 @@ function describeUnknown({ loadsModules }: ModuleIndex, module: string): Finding
   };
 }
 
-function schedulerModule(scheduler: string): string {
-  return `ip_vs_${scheduler}`;
-}
-
-function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[] {
-  return needs.schedulers.map((scheduler) => describeScheduler(index, scheduler));
-}
-
-function describeScheduler(index: ModuleIndex, scheduler: string): Finding {
-  const subject = 'schedulers';
-  const module = schedulerModule(scheduler);
-  const place = findModule(index, module);
-  switch (place) {
-    case 'loaded':
-    case 'present':
-    case 'built-in':
-      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is available` };
-    case 'loadable':
-      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} can be loaded` };
-    case 'unknown':
-      return {
-        severity: 'note',
-        subject,
-        text: `IPVS scheduler ${scheduler}: cannot tell whether it is available without trying it`,
-      };
-    case 'missing': {
-      const text = `IPVS scheduler ${scheduler} is missing`;
-      const hasIpvs = findModule(index, 'ip_vs') !== 'missing';
-      const advice = hasIpvs
-        ? `install the kernel's module ${module}, or compile with another --ipvs-scheduler`
-        : 'boot a kernel that has IPVS: no scheduler works without it';
-      return { severity: 'error', subject, text, advice };
-    }
-    default:
-      return place satisfies never;
-  }
-}
-
 async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   try {
     return await findSysctls(host, index, needs);
@@ -221,23 +168,22 @@ async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promis
   const decided =
     needs.manifest === undefined ? [] : decideOnNode(settingsOf(needs.manifest), await readNodeFacts(host));
   const named = needs.sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
-  return Promise.all(
-    // What the node decides is left alone where it cannot be set.
-    [...named, ...decided.map((each) => ({ ...each, isAsked: false }))].map(async (setting): Promise<Finding> => {
+  const hasIpvs = isInKernel(index, 'ip_vs');
+  // What the node decides is left alone where it cannot be set.
+  const all = [...named, ...decided.map((each) => ({ ...each, isAsked: false }))];
+  const findings = await Promise.all(
+    all.map(async (setting): Promise<readonly Finding[]> => {
       const { name, path } = setting;
       const value = await host.readFile(path);
       const subject = 'sysctls';
-      if (value !== undefined) return { subject, ...(await describeValue(host, setting, value.trim())) };
-      const comesWith = /\.vs\./.test(name) ? describeWaiting(name, findModule(index, 'ip_vs')) : undefined;
-      if (comesWith) return { ...comesWith, subject };
-      return {
-        severity: 'warning',
-        subject,
-        text: `${name} does not exist here`,
-        advice: 'set it on the host: a container sees only the settings of its own network',
-      };
+      if (value !== undefined) return [{ subject, ...(await describeValue(host, setting, value.trim())) }];
+      // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
+      if (/\.vs\./.test(name) && !hasIpvs) return [];
+      const advice = 'set it on the host: a container sees only the settings of its own network';
+      return [{ severity: 'warning', subject, text: `${name} does not exist here`, advice }];
     }),
   );
+  return findings.flat();
 }
 
 /** A setting that is there, and may have to become another. */
@@ -261,22 +207,6 @@ async function describeValue(
     text: `${name} is ${present}, and cannot be set to ${value} from here`,
     advice: (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root',
   };
-}
-
-/** A setting of IPVS is there once ip_vs is. Undefined where that is so. */
-function describeWaiting(name: string, place: ModulePlace): Omit<Finding, 'subject'> | undefined {
-  switch (place) {
-    case 'loadable':
-      return { severity: 'ok', text: `${name} comes with ip_vs, which is not loaded yet` };
-    case 'unknown':
-      return { severity: 'note', text: `${name} comes with ip_vs, which is not visible` };
-    case 'missing':
-      return { severity: 'note', text: `${name} comes with ip_vs, which is missing` };
-    case 'loaded':
-    case 'present':
-    case 'built-in':
-      return undefined;
-  }
 }
 
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
@@ -368,11 +298,14 @@ async function describeNoKubeProxy(host: Host): Promise<Finding> {
 async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const expected = needs.manifest?.node.hostAddresses ?? [];
   if (expected.length === 0) return [];
-  const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
-  if (result.kind === 'missing' || result.status !== 0) return [];
-  const fault = faultOfLinks(result.stdout);
-  if (fault !== undefined) return [describeFault({ tool: 'ip', args: ['-j', 'addr'] }, fault)];
-  const { links } = parseIpAddrJson(result.stdout);
+  const addresses = await readAddresses(host).catch(explainError);
+  if (typeof addresses !== 'string') {
+    // That ip is missing, or that the rights are, is reported where the tools and rights are.
+    const { code, message: text, advice } = addresses;
+    if (code === 'tool-missing' || isRefusal(text)) return [];
+    return [{ severity: 'error', subject: 'tools', text, advice }];
+  }
+  const { links } = parseIpAddrJson(addresses);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
   const subject = 'addresses';

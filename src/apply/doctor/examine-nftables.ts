@@ -102,7 +102,8 @@ async function examineFeatures(host: Host, used: readonly Family[]): Promise<rea
   }
 }
 
-function describeMissing({ loadsModules }: ModuleIndex, module: string): Finding {
+/** A module that the kernel lacks. */
+export function describeMissing({ loadsModules }: ModuleIndex, module: string): Finding {
   return {
     severity: 'error',
     subject: 'modules',

@@ -3,12 +3,12 @@ import { families } from '../../kernel/family.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
 import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
-import { excerptOf, formatCommand, type Command, type Host } from '../node/host.ts';
-import { findModule, isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
-import { findHiddenTable, saveTools } from '../node/node-reading.ts';
+import type { Host } from '../node/host.ts';
+import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
+import { findUnreadable } from '../node/node-reading.ts';
 import { adviseRights, isRefusal } from '../node/capabilities.ts';
 import { inspectTools, isOfMode, tools, type Tool, type ToolState } from '../node/tools.ts';
-import { faultOfRules, faultOfSets } from '../node/whole-output.ts';
+import type { Failure } from '../state/failure.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
 export async function examineTools(
@@ -58,20 +58,9 @@ function describeTool(state: ToolState, modules: ModuleIndex, rights: string): F
 
 /** What to do about a tool that is there and fails, by what it says. */
 function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights: string): string {
-  // ipvsadm asks the kernel for IPVS before it does anything, be it to tell its version.
-  if (tool.family === 'ipvsadm' && /ip_vs|ipvs/i.test(reason)) {
-    switch (findModule(modules, 'ip_vs')) {
-      case 'missing':
-        return `nothing is wrong with ${tool.name}: this kernel has no IPVS; boot one that has it, or use iptables mode`;
-      case 'unknown':
-        return `${tool.name} works, but IPVS is not loaded: load it where the kernel's modules are (modprobe ip_vs), or boot a kernel that has it`;
-      case 'loadable':
-        return `${tool.name} works, but IPVS is not loaded: run modprobe ip_vs as root`;
-      case 'loaded':
-      case 'present':
-      case 'built-in':
-        break;
-    }
+  // ipvsadm asks the kernel for IPVS before it does anything, even to print its version.
+  if (tool.family === 'ipvsadm' && /ip_vs|ipvs/i.test(reason) && !isInKernel(modules, 'ip_vs')) {
+    return `nothing is wrong with ${tool.name}: IPVS is not in the kernel, see ip_vs`;
   }
   const call = `${tool.name} ${(tool.versionArgs ?? []).join(' ')}`;
   if (isRefusal(reason)) return rights;
@@ -83,19 +72,33 @@ function explainPurpose(tool: Tool): string {
   return tool.purpose === undefined ? '' : ` (without it, ${tool.purpose})`;
 }
 
-/** Whether the tools get at the kernel: they tell their version on a kernel that has nothing for them, too. */
+/** Whether the tools get at the kernel: they print their version on a kernel that has nothing for them, too. */
 export async function examineReading(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   const used = needs.manifest?.families ?? ['ipv4'];
-  const hasRules = programs(needs.mode, 'iptables');
-  const commands: readonly Command[] = [
-    ...families
-      .filter((family) => hasRules && used.includes(family))
-      .map((family) => ({ tool: saveTools[family], args: [] })),
+  const failures = await findUnreadable(host, [
+    ...families.filter((family) => programs(needs.mode, 'iptables') && used.includes(family)),
     // Where there are no sets yet, to ask for them would load their module.
-    ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? [{ tool: 'ipset', args: ['save'] }] : []),
-  ];
-  const findings = await Promise.all(commands.map((command) => examineCommand(host, command)));
-  return findings.flat();
+    ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? (['ipset'] as const) : []),
+  ]);
+  const rights = await adviseRights(host);
+  return failures.flatMap((failure): readonly Finding[] => {
+    const { tool = '', code, message } = failure;
+    const asked = tools.find(({ name }) => name === tool)?.versionArgs !== undefined;
+    // Of a tool that is asked for its version, this is reported already.
+    if (code === 'tool-missing' && asked) return [];
+    const [text = ''] = message.split('\n');
+    const advice =
+      code === 'tool-missing' ? `install the package ${packageOf(tool)}` : adviseOnFailure(failure, rights);
+    return [{ severity: 'error', subject: 'tools', text, advice }];
+  });
+}
+
+function adviseOnFailure({ message, advice, tool = '' }: Failure, rights: string): string {
+  if (isRefusal(message)) return rights;
+  // A kernel may have the one variant of iptables and not the other.
+  return tool.endsWith('-save') && /nft|nf_tables/i.test(message) && !message.includes('cannot show the table')
+    ? 'boot a kernel that has nf_tables, or switch to the legacy variant (update-alternatives --config iptables)'
+    : advice;
 }
 
 /**
@@ -132,50 +135,4 @@ export async function examineOtherModes(
 function packageOf(name: string): string {
   const known = tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'));
   return known?.package ?? name;
-}
-
-async function examineCommand(host: Host, command: Command): Promise<readonly Finding[]> {
-  const subject = 'tools';
-  const result = await host.run(command);
-  if (result.kind === 'missing') {
-    // Of ipset it is said already: it is asked for its version.
-    if (command.tool === 'ipset') return [];
-    return [{ severity: 'error', subject, text: `${command.tool} is missing`, advice: 'install the package iptables' }];
-  }
-  if (result.status === 0) {
-    const family = families.find((each) => saveTools[each] === command.tool);
-    const fault = family ? faultOfRules(result.stdout, family) : faultOfSets(result.stdout);
-    if (fault === undefined) return describeHiddenTable(command, result.stdout);
-    return [describeFault(command, fault)];
-  }
-  const [reason = ''] = excerptOf(result.stderr).split('\n');
-  return [
-    {
-      severity: 'error',
-      subject,
-      text: `"${formatCommand(command)}" fails: ${reason || 'it printed no reason'}`,
-      advice: isRefusal(reason)
-        ? await adviseRights(host)
-        : `run it by hand to see what it says; if the kernel lacks a feature, boot a kernel that has it${variantAdvice(command, reason)}`,
-    },
-  ];
-}
-
-/** A tool that reports success, and whose output is not whole: see whole-output.ts. */
-export function describeFault(command: Command, fault: string): Finding {
-  const text = `"${formatCommand(command)}" exits with status 0, but its output is not whole: ${fault}`;
-  return { severity: 'error', subject: 'tools', text, advice: `check that ${command.tool} is the real program` };
-}
-
-/** A table that iptables-save leaves out can be added to, but neither be checked nor put back. */
-function describeHiddenTable({ tool }: Command, output: string): readonly Finding[] {
-  const family = families.find((each) => saveTools[each] === tool);
-  const failure = family && findHiddenTable(output, family);
-  return failure ? [{ severity: 'error', subject: 'tools', text: failure.message, advice: failure.advice }] : [];
-}
-
-/** A kernel may have the one variant of iptables and not the other. */
-function variantAdvice({ tool }: Command, reason: string): string {
-  if (!tool.startsWith('ip') || !/nft|nf_tables/i.test(reason)) return '';
-  return ', or switch to the legacy variant (update-alternatives --config iptables)';
 }

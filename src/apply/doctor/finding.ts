@@ -19,7 +19,6 @@ export interface Needs {
   readonly modules: readonly string[];
   /** The value is undefined where any will do. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
-  readonly schedulers: readonly string[];
   /** Tool family → version. */
   readonly leastVersions: Readonly<Record<string, string>>;
   readonly manifest: Manifest | undefined;

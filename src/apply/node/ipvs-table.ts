@@ -1,31 +1,64 @@
 import { parseAddress, type Address } from '../../kernel/address.ts';
 import { protocols, type Protocol } from '../../kernel/family.ts';
+import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
+
+/** The connections that IPVS has to a real server. */
+export interface ConnectionCount {
+  /** Established ones. */
+  readonly active: number;
+  /** Those that begin or have just ended, and all of protocols that have no connections. */
+  readonly inactive: number;
+}
+
+/** The connections of a real server, by the keys of its virtual server and its own; undefined where the kernel lists no such. */
+export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
+
+/** Names a real server of a virtual server, by their keys. */
+export function placeKey(virtualServer: string, realServer: string): string {
+  return `${virtualServer} ${realServer}`;
+}
+
+/** Reads /proc/net/ip_vs: of each virtual server when it is first asked for, since few of them ever let a real server go at once. */
+export function readConnections(text: string): Connections {
+  let table: ReadonlyMap<string, string> | undefined;
+  const known = new Map<string, ReadonlyMap<string, ConnectionCount>>();
+  return (virtualServer, realServer) => {
+    table ??= indexReals(text);
+    let counts = known.get(virtualServer);
+    if (!counts) known.set(virtualServer, (counts = readCounts(table.get(virtualServer) ?? '')));
+    return counts.get(realServer);
+  };
+}
 
 /**
- * A virtual server in /proc/net/ip_vs, which lists most of what `ipvsadm -Ln` does without a process of its own:
+ * Key of a virtual server → the lines of its real servers, in /proc/net/ip_vs:
  *
  *     TCP  0A600001:0050 rr
  *       -> 0A010102:1F90      Masq    1      0          2
  */
-export interface ListedServer {
-  /** Its own line. */
-  readonly head: string;
-  /** The lines of its real servers, to be read where they matter: there may be ten thousands on a node. */
-  readonly reals: string;
+function indexReals(text: string): ReadonlyMap<string, string> {
+  const heads = [...text.matchAll(/^((?:TCP|UDP|SCTP|FWM) +\S+).*\n?/gm)];
+  const reals = new Map<string, string>();
+  for (const [i, { 0: head, 1: name = '', index }] of heads.entries()) {
+    const server = readServerName(name);
+    if (server) reals.set(virtualServerKey(server), text.slice(index + head.length, heads[i + 1]?.index));
+  }
+  return reals;
 }
 
-/** "TCP  0A600001:0050" → the virtual server; "FWM  00000001" → that of a firewall mark. */
-export function cutIpvsTable(text: string): ReadonlyMap<string, ListedServer> {
-  const heads = [...text.matchAll(/^((?:TCP|UDP|SCTP|FWM) +\S+).*\n?/gm)];
-  const servers = new Map<string, ListedServer>();
-  for (const [i, { 0: head, 1: name = '', index }] of heads.entries()) {
-    servers.set(name, { head, reals: text.slice(index + head.length, heads[i + 1]?.index) });
-  }
-  return servers;
+function readCounts(reals: string): ReadonlyMap<string, ConnectionCount> {
+  const lines = reals.matchAll(/^ +-> (\S+) +\S+ +-?\d+ +(\d+) +(\d+)/gm);
+  return new Map(
+    [...lines].flatMap(([, name = '', active, inactive]) => {
+      const socket = parseSocket(name);
+      const count = { active: Number(active), inactive: Number(inactive) };
+      return socket ? [[realServerKey(socket), count] as const] : [];
+    }),
+  );
 }
 
 /** An address and a port of the table. */
-export interface ListedSocket {
+interface ListedSocket {
   readonly address: Address;
   readonly port: number;
 }
@@ -36,25 +69,6 @@ export function readServerName(name: string): (ListedSocket & { readonly protoco
   const protocol = protocols.find((each) => each === word);
   const socket = protocol && parseSocket(socketName);
   return socket && { protocol, ...socket };
-}
-
-/** A real server of the table. */
-export interface ListedReal extends ListedSocket {
-  /** "Masq", "Route", "Tunnel", "Local" or "Bypass". */
-  readonly forwarding: string;
-  readonly weight: number;
-  readonly active: number;
-  readonly inactive: number;
-}
-
-/** In the order of the table. */
-export function readReals(reals: string): readonly ListedReal[] {
-  const lines = reals.matchAll(/^ +-> (\S+) +(\S+) +(-?\d+) +(\d+) +(\d+)/gm);
-  return [...lines].flatMap(([, name = '', forwarding = '', weight, active, inactive]) => {
-    const socket = parseSocket(name);
-    const numbers = { weight: Number(weight), active: Number(active), inactive: Number(inactive) };
-    return socket ? [{ ...socket, forwarding, ...numbers }] : [];
-  });
 }
 
 /** "0A600001:0050", "[fd00:0000:…:0001]:0050". */

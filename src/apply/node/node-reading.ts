@@ -214,6 +214,25 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
   };
 }
 
+/** Why parts of a node cannot be read, as far as that is so: the parts whose tools do not do their work. */
+export async function findUnreadable(host: Host, parts: readonly ReadingPart[]): Promise<readonly Failure[]> {
+  const needed = new Set(parts);
+  const scope = { needed, tables: new Set<string>(), families, nftables: false, timeouts: false, settings: [] };
+  const node: ReadNode = { host, scope, ipvs: undefined, hasSets: true, hasNftables: false };
+  const failures = await Promise.all(
+    parts.map(async (part) => {
+      try {
+        const text = await partReaders[part].read(node);
+        return part === 'ipv4' || part === 'ipv6' ? findHiddenTable(text, part) : undefined;
+      } catch (error) {
+        if (error instanceof Failure) return error;
+        throw error;
+      }
+    }),
+  );
+  return failures.filter((failure) => failure !== undefined);
+}
+
 /** What prints the rules of a family. */
 export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
@@ -384,7 +403,7 @@ async function readVersion(host: Host, tool: string): Promise<string> {
 const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 
 /** Why rules may not be added to a table that iptables-save hides: they could neither be checked nor put back. */
-export function findHiddenTable(output: string, family: Family): Failure | undefined {
+function findHiddenTable(output: string, family: Family): Failure | undefined {
   const table = [...findHiddenTables(output).keys()].find((name) => usedTables.includes(name));
   if (table === undefined) return undefined;
   return new Failure(

@@ -1,13 +1,11 @@
 import { parseAddress } from '../../kernel/address.ts';
-import { readConnections, type Connections } from './ipvs-connections.ts';
+import { readConnections, type Connections } from './ipvs-table.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import { faultOfIpvsTable } from './whole-output.ts';
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {
-  /** What IPVS lists of itself: see ipvs-table.ts. */
-  readonly ipvs: string | undefined;
   /** Of IPVS. */
   readonly connections: Connections;
   /** The addresses that sockets in this network send from. */
@@ -39,7 +37,6 @@ export async function listTraffic(host: Host, withSockets: boolean): Promise<Tra
 export function trafficIn({ ipvs, sockets }: TrafficListing): OpenTraffic {
   let sources: ReadonlySet<string> | undefined;
   return {
-    ipvs,
     connections: readConnections(ipvs ?? ''),
     sources: () => (sources ??= new Set(sockets.flatMap((table) => parseSources(table ?? '')))),
   };

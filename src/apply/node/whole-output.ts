@@ -69,8 +69,7 @@ export function faultBetweenSets(saved: string, listed: string): string | undefi
 
 /** kube-proxy's sets that rules name. */
 export function setsInRules(rules: string): ReadonlySet<string> {
-  if (!rules.includes(' --match-set KUBE-')) return new Set();
-  const names = [...rules.matchAll(/ --match-set (KUBE-\S+) /g)].map(([, name = '']) => name);
+  const names = [...rules.matchAll(/ --match-set (\S+) /g)].map(([, name = '']) => name);
   return new Set(names.filter(isKubeProxySet));
 }
 

@@ -40,6 +40,25 @@ export interface NamedShare {
   readonly belongings: readonly string[];
 }
 
+/** Collects the keys of one kind of thing. */
+export class ShareDraft implements NamedShare {
+  readonly ours: string[] = [];
+  readonly touched: string[] = [];
+  readonly belongings: string[] = [];
+
+  /** Something that is wanted, and that is not there or is ours. */
+  have(key: string): void {
+    this.letGo(key);
+    this.belongings.push(key);
+  }
+
+  /** Something of ours that is not wanted. */
+  letGo(key: string): void {
+    this.ours.push(key);
+    this.touched.push(key);
+  }
+}
+
 export interface Leftover {
   readonly kind: 'chain' | 'table' | 'set' | 'link';
   readonly name: string;

@@ -8,6 +8,7 @@ import { formatLinksDelta } from '../../kernel/link/link-delta.ts';
 import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-stages.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
 import type { Plan, SettingChange } from './plan.ts';
@@ -108,7 +109,9 @@ function placeRules({ state, delta, stage }: Plan): RulesPlace {
   if (chains.every((table) => table.size === 0)) return 'after IPVS';
   const leavesIptables = Object.values(delta.iptables).some((tables) =>
     tables.some(({ changes }) =>
-      changes.some((change) => change.kind === 'delete-chain' && change.chain.name.startsWith('KUBE-SVC-')),
+      changes.some(
+        (change) => change.kind === 'delete-chain' && parseServiceChain(change.chain.name)?.kind === 'cluster',
+      ),
     ),
   );
   return leavesIptables && state.virtualServers.length > 0 ? 'between' : 'before IPVS';

@@ -2,7 +2,7 @@ import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { serviceLink } from '../../kube-proxy/link.ts';
 import { addressKey } from '../state/belongings.ts';
-import type { Claims, Conflict, Leftover, NamedShare } from './claims.ts';
+import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './claims.ts';
 
 /** How the links of a node divide. */
 export interface LinkShare {
@@ -24,8 +24,7 @@ export function shareLinks(
   claims: Pick<Claims, 'owned' | 'adopt'>,
 ): LinkShare {
   const there = new Map(present.map((link) => [link.name, link]));
-  const links = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
-  const addresses = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
+  const [links, addresses] = [new ShareDraft(), new ShareDraft()];
   const conflicts: Conflict[] = [];
   const leftovers: Leftover[] = [];
   const beside: Link[] = [];
@@ -37,7 +36,7 @@ export function shareLinks(
   for (const link of wanted) {
     const twin = there.get(link.name);
     if (!twin || isMine(twin)) {
-      for (const list of [links.ours, links.touched, links.belongings]) list.push(link.name);
+      links.have(link.name);
       beside.push(link);
       continue;
     }
@@ -49,7 +48,7 @@ export function shareLinks(
       const key = addressKey(link.name, address);
       // One that is there, and not ours, is left out: it is as it is wanted, and stays.
       if (bound.has(key) && !ownedAddresses.has(key)) continue;
-      for (const list of [addresses.ours, addresses.touched, addresses.belongings]) list.push(key);
+      addresses.have(key);
     }
     beside.push({ ...link, kind: twin.kind });
   }
@@ -57,14 +56,14 @@ export function shareLinks(
   for (const link of present) {
     const isWanted = asked.has(link.name);
     if (isMine(link)) {
-      if (!isWanted) for (const list of [links.ours, links.touched]) list.push(link.name);
+      if (!isWanted) links.letGo(link.name);
       continue;
     }
     const known = new Set(addresses.ours);
     const going = link.addresses
       .map((address) => addressKey(link.name, address))
       .filter((key) => ownedAddresses.has(key) && !known.has(key));
-    for (const key of going) for (const list of [addresses.ours, addresses.touched]) list.push(key);
+    for (const key of going) addresses.letGo(key);
     // The link itself stays.
     if (!isWanted && going.length > 0) beside.push({ ...link, addresses: [] });
     if (!isWanted && link.name === serviceLink && mayKubeProxyMake(link))

@@ -3,7 +3,7 @@ import { findTable, isOwnedByProgram, type NftTable } from '../../kernel/nftable
 import { isKubeProxyTable } from '../../kube-proxy/nftables.ts';
 import { isMadeByKubeProxy } from '../../kube-proxy/nftables-names.ts';
 import { nftTableKey } from '../state/belongings.ts';
-import type { Claims, Conflict, Leftover, NamedShare } from './claims.ts';
+import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './claims.ts';
 
 /** How the tables of nftables on a node divide. */
 export interface NftShare {
@@ -18,7 +18,7 @@ export function shareNftTables(
   wanted: readonly NftTable[],
   { owned, adopt }: Pick<Claims, 'owned' | 'adopt'>,
 ): NftShare {
-  const tables = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
+  const tables = new ShareDraft();
   const conflicts: Conflict[] = [];
   const leftovers: Leftover[] = [];
   const ownedTables = new Set(owned.nftTables);
@@ -31,11 +31,12 @@ export function shareNftTables(
   for (const table of wanted) {
     const key = nftTableKey(table.family, table.name);
     const twin = findTable(present, table.family, table.name);
-    tables.ours.push(key);
     if (!twin || isMine(twin)) {
-      tables.touched.push(key);
-      tables.belongings.push(key);
-    } else if (diffNftTables([twin], [table]).length > 0) {
+      tables.have(key);
+      continue;
+    }
+    tables.ours.push(key);
+    if (diffNftTables([twin], [table]).length > 0) {
       const isHeld = isOwnedByProgram(twin);
       conflicts.push({ kind: 'table', name: key, adoptable: isMadeByKubeProxy(twin) && !isHeld, isHeld });
     }
@@ -43,10 +44,8 @@ export function shareNftTables(
   for (const table of present) {
     if (findTable(wanted, table.family, table.name)) continue;
     const key = nftTableKey(table.family, table.name);
-    if (isMine(table)) {
-      tables.ours.push(key);
-      tables.touched.push(key);
-    } else if (isMadeByKubeProxy(table)) {
+    if (isMine(table)) tables.letGo(key);
+    else if (isMadeByKubeProxy(table)) {
       leftovers.push({ kind: 'table', name: key, isInEffect: true, isHeld: isOwnedByProgram(table) });
     }
   }

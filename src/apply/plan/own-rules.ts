@@ -21,7 +21,7 @@ import {
   type KubeletTrace,
 } from '../../kube-proxy/chains.ts';
 import { chainKey, jumpKey } from '../state/belongings.ts';
-import type { Claims, Conflict, NamedShare, Leftover } from './claims.ts';
+import { ShareDraft, type Claims, type Conflict, type NamedShare, type Leftover } from './claims.ts';
 
 /** How the iptables rules of a node divide. */
 export interface RuleShare {
@@ -67,8 +67,8 @@ class RuleDraft {
   private readonly claims: RuleClaims;
   private readonly owned: { readonly chains: ReadonlySet<string>; readonly jumps: ReadonlySet<string> };
   private readonly besideKubelet: ReadonlySet<string>;
-  private readonly chains = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
-  private readonly jumps = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
+  private readonly chains = new ShareDraft();
+  private readonly jumps = new ShareDraft();
   private readonly conflicts: Conflict[] = [];
   private readonly leftovers: Leftover[] = [];
   private readonly candidates = new Map<string, Candidate>();
@@ -140,14 +140,12 @@ class RuleDraft {
   ): void {
     const key = chainKey(family, table, chain.name);
     const kind = classifyChain(table, chain.name);
-    this.chains.ours.push(key);
     if (!twin) this.noteKubelet(key, table, chain.name, trace);
     const isKubeProxys = twin !== undefined && isKubeProxyChain(table, twin);
-    if (!twin || this.owned.chains.has(key) || (this.claims.adopt && isKubeProxys)) {
-      this.chains.touched.push(key);
-      this.chains.belongings.push(key);
-    } else if (equalRules(twin.rules, chain.rules)) return;
-    else if (kind === 'shared') this.chains.touched.push(key);
+    if (!twin || this.owned.chains.has(key) || (this.claims.adopt && isKubeProxys)) return this.chains.have(key);
+    this.chains.ours.push(key);
+    if (equalRules(twin.rules, chain.rules)) return;
+    if (kind === 'shared') this.chains.touched.push(key);
     else this.conflicts.push({ kind: 'chain', name: key, adoptable: isKubeProxys });
   }
 
@@ -200,16 +198,12 @@ class RuleDraft {
       wanted.add(key);
       const twin = keys.get(key);
       if (!twin) this.noteKubelet(key, table, jumpChain(rule) ?? '', trace);
-      if (!twin || isOurs(twin, key)) {
-        for (const list of [this.jumps.ours, this.jumps.touched, this.jumps.belongings]) list.push(key);
-      }
+      if (!twin || isOurs(twin, key)) this.jumps.have(key);
     }
     for (const [key, rule] of keys) {
       if (wanted.has(key)) continue;
-      if (isOurs(rule, key)) {
-        this.jumps.ours.push(key);
-        this.jumps.touched.push(key);
-      } else this.stay(family, table, [rule]);
+      if (isOurs(rule, key)) this.jumps.letGo(key);
+      else this.stay(family, table, [rule]);
     }
   }
 
@@ -243,14 +237,10 @@ class RuleDraft {
       if (this.owned.chains.has(key)) this.chains.belongings.push(key);
       this.stay(family, table, candidate.chain.rules);
     }
-    const going = [...this.candidates.keys()];
+    for (const key of this.candidates.keys()) this.chains.letGo(key);
     return {
       wanted,
-      chains: {
-        ours: [...this.chains.ours, ...going],
-        touched: [...this.chains.touched, ...going],
-        belongings: this.chains.belongings,
-      },
+      chains: this.chains,
       jumps: this.jumps,
       besideKubelet: [...this.madeBesideKubelet],
       conflicts: this.conflicts,

@@ -1,9 +1,11 @@
+import { hasCode } from '../../bundle/errors.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';
-import type { ChangeOrigin } from '../change/observe-node.ts';
 import {
   readSnapshot,
+  writeJson,
+  type BundleMark,
   type OwnershipRecord,
   type SettingsMade,
   type Snapshot,
@@ -14,6 +16,12 @@ import {
 /** How many states are kept to go back to, and how many bytes they may take. The one before the last change always stays. */
 const mostStates = 5;
 const mostBytes = 64 * 1024 * 1024;
+
+/** What asks for a change, which decides what state the node is in after it. */
+export type ChangeOrigin =
+  | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
+  | { readonly kind: 'cleanup' }
+  | { readonly kind: 'rollback'; readonly to: StateMark };
 
 /** A state of the node to go back to. */
 export interface KeptState {
@@ -35,7 +43,7 @@ export interface History {
   readonly damaged: ReadonlyMap<number, Failure>;
 }
 
-export function statePath(folder: StateFolder, id: number): string {
+function statePath(folder: StateFolder, id: number): string {
   return `${folder.path}/state-${id}.json`;
 }
 
@@ -204,5 +212,38 @@ export async function pruneStates(
   for (const [i, id] of kept.entries()) {
     bytes += await host.sizeOf(statePath(folder, id));
     if (i > 0 && (i >= most || bytes > mostBytes)) await host.remove(statePath(folder, id));
+  }
+}
+
+/**
+ * Ends a change that is to stay. The record first: if the journal is still there afterwards, the next apply finds that
+ * nothing is left to do. The journal becomes the state that was replaced; a repair replaces none.
+ */
+export async function commit(
+  host: Host,
+  folder: StateFolder,
+  record: OwnershipRecord,
+  { keepsState = false } = {},
+): Promise<void> {
+  await writeRecord(host, folder, record);
+  const { state } = record;
+  if (keepsState || state?.replaced === undefined) return host.remove(folder.journal);
+  const path = statePath(folder, state.replaced);
+  await replacing(host, path, () => host.renameFile(folder.journal, path));
+  await pruneStates(host, folder, state).catch(() => undefined);
+}
+
+export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
+  return replacing(host, folder.record, () => writeJson(host, folder.record, record));
+}
+
+/** A folder in the place of the file has no owner, and no rename replaces it. */
+async function replacing(host: Host, path: string, rename: () => Promise<void>): Promise<void> {
+  try {
+    await rename();
+  } catch (error) {
+    if (!hasCode(error, 'EISDIR')) throw error;
+    await host.remove(path);
+    await rename();
   }
 }

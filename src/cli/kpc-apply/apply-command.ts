@@ -11,9 +11,8 @@ import {
 import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
 import { assertNoConflicts, observe, type ChangeOutcome } from '../../apply/change/change-node.ts';
-import { readBootId } from '../../apply/state/process-identity.ts';
 import { stateFolder } from '../../apply/state/record.ts';
-import { readSettled } from '../../apply/quick/settled-bundle.ts';
+import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
@@ -35,7 +34,6 @@ import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { interruptible } from './interrupt.ts';
-import { version } from '../../base/version.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 interface ApplyOptions extends ClaimOptions, TrustOptions {
@@ -68,11 +66,11 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
   const { terminal, host } = environment;
   const source = openSource(folder, options, environment);
   const load = async () => {
-    const known = await readSettled(host, stateFolder(options.stateDir), await readBootId(host), version);
+    const known = await recallSettled(host, stateFolder(options.stateDir));
     const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
     const choices: ApplyChoices = {
       origin: { kind: 'apply', folder: resolve(folder) },
-      settling: { known, version },
+      settling: { known },
       adopt: options.adopt,
       excludeCIDRs: options.ipvsExcludeCidrs,
       drainTimeout: options.drainTimeout,

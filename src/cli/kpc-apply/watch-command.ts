@@ -1,20 +1,18 @@
 import { Option, type Command } from 'commander';
 import { applyBundle, markBundle } from '../../apply/change/apply-bundle.ts';
-import { explainError, Failure } from '../../apply/state/failure.ts';
+import { explainError } from '../../apply/state/failure.ts';
 import type { HealthServers, ListenAddresses } from '../../apply/change/serve-health-checks.ts';
 import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
-import { readBootId } from '../../apply/state/process-identity.ts';
 import { stateFolder } from '../../apply/state/record.ts';
-import { readSettled, type Settled } from '../../apply/quick/settled-bundle.ts';
+import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/watch-metrics.ts';
-import { version } from '../../base/version.ts';
-import type { Manifest } from '../../bundle/manifest.ts';
+import { nodeOfBundle } from '../../bundle/bundle-node.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
-import { parseAddress, type Address } from '../../kernel/address.ts';
+import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
@@ -122,7 +120,7 @@ async function syncOnce(
           excludeCIDRs: options.ipvsExcludeCidrs,
           drainTimeout: options.drainTimeout,
           force: options.force,
-          settling: bundle.files?.has('nftables.nft') ? { known, version } : undefined,
+          settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
         }),
       ),
     );
@@ -145,14 +143,14 @@ async function syncOnce(
  * What was settled last, of a bundle of nftables mode: there the kernel tells at once that nothing has changed, and to list
  * the tables takes seconds. In other modes each look is at everything.
  */
-async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<Settled | undefined> {
-  const known = await readSettled(host, stateFolder(stateDir), await readBootId(host), version);
+async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<LastSettled> {
+  const known = await recallSettled(host, stateFolder(stateDir));
   return known?.nftables ? known : undefined;
 }
 
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
 async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
-  const nodeIPs = { ipv4: readNodeIP(manifest, 'ipv4'), ipv6: readNodeIP(manifest, 'ipv6') };
+  const { nodeIPs } = nodeOfBundle(manifest);
   const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
   const networks = {
     ipv4: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv4'),
@@ -171,14 +169,4 @@ async function readHostAddresses(host: Host): Promise<readonly Address[]> {
   return parseIpAddrJson(await readAddresses(host))
     .links.flatMap((link) => link.addresses)
     .map(({ address }) => address);
-}
-
-function readNodeIP(manifest: Manifest, family: Family): Address {
-  const address = parseAddress(manifest.node.nodeIPs[family]);
-  if (address) return address;
-  throw new Failure(
-    'bad-bundle',
-    `manifest.json: "${manifest.node.nodeIPs[family]}" is not an address`,
-    'compile the bundle again',
-  );
 }
