@@ -1,6 +1,5 @@
 import type { Fault } from '../diagnostics/diagnostic.ts';
 import type { syntaxDiagnostics } from '../diagnostics/syntax.ts';
-import type { YamlProblem } from '../diagnostics/yaml-problem.ts';
 
 /** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
 export type SyntaxFault = Fault<keyof typeof syntaxDiagnostics> & { readonly offset: number };
@@ -21,9 +20,13 @@ export class Refusal extends Error {
   }
 }
 
-/** Stops reading a document because of what stands at the offset. */
-export function refuse(offset: number, problem: YamlProblem): never {
-  throw new Refusal({ offset, code: 'bad-yaml', arguments: problem });
+/** Stops reading a document because of what is at the offset, which kubectl does not read, or not as other programs do. */
+export function refuse(offset: number, what: string): never {
+  throw new Refusal({
+    offset,
+    code: 'bad-yaml',
+    arguments: { reason: `kubectl does not read ${what} as other programs do` },
+  });
 }
 
 /** Stops reading a document because of a tab where only spaces can be. */

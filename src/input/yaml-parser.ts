@@ -1,9 +1,8 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import type { YamlProblem } from '../diagnostics/yaml-problem.ts';
+import { nameCharacter } from '../base/odd-space.ts';
 import { refuse, Refusal, type SyntaxFault } from './syntax-fault.ts';
 import { compose, type Composed } from './yaml/compose.ts';
 import { decode, findRepeatedKeys } from './yaml/decode.ts';
-import { findSlip } from './yaml/likely-slip.ts';
 import { locate, type PositionOf } from './yaml/locate.ts';
 
 export type ParsedValue =
@@ -23,7 +22,7 @@ export function parseYamlValue(text: string): ParsedValue {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { fault } = error;
-    return { kind: 'faults', faults: [findSlip(text, { ...fault, offset: Math.min(fault.offset, text.length) })] };
+    return { kind: 'faults', faults: [{ ...fault, offset: Math.min(fault.offset, text.length) }] };
   }
 }
 
@@ -40,21 +39,18 @@ const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u20
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 function composeText(text: string, isKnown = false): Composed {
-  refuseMatch(text, forbidden, ([found]) =>
-    found === '\ufeff'
-      ? { problem: 'byte-order-mark' }
-      : { problem: 'character', codePoint: found.codePointAt(0) ?? 0 },
-  );
-  refuseMatch(text, oddMarker, () => ({ problem: 'text-after-marker' }));
-  refuseMatch(text, oddLineEnd, ([found]) => ({ problem: 'line-end', codePoint: found.codePointAt(0) ?? 0 }));
+  for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
+    const found = pattern.exec(text);
+    if (!found) continue;
+    const [character] = found;
+    refuse(
+      found.index,
+      pattern === oddMarker ? 'text behind "---"' : `the character ${nameCharacter(character.codePointAt(0) ?? 0)}`,
+    );
+  }
   // kubectl reads line by line, and ends each with a line feed.
   const lines = text.replaceAll(/\r(?!\n)|\u0085/g, '\n');
   return compose(/[\r\n]$/.test(text) ? lines : `${lines}\n`, isKnown);
-}
-
-function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExecArray) => YamlProblem): void {
-  const match = pattern.exec(text);
-  if (match) refuse(match.index, describe(match));
 }
 
 /**

@@ -31,7 +31,6 @@ test.each([
   ["'010'", '010'],
   ['!!str yes', 'yes'],
   ['!!str 010', '010'],
-  ['!!int 5', 5],
 ])('%s', (text, value) => {
   expect(parseYamlValue(`a: ${text}\n`)).toEqual({ kind: 'value', value: { a: value } });
 });
