@@ -225,7 +225,7 @@ function definedOf<T extends object>(options: T): Partial<T> {
 /** What is wrong with a namespace after --namespace. */
 export function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  return [diagnose('bad-name', { problem: 'namespace-flag', value: namespace })];
+  return [diagnose('bad-name', { field: '--namespace', value: namespace, rule: 'label' })];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */

@@ -166,16 +166,6 @@ export const fileDiagnostics = {
     }),
     words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
   },
-  'odd-pattern': {
-    severity: 'warning',
-    meaning: 'a pattern of a .kpcignore does not mean what it seems to',
-    example: () => ({
-      words: ['compile', '-f', 'folder'],
-      files: { 'folder/in.yaml': web, 'folder/.kpcignore': '*.{yml,json}\n' },
-    }),
-    words: ({ pattern, oddity }: { readonly pattern: string; readonly oddity: string }) =>
-      `the pattern ${quote(pattern)} ${oddity}`,
-  },
   kustomized: {
     severity: 'warning',
     meaning: 'a kustomization changes Services that are read as their files have them',

@@ -1,6 +1,5 @@
 import type { FieldPath } from '../cluster/objects.ts';
 import {
-  addressOddity,
   describeSpecial,
   describeUnusable,
   parseAddress,
@@ -16,15 +15,9 @@ import { fieldName } from '../base/wording.ts';
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
-    const hasPrefixLength = parseNetwork(text) !== undefined;
-    report.add(path, 'bad-address', { problem: 'no-address', field: fieldName(path), value: text, hasPrefixLength });
+    report.add(path, 'bad-address', { field: fieldName(path), value: text, expected: 'an IP address' });
   } else if (text !== address.text) {
-    report.add(path, 'odd-address', {
-      problem: addressOddity(text, address),
-      field: fieldName(path),
-      value: text,
-      address: address.text,
-    });
+    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text });
   }
   return address;
 }
@@ -34,7 +27,8 @@ export function checkUsableAddress(text: string, path: FieldPath, report: Report
   const address = checkAddress(text, path, report);
   const kind = address && describeUnusable(address);
   if (kind === undefined) return address;
-  report.add(path, 'bad-address', { problem: 'unusable', field: fieldName(path), value: text, kind });
+  const expected = `an address that Kubernetes takes here: it is ${kind}`;
+  report.add(path, 'bad-address', { field: fieldName(path), value: text, expected });
   return undefined;
 }
 
@@ -43,7 +37,7 @@ export function warnOfSpecial(address: Address, text: string, use: AddressUse, p
   const kind = describeSpecial(address);
   if (kind === undefined) return;
   const isRefused = describeUnusable(address) !== undefined;
-  report.add(path, 'bad-address', { problem: 'special', field: fieldName(path), value: text, use, kind, isRefused });
+  report.add(path, 'special-address', { field: fieldName(path), value: text, use, kind, isRefused });
 }
 
 /** The network as kube-proxy reads it; undefined, with an error in the report, for what is none. */

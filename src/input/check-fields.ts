@@ -63,17 +63,14 @@ function warn(key: string, value: object, here: Fields, path: FieldPath, context
   // What holds fields of its own is not meant to be one of a number or a text.
   const isNear =
     near !== undefined && fieldsIn(here[near]) !== undefined && typeof written === 'object' && written !== null;
-  if (right !== undefined && !isNear && near?.toLowerCase() !== key.toLowerCase()) {
-    const position = here === known ? `beside ${right.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
-    const details = { problem: 'misplaced', name: key, position, meant: right } as const;
-    const meant = right.split(/(?:\[\])?\./);
-    if (holds(object, meant)) report.addAtKey(at, 'unknown-field', details);
-    else report.addMisspelled(at, meant, details);
-    return;
-  }
-  const details = { problem: 'object', name: key, parent: where, meant: near } as const;
-  if (near === undefined || Object.hasOwn(value, near)) report.addAtKey(at, 'unknown-field', details);
-  else report.addMisspelled(at, [...path, near], details);
+  const isMisplaced = right !== undefined && !isNear && near?.toLowerCase() !== key.toLowerCase();
+  const details = { owner: where, name: key, reader: 'Kubernetes', meant: isMisplaced ? right : near } as const;
+  const meant = isMisplaced ? right.split(/(?:\[\])?\./) : [...path, near ?? ''];
+  const isThere = isMisplaced
+    ? holds(object, right.split(/(?:\[\])?\./))
+    : near === undefined || Object.hasOwn(value, near);
+  if (isThere) report.addAtKey(at, 'unknown-field', details);
+  else report.addMisspelled(at, meant, details);
 }
 
 /** Whether there is a field of these names, in one item of a list at least. */

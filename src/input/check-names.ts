@@ -42,7 +42,7 @@ export class CommonNames {
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */
 export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
   if (isName(text, rule)) return;
-  report.add(path, 'bad-name', { problem: 'name', field: fieldName(path), value: text, rule });
+  report.add(path, 'bad-name', { field: fieldName(path), value: text, rule });
 }
 
 /** Checks an object's metadata and fills in the namespace. A Node has none. */

@@ -1,3 +1,4 @@
+import { findingOf } from '../diagnostics/found.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import type { FieldPath, Service } from '../cluster/objects.ts';
 import { checkName } from './check-names.ts';
@@ -32,7 +33,11 @@ function checkExternalName(spec: Spec, report: Report): void {
   // It may end in a dot.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   if (name === '') {
-    report.add(['spec', 'externalName'], 'missing-field', { field: 'externalName' });
+    report.add(['spec', 'externalName'], 'missing-field', {
+      owner: 'a Service of type ExternalName',
+      field: 'externalName',
+      expected: 'the DNS name of the Service',
+    });
   } else {
     checkName(name, 'subdomain', ['spec', 'externalName'], report);
   }
@@ -49,9 +54,12 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Sp
   const again = families.findIndex((each, i) => families.indexOf(each) !== i);
   const family = families[again];
   if (family !== undefined) {
-    report.add(['spec', 'ipFamilies', again], 'bad-ip-family', { problem: 'twice', family });
+    const details = { field: `ipFamilies[${again}]`, found: findingOf(family), expected: 'each family once' };
+    report.add(['spec', 'ipFamilies', again], 'bad-ip-family', details);
   } else if (ipFamilyPolicy === 'SingleStack' && families.length > 1) {
-    report.add(['spec', 'ipFamilyPolicy'], 'bad-ip-family', { problem: 'single-stack' });
+    const expected = 'PreferDualStack or RequireDualStack for two ipFamilies';
+    const details = { field: 'ipFamilyPolicy', found: findingOf(ipFamilyPolicy), expected, isLeftOut: true };
+    report.add(['spec', 'ipFamilyPolicy'], 'bad-ip-family', details);
   }
   if (!clusterIP && isSet(clusterIPs)) {
     report.add(['spec', 'clusterIPs'], 'missing-cluster-ip', { first: clusterIPs?.[0] ?? '' });

@@ -1,4 +1,3 @@
-import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -55,19 +54,9 @@ export function checkMode(
 
 function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
-  const refuse = (details: ArgumentsOf<'bad-mode'>): ModeChoice => {
-    return { mode: known ?? 'ipvs', error: diagnose('bad-mode', details, place) };
-  };
   if (known) {
     const [error] = checkMode(known, kubeProxy, name, place);
     return { mode: known, ...(error ? { error } : {}) };
   }
-  switch (value) {
-    case 'userspace':
-      return refuse({ problem: 'gone', name });
-    case 'kernelspace':
-      return refuse({ problem: 'windows', name });
-    default:
-      return refuse({ problem: 'unknown', name, value });
-  }
+  return { mode: 'ipvs', error: diagnose('bad-mode', { problem: 'unknown', name, value }, place) };
 }

@@ -41,26 +41,6 @@ export class IgnorePatterns {
   }
 }
 
-/** What a pattern holds that means nothing in .gitignore, or means something there that kpc does not read; undefined for nothing. */
-export function findOddity(line: string): string | undefined {
-  if (line.startsWith('#')) return undefined;
-  const text = withoutEndBlanks(line.startsWith('!') ? line.slice(1) : line);
-  if (text === '') return line.startsWith('!') ? 'names nothing after "!"' : undefined;
-  if (text.endsWith('\\') && !text.endsWith('\\\\')) return 'ends with a backslash';
-  if (text.includes(' #')) return 'has a comment behind it: comments need a line of their own';
-  const names = text.split('/');
-  if (names.includes('.') || names.includes('..'))
-    return 'has "." or "..": patterns count from the folder of their file';
-  if (text.includes('[[:')) return 'has a class such as [[:alpha:]], which kpc does not read';
-  if (/\{[^{},]*,[^{}]*\}/.test(text)) return 'has braces: write one pattern for each choice';
-  return names.some(leavesOpen) ? 'has a "[" without its "]"' : undefined;
-}
-
-function leavesOpen(name: string): boolean {
-  const open = name.lastIndexOf('[');
-  return open >= 0 && name[open - 1] !== '\\' && !name.includes(']', open);
-}
-
 function readPattern(line: string): Pattern | undefined {
   const isNegated = line.startsWith('!');
   const text = withoutEndBlanks(isNegated ? line.slice(1) : line);

@@ -1,7 +1,7 @@
 import { readdirSync, realpathSync, statSync, type Dirent } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import { findOddity, IgnorePatterns } from './ignore-patterns.ts';
+import { IgnorePatterns } from './ignore-patterns.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from './text-file.ts';
 import { bundleHead, goldenHead, kpcYaml } from '../base/own-names.ts';
@@ -27,16 +27,6 @@ export interface FolderListing {
   readonly files: readonly ListedFile[];
   /** The files and folders that a .kpcignore leaves out. */
   readonly ignored: readonly string[];
-  readonly oddPatterns: readonly OddPattern[];
-}
-
-/** A pattern of a .kpcignore that does not mean what it seems to. */
-interface OddPattern {
-  readonly file: string;
-  /** From 1. */
-  readonly line: number;
-  readonly pattern: string;
-  readonly oddity: string;
 }
 
 /**
@@ -47,7 +37,6 @@ interface OddPattern {
 export function listFolder(folder: string, exclude: readonly string[]): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
-  const oddPatterns: OddPattern[] = [];
   const excluded =
     exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude, () => '--exclude'));
   const chartNames = new Map<string, string | undefined>();
@@ -59,14 +48,8 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
     inherited: readonly Rule[],
   ): void => {
     const entries = readdirSync(path, { withFileTypes: true });
-    const rules = [
-      ...inherited,
-      ...rulesOf(
-        path,
-        entries.map(({ name }) => name),
-        oddPatterns,
-      ),
-    ];
+    const names = entries.map(({ name }) => name);
+    const rules = [...inherited, ...rulesOf(path, names)];
     if (path !== folder && isCompiled(path, entries)) return;
     const isChart = entries.some(({ name }) => name === 'Chart.yaml');
     if (isChart) chartNames.set(path, nameOfChart(path));
@@ -91,9 +74,9 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
     folder,
     undefined,
     undefined,
-    above(folder).flatMap((path) => rulesOf(path, readdirSync(path), oddPatterns)),
+    above(folder).flatMap((path) => rulesOf(path, readdirSync(path))),
   );
-  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort(), oddPatterns };
+  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
 }
 
 /** Whether a folder is a bundle or a golden: kpc wrote it, and no object is in it. */
@@ -133,7 +116,7 @@ function rule(base: string, patterns: readonly string[], place: (index: number) 
   return { base, patterns: new IgnorePatterns(patterns) };
 }
 
-function rulesOf(folder: string, names: readonly string[], odd: OddPattern[]): readonly Rule[] {
+function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
   if (!names.includes(ignoreFile)) return [];
   const path = join(folder, ignoreFile);
   // A folder of that name holds no patterns.
@@ -141,12 +124,7 @@ function rulesOf(folder: string, names: readonly string[], odd: OddPattern[]): r
   if (isForeignLink(path))
     throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
   const lines = readRegularFile(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
-  const rules = [rule(resolve(folder), lines, (index) => `${path}:${index + 1}`)];
-  for (const [i, pattern] of lines.entries()) {
-    const oddity = findOddity(pattern);
-    if (oddity !== undefined) odd.push({ file: path, line: i + 1, pattern, oddity });
-  }
-  return rules;
+  return [rule(resolve(folder), lines, (index) => `${path}:${index + 1}`)];
 }
 
 /** As in git: what a file deeper down says counts before what one further up says. */

@@ -87,13 +87,10 @@ function listFiles(
   if (source === '-') return [{ path: source }];
   try {
     if (!statSync(source).isDirectory()) return [{ path: source }];
-    const { files, ignored, oddPatterns } = listFolder(source, exclude);
+    const { files, ignored } = listFolder(source, exclude);
     if (files.length === 0) {
       const hasOthers = exclude.length > 0 || ignored.length > 0;
       diagnostics.push(diagnose('empty-folder', { hasOthers }, placeAtLine(source)));
-    }
-    for (const { file, line, pattern, oddity } of oddPatterns) {
-      diagnostics.push(diagnose('odd-pattern', { pattern, oddity }, placeAtLine(file, line)));
     }
     if (ignored.length > 0) diagnostics.push(diagnose('ignored-files', { by: ignoreFile, files: ignored }));
     const root = realPath(source);

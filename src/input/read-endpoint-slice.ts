@@ -1,3 +1,4 @@
+import { findingOf } from '../diagnostics/found.ts';
 import { isObject } from '../base/shape.ts';
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
@@ -24,7 +25,12 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   } else if (!isName(service, 'label')) {
     report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
   }
-  if (!raw.addressType) report.add(['addressType'], 'missing-field', { field: 'addressType' });
+  if (!raw.addressType)
+    report.add(['addressType'], 'missing-field', {
+      owner: 'the EndpointSlice',
+      field: 'addressType',
+      expected: 'IPv4, IPv6 or FQDN',
+    });
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (raw.ports) checkPortNumbers(raw.ports, report);
@@ -50,7 +56,14 @@ function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void
 /** The API server takes port 0. */
 function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
   for (let i = 0; i < ports.length; i++) {
-    if (ports[i]?.port === 0) report.add(['ports', i, 'port'], 'bad-port', { problem: 'slice-port-zero', index: i });
+    if (ports[i]?.port !== 0) continue;
+    report.add(['ports', i, 'port'], 'bad-port', {
+      field: `ports[${i}].port`,
+      found: findingOf(0),
+      types: ['integer'],
+      expected: 'a port is a number from 1 to 65535',
+      isLeftOut: true,
+    });
   }
 }
 
@@ -90,7 +103,11 @@ function readEndpoint(
   const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
-    report.add(['endpoints', index, 'addresses'], 'missing-field', { field: 'addresses', index });
+    report.add(['endpoints', index, 'addresses'], 'missing-field', {
+      owner: `endpoints[${index}]`,
+      field: 'addresses',
+      expected: 'one, or leave the endpoint out',
+    });
   }
   if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
   const address =
@@ -151,7 +168,11 @@ function checkEndpointAddresses(
     const path = ['endpoints', index, 'addresses', i];
     const usable = checkUsableAddress(text, path, report);
     if (usable && !fits && addressType) {
-      const details = { problem: 'other-family', field: fieldName(path), value: text, family: addressType } as const;
+      const details = {
+        field: fieldName(path),
+        value: text,
+        expected: `an ${addressType} address, as addressType says`,
+      };
       report.add(path, 'bad-address', details);
     } else if (usable) {
       warnOfSpecial(usable, text, 'endpoint', path, report);

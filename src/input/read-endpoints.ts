@@ -22,7 +22,11 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {
     if (port === undefined) {
-      report.add([...path, i, 'port'], 'missing-field', { field: 'endpointsPort', index: i });
+      report.add([...path, i, 'port'], 'missing-field', {
+        owner: `ports[${i}] of Endpoints`,
+        field: 'port',
+        expected: 'a number from 1 to 65535',
+      });
     }
     if (name === '' && ports.length > 1) report.add([...path, i], 'unnamed-port', {});
   }

@@ -17,7 +17,7 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
     return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report);
   });
   if (listed.length > 2 || (listed.length === 2 && networks[0] && networks[0].family === networks[1]?.family)) {
-    report.add(['spec', 'podCIDRs'], 'bad-cidr', { problem: 'too-many', field: 'podCIDRs' });
+    report.add(['spec', 'podCIDRs'], 'bad-cidr', { problem: 'families', field: 'podCIDRs' });
   }
   if (single && listed[0] !== undefined && listed[0] !== single) {
     const details = { problem: 'contradiction', podCIDRs: listed[0], podCIDR: single } as const;

@@ -9,12 +9,11 @@ export function readServiceCidr(raw: RawServiceCidr, report: Report, names: Comm
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const path = ['spec', 'cidrs'];
   const texts = raw.spec?.cidrs ?? [];
-  if (texts.length === 0) report.add(path, 'bad-cidr', { problem: 'none', kind: 'ServiceCIDR' });
   const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
   const known = cidrs.filter((network) => network !== undefined);
   const families = new Set(known.map(({ family }) => family));
-  if (texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
-    report.add(path, 'bad-cidr', { problem: 'too-many', field: 'cidrs' });
+  if (texts.length === 0 || texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
+    report.add(path, 'bad-cidr', { problem: 'families', field: 'cidrs' });
   }
   return { metadata, cidrs: known };
 }

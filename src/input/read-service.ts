@@ -1,3 +1,4 @@
+import { findingOf } from '../diagnostics/found.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../cluster/objects.ts';
 import { isLoopback } from '../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
@@ -26,7 +27,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
   if (!raw.spec) {
-    report.add(['spec'], 'missing-field', { field: 'spec' });
+    report.add(['spec'], 'missing-field', { owner: 'the Service', field: 'spec', expected: 'one with ports' });
     report.settle(['spec']);
   }
   const type = spec.type || 'ClusterIP';
@@ -117,7 +118,11 @@ function checkClusterIP(
   }
   const address = checkAddress(text, path, report);
   if (address && (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address))) {
-    report.add(path, 'bad-address', { problem: 'no-cluster-ip', value: text });
+    report.add(path, 'bad-address', {
+      field: 'clusterIP',
+      value: text,
+      expected: 'an address that a Service can have',
+    });
   } else if (address) {
     warnOfSpecial(address, text, 'cluster-ip', path, report);
   }
@@ -142,7 +147,12 @@ function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report)
   }
   const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
   if (external >= 0 && type === 'ClusterIP' && !report.isExplainedBy(['spec', 'type'])) {
-    report.add(['spec', 'ports', external, 'nodePort'], 'bad-type', { problem: 'node-port' });
+    report.add(['spec', 'ports', external, 'nodePort'], 'bad-type', {
+      field: 'nodePort',
+      found: findingOf(ports[external]?.nodePort),
+      types: ['integer'],
+      expected: 'write type: NodePort, or leave nodePort out',
+    });
   }
   return ports;
 }
@@ -152,7 +162,12 @@ function readPort(raw: RawServicePort, index: number, count: number, report: Rep
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
   else if (count > 1) report.add(['spec', 'ports', index, 'name'], 'unnamed-port', {});
   const port = raw.port ?? 0;
-  if (port === 0) report.add(['spec', 'ports', index, 'port'], 'missing-field', { field: 'port', index });
+  if (port === 0)
+    report.add(['spec', 'ports', index, 'port'], 'missing-field', {
+      owner: `ports[${index}]`,
+      field: 'port',
+      expected: 'a number from 1 to 65535',
+    });
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
     name,
@@ -164,19 +179,20 @@ function readPort(raw: RawServicePort, index: number, count: number, report: Rep
 }
 
 function checkTargetPort(targetPort: number | string, path: FieldPath, report: Report): void {
-  if (typeof targetPort === 'number') {
-    if (targetPort >= 0 && targetPort <= 65535) return;
-    report.add(path, 'bad-port', { problem: 'target-port-number', value: targetPort });
-  } else if (/^\d+$/.test(targetPort)) {
-    report.add(path, 'bad-port', { problem: 'target-port-in-quotes', value: targetPort });
-  } else if (targetPort !== '' && !isPortName(targetPort)) {
-    report.add(path, 'bad-port', { problem: 'target-port-name', value: targetPort });
-  }
+  const isNumber = typeof targetPort === 'number' || /^\d+$/.test(targetPort);
+  if (typeof targetPort === 'number' ? targetPort >= 0 && targetPort <= 65535 : isPortName(targetPort)) return;
+  report.add(path, 'bad-port', {
+    field: 'targetPort',
+    found: findingOf(targetPort),
+    ...(isNumber
+      ? { types: ['integer'], expected: 'a port is a number from 1 to 65535' }
+      : { expected: 'lower-case letters, digits and single dashes, with a letter among them, 15 at most' }),
+  });
 }
 
-/** The API server's rule for the names of container ports (IANA_SVC_NAME of RFC 6335). */
+/** The API server's rule for the names of container ports (IANA_SVC_NAME of RFC 6335); '' is none. */
 function isPortName(text: string): boolean {
-  return text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text);
+  return text === '' || (text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text));
 }
 
 function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): void {
@@ -236,7 +252,7 @@ function readIngress(
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
-      const details = { problem: 'host-name', value: ingress.hostname } as const;
+      const details = { field: 'hostname', value: ingress.hostname, rule: 'subdomain', isUnused: true } as const;
       report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', details);
     }
     if (ingress.ip) {

@@ -4,7 +4,6 @@ import { newestRelease, type FeatureGates, type Release } from '../kube-proxy/re
 import type { SettingFault, SettingSource } from '../kube-proxy/settings/setting.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { readSettings } from '../kube-proxy/settings/values.ts';
-import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { readFeatureGates } from './feature-gates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -29,7 +28,6 @@ export function resolveSettings(config: Config, flags: ProxyFlags, release: Rele
   const written = writtenSource(config?.object, flags, (fault) => faults.push(fault));
   const gates = readFeatureGates(written, release);
   const { mode, error, note } = chooseMode(flags.proxyMode, config, release, gates);
-  faults.push(...checkStart(config?.object ?? {}, mode));
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => placeFault(fault, config));
   return { settings, gates, diagnostics: [...(error ? [error] : []), ...diagnostics], modeNote: note };

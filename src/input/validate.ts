@@ -86,44 +86,30 @@ function reportFault(error: ErrorObject, kind: keyof RawObjects, report: Report)
   const path = parsePointer(error.instancePath);
   const schema = (error.parentSchema ?? {}) as Schema;
   const { data } = error as { data?: unknown };
-  const field = fieldName(path);
   switch (error.keyword) {
-    case 'type': {
-      const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
-      const details = { problem: 'type', field, found: findingOf(data), types, expected: schema.expected } as const;
-      report.add(path, schema.code ?? 'bad-type', details);
+    case 'type':
+    case 'enum':
+    case 'minimum':
+    case 'maximum': {
+      // A value of another type than a word's is reported as such.
+      if (error.keyword === 'enum' && typeof data !== 'string') return;
+      const types = typeof schema.type === 'string' ? [schema.type] : schema.type;
+      const expected = error.keyword === 'enum' ? nearestWord(String(data), schema) : schema.expected;
+      const code = schema.code ?? (error.keyword.startsWith('m') ? 'bad-number' : 'bad-type');
+      report.add(path, code, { field: fieldName(path), found: findingOf(data), types, expected });
       return;
     }
-    case 'enum':
-      // A value of another type is reported as such.
-      if (typeof data !== 'string') return;
-      report.add(path, schema.code ?? 'bad-type', {
-        problem: 'word',
-        field,
-        value: data,
-        expected: nearestWord(data, schema),
-      });
-      return;
-    case 'minimum':
-    case 'maximum':
-      report.add(path, schema.code ?? 'bad-number', {
-        problem: 'range',
-        field,
-        value: Number(data),
-        expected: schema.expected ?? '',
-      });
-      return;
     case 'pattern':
-      report.add(path, 'bad-duration', { problem: 'no-duration', name: String(path.at(-1)), value: String(data) });
+      report.add(path, 'bad-duration', { name: String(path.at(-1)), value: String(data) });
       return;
     case 'additionalProperties': {
-      const { additionalProperty: key } = error.params as { additionalProperty: string };
-      const meant = findNearest(key, Object.keys(schema.properties ?? {}));
+      const { additionalProperty: name } = error.params as { additionalProperty: string };
+      const meant = findNearest(name, Object.keys(schema.properties ?? {}));
       const details =
         kind === 'PacketTests'
-          ? ({ problem: 'packet-test', isNeeded: true } as const)
-          : ({ problem: 'configuration' } as const);
-      report.addAtKey([...path, key], 'unknown-field', { ...details, name: key, meant });
+          ? ({ owner: 'a file of kpc test', reader: 'kpc test', isNeeded: true } as const)
+          : ({ owner: 'the configuration', reader: 'kube-proxy' } as const);
+      report.addAtKey([...path, name], 'unknown-field', { ...details, name, meant });
       return;
     }
     default:

@@ -60,8 +60,6 @@ export interface ModeFacts {
   readonly defaultNodePortAddresses: readonly string[];
   /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
   readonly masqueradeSection: Exclude<ProxyMode, 'ipvs'>;
-  /** The default of minSyncPeriod, in seconds (pkg/proxy/apis/config/v1alpha1 defaults.go). */
-  readonly minSyncPeriod: number;
 }
 
 /** The facts of each mode. A new mode is a row here, and a compiler. */
@@ -100,7 +98,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     localWithoutEndpoints: 'local-to-all',
     defaultNodePortAddresses: [],
     masqueradeSection: 'iptables',
-    minSyncPeriod: 0,
   },
   iptables: {
     title: 'iptables mode',
@@ -122,7 +119,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     localWithoutEndpoints: 'local-drops',
     defaultNodePortAddresses: [],
     masqueradeSection: 'iptables',
-    minSyncPeriod: 1,
   },
   nftables: {
     title: 'nftables mode',
@@ -147,7 +143,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     localWithoutEndpoints: 'local-drops',
     defaultNodePortAddresses: ['primary'],
     masqueradeSection: 'nftables',
-    minSyncPeriod: 1,
   },
 };
 

@@ -136,7 +136,7 @@ export async function compileSide(
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
-  const wrong = checkNodes(oneNode(nodeName, options.node, hostAddresses), { ...loaded.prepared, settings: wanted });
+  const wrong = checkNodes(oneNode(nodeName, options.node), { ...loaded.prepared, settings: wanted });
   if (wrong.some(isError)) return failedReading(loaded, [...wrong, ...loaded.diagnostics]);
   const prepared = prepareWithRanges(loaded.prepared, rangesByFlag(other));
   const ipFamily = options.ipFamily === 'auto' && isDualStack(other) ? 'dual' : options.ipFamily;
@@ -231,7 +231,7 @@ export function compileLoaded(read: LoadedInputs, options: Pick<SideOptions, 'no
   const loaded = settleVersion(read, nodeName);
   const { files, prepared, hostAddresses, modeNote } = loaded;
   const hasErrors = loaded.diagnostics.some(isError);
-  const wrong = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node, hostAddresses), prepared);
+  const wrong = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node), prepared);
   if (hasErrors || wrong.some(isError)) {
     return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
   }

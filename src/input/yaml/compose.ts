@@ -1,6 +1,5 @@
 import {
   Composer,
-  CST,
   isAlias,
   isCollection,
   isMap,
@@ -9,6 +8,7 @@ import {
   Lexer,
   Parser,
   type Alias,
+  type CST,
   type Document,
   type Node,
   type Pair,
