@@ -36,7 +36,7 @@ function checkExternalName(spec: Spec, report: Report): void {
     report.add(['spec', 'externalName'], 'missing-field', {
       owner: 'a Service of type ExternalName',
       field: 'externalName',
-      expected: 'the DNS name of the Service',
+      expected: 'the DNS name that it stands for',
     });
   } else {
     checkName(name, 'subdomain', ['spec', 'externalName'], report);

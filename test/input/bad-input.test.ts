@@ -182,7 +182,7 @@ suite('Services', () => {
 
   test('no port', () => {
     expect(wrongWith(['ports:', '- name: http'])).toEqual([
-      '7:5 error: ports[0] has no port: a port is a number from 1 to 65535 [missing-field]',
+      '7:5 error: ports[0] has no port: write a number from 1 to 65535 [missing-field]',
     ]);
   });
 
@@ -200,7 +200,7 @@ suite('Services', () => {
 
   test('a nodePort where the type has none', () => {
     expect(wrongWith(['ports: [{port: 80, nodePort: 30080}]'])).toEqual([
-      '6:32 error: a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out [bad-type]',
+      '6:32 error: nodePort cannot be 30080: write type: NodePort, or leave nodePort out [bad-type]',
     ]);
   });
 
@@ -213,8 +213,8 @@ suite('Services', () => {
 
   test('an address that is none, and one with a prefix length', () => {
     expect(wrongWith(['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'])).toEqual([
-      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
-      '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write it without the prefix length [bad-address]',
+      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
     ]);
   });
 
@@ -243,7 +243,7 @@ suite('Services', () => {
     const text = `${service('clusterIP: nowhere', 'ports: [{port: 70000}]').replace('web', '"We\\"b"')}`;
     expect(diagnose(text)).toEqual([
       `3:18 error: name cannot be "We\\"b": ${nameShape} [bad-name]`,
-      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
       '6:18 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
     ]);
   });
@@ -295,8 +295,8 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, which addressType requires [bad-address]',
-      '9:15 error: addresses[0] "127.0.0.1" is a loopback address, which Kubernetes does not take here [bad-address]',
+      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, as addressType says: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '9:15 error: addresses[0] "127.0.0.1" is not an address that Kubernetes takes here: it is a loopback address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
       '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);
   });
@@ -304,7 +304,7 @@ suite('EndpointSlices', () => {
   test('an address with leading zeros is read, with a warning', () => {
     const text = slice(labels, 'addressType: IPv4', 'endpoints: [{addresses: [10.0.0.010]}]');
     expect(diagnose(text)).toEqual([
-      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it that way, because other programs may read leading zeros as octal [odd-address]',
+      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it that way, because other programs may read it differently [odd-address]',
     ]);
   });
 

@@ -76,29 +76,6 @@ suite('masquerading', () => {
   });
 });
 
-suite('sync periods', () => {
-  const periods = '{syncPeriod: 5s, minSyncPeriod: 10s}';
-
-  test.each(proxyModes)('mode %s is checked by its own section', (mode) => {
-    for (const section of proxyModes) {
-      const { diagnostics } = resolve(`mode: ${mode}\n${section}: ${periods}`);
-      expect(diagnostics).toEqual(
-        section === mode
-          ? [
-              `4:${section.length + 16} error: kube-proxy does not start: syncPeriod is "5s", and minSyncPeriod is longer: "10s": make syncPeriod the longer one [bad-sync-period]`,
-            ]
-          : [],
-      );
-    }
-  });
-
-  test('the least period is a second where nothing sets it', () => {
-    expect(resolve('mode: nftables\nnftables: {syncPeriod: 500ms}').diagnostics).toEqual([
-      '4:24 error: kube-proxy does not start: syncPeriod is "500ms", and minSyncPeriod is longer: 1s, its default: make syncPeriod the longer one [bad-sync-period]',
-    ]);
-  });
-});
-
 suite('the addresses of node ports', () => {
   test.each(['mode: nftables', 'mode: nftables\nnodePortAddresses: []', 'mode: nftables\nnodePortAddresses: null'])(
     'without any they are the primary ones: %s',

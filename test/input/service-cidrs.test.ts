@@ -42,8 +42,8 @@ suite('a ServiceCIDR', () => {
     expect([...skipped]).toEqual([['ServiceCIDR of networking.k8s.io/v1alpha1', 1]]);
   });
 
-  const one = 'cidrs holds too many networks: write one network, or one of each family [bad-cidr]';
-  const none = 'a ServiceCIDR needs a network in spec.cidrs: write one, or one of each family [bad-cidr]';
+  const one = 'cidrs holds no network, or several of one family: write one network, or one of each family [bad-cidr]';
+  const none = 'cidrs holds no network, or several of one family: write one network, or one of each family [bad-cidr]';
 
   test.each([
     ['[]', [`4:15 error: ${none}`]],

@@ -126,7 +126,7 @@ suite('what is wrong with a config', () => {
     ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR "10.0.0.0/33" ${networkHint}`],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
-      '3:14 error: clusterCIDR "10.0.0.0/8,10.1.0.0/16" holds several networks of one family: write one network, or one of each family [bad-cidr]',
+      '3:14 error: clusterCIDR holds no network, or several of one family: write one network, or one of each family [bad-cidr]',
     ],
     [
       'nodePortAddresses: [10.0.0.1]',
@@ -143,9 +143,12 @@ suite('what is wrong with a config', () => {
     ],
     [
       'ipvs: {tcpTimeout: 15x}',
-      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s [bad-duration]',
+      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
     ],
-    ['ipvs: {udpTimeout: -5s}', '3:20 error: udpTimeout cannot be "-5s": write a duration from 0 up [bad-duration]'],
+    [
+      'ipvs: {udpTimeout: -5s}',
+      '3:20 error: udpTimeout cannot be "-5s": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+    ],
     [
       'ipvs: {scheduler: fastest}',
       '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',
@@ -168,11 +171,11 @@ suite('what is wrong with a config', () => {
     ],
     [
       'bindAddress: here',
-      '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
     ],
     [
       'ipvs:\n  stritARP: true',
-      '4:3 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
+      '4:3 warning: the configuration has no field "stritARP", and kube-proxy ignores it: did you mean strictARP? [unknown-field]',
     ],
   ])('%s', (config, message) => {
     const flags = config.startsWith('mode') ? {} : { proxyMode: 'ipvs' };
@@ -194,8 +197,8 @@ suite('what is wrong with a config', () => {
     expect(describe(diagnostics)).toEqual(
       [
         'error: --masquerade-all cannot be "maybe": write true or false [bad-flag]',
-        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s [bad-duration]',
-        'error: --iptables-masquerade-bit cannot be "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-masquerade-bit]',
         `error: --proxy-mode is userspace, which kube-proxy has not had since v1.26: it does not start: ${instead} [bad-mode]`,
         'error: --hostname-override cannot be " ": a node\'s name is lower-case letters, digits, dashes and dots [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
@@ -218,7 +221,7 @@ suite("kube-proxy's ConfigMap", () => {
     );
     expect(resolveSettings(config, {}).settings.ipvs.scheduler).toBe('sh');
     expect(describe(diagnostics)).toEqual([
-      '8:7 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
+      '8:7 warning: the configuration has no field "stritARP", and kube-proxy ignores it: did you mean strictARP? [unknown-field]',
     ]);
     expect(config?.source.place(['ipvs', 'scheduler']).locate()).toEqual({ file: 'cm.yaml', line: 7, column: 18 });
   });
@@ -236,7 +239,7 @@ suite("kube-proxy's ConfigMap", () => {
       2,
     );
     expect(describe(read(text).diagnostics)).toEqual([
-      '5:20 warning: kube-proxy ignores "nope", because its configuration has no such field [unknown-field]',
+      '5:20 warning: the configuration has no field "nope", and kube-proxy ignores it [unknown-field]',
     ]);
   });
 

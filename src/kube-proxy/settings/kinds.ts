@@ -97,8 +97,7 @@ function amountOf(source: SettingSource, flag: TextFlag): number | undefined {
   refuse(source, onCommandLine, 'bad-number', {
     field: flag.name,
     found: { type: 'string', value },
-    types: ['integer'],
-    expected: `write a number from 0 to ${mostInt32}`,
+    expected: `a number from 0 to ${mostInt32}`,
   });
   return undefined;
 }

@@ -59,8 +59,7 @@ function flaggedBit(source: SettingSource): number | undefined {
   refuse(source, onCommandLine, 'bad-masquerade-bit', {
     field: bitFlag.name,
     found: { type: 'string', value },
-    types: ['integer'],
-    expected: bitHint,
+    expected: 'a number from 0 to 31',
   });
   return undefined;
 }
