@@ -59,7 +59,7 @@ export function takeDocuments(file: TextFile, parsers: Parsers, take: TakeDocume
   const json = readJsonValues(file.text, parsers);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
-    const repeated = findRepeatedJsonKeys(file.text, { start, end }, value).map((fault) => {
+    const repeated = findRepeatedJsonKeys(file.text, { start, end }).map((fault) => {
       return diagnoseFault(fault, placeAt(file, start + fault.offset));
     });
     take({ file, value, source: createJsonSource(file, { start, end }) }, repeated);

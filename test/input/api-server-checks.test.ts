@@ -146,7 +146,9 @@ suite('a Service', () => {
     (name) => {
       const messages = ofService('clusterIP: 10.96.0.1', `ports: [{port: 80, targetPort: ${name}}]`);
       expect(messages).toHaveLength(1);
-      expect(messages[0]).toMatch(/^6:34 error: targetPort .*name of a container port: .*15 at most \[bad-port\]$/);
+      expect(messages[0]).toMatch(
+        /^6:34 error: targetPort cannot be .*: write lower-case letters.*15 at most \[bad-port\]$/,
+      );
     },
   );
 

@@ -88,7 +88,7 @@ describe('messages', () => {
     expect(await compile([wrong, slice])).toMatchObject({ status: 0 });
     const strict = await compile([wrong, slice], '--strict');
     expect(strict).toMatchObject({ status: 2, stdout: '' });
-    expect(strict.stderr).toContain('error: ports beside spec');
+    expect(strict.stderr).toContain('error: a Service has no field "ports"');
     expect(await compile([service, slice], '--strict')).toMatchObject({ status: 0 });
   });
 

@@ -16,7 +16,12 @@ const at = (line: number, column: number): NonNullable<Diagnostic['place']> => (
 /** A diagnostic in words of its own: what matters here is how it is shown. */
 const saying = (text: string, diagnostic: Diagnostic): Diagnostic => ({ ...diagnostic, text });
 
-const tooLarge = { field: 'port', found: { type: 'number', value: 70_000 } } as const;
+const tooLarge = {
+  field: 'port',
+  found: { type: 'number', value: 70_000 },
+  types: ['integer'],
+  expected: 'a port is a number from 1 to 65535',
+} as const;
 const diagnostics: readonly Diagnostic[] = [
   saying('compiled without a node', diagnose('unnamed-port', {})),
   saying('port 70000: too large', diagnose('bad-port', tooLarge, at(2, 8))),

@@ -163,7 +163,7 @@ test.each<[Example, Path]>([
 });
 
 describe('an address that no host has is told', () => {
-  const warned = 'warning bad-address';
+  const warned = 'warning special-address';
   const refused = 'error bad-address';
 
   test.each<[string, string, string, string]>([
