@@ -1,6 +1,5 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { folderOf, pathBelow } from '../base/file-names.ts';
-import type { TemplateKind } from '../diagnostics/files.ts';
+import { pathBelow } from '../base/file-names.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { placeAt } from './document.ts';
 import type { TextFile } from './text-file.ts';
@@ -9,30 +8,26 @@ import type { TextFile } from './text-file.ts';
 const action =
   /\{\{-?\s*(?:\/\*|(?:if|else|end|range|with|define|template|include|block|toYaml|tpl|quote)\b|[$.(]*\.?(?:Values|Release|Chart|Capabilities|Template|Files)\b)/;
 
-/** How a kind of template shows in a line with something wrong. A line is of the first kind that fits. */
-const marks: readonly { readonly kind: TemplateKind; readonly pattern: RegExp }[] = [
-  { kind: 'helm', pattern: action },
-  { kind: 'go', pattern: /\{\{-? ?[.$(][^{}]*\}\}/ },
-  { kind: 'jinja', pattern: /\{\{-? ?\w[^{}]*\}\}|\{%/ },
-  { kind: 'erb', pattern: /<%/ },
-  { kind: 'ytt', pattern: /#@/ },
-  { kind: 'kustomize', pattern: /\$\([\w.]+\)/ },
-  { kind: 'envsubst', pattern: /\$\{\w+(?::?[-=?+][^{}]*)?\}|\$[A-Za-z_]\w*/ },
-  { kind: 'placeholder', pattern: /\$\{[\w.]+\}|%%\w+%%|@[A-Z][A-Z0-9_]*@|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__/ },
-];
+/** What templates of other programs fill in: Go's own and Jinja's braces, ERB, ytt, kustomize, envsubst and plain placeholders. */
+const placeholder =
+  /\{\{-? ?[.$(\w][^{}]*\}\}|\{%|<%|#@|\$\([\w.]+\)|\$\{\w+(?::?[-=?+][^{}]*)?\}|\$[A-Za-z_]\w*|\$\{[\w.]+\}|%%\w+%%|@[A-Z][A-Z0-9_]*@|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__/;
 
-/** Kinds whose statements have lines of their own, so that any line of the file may be wrong because of one. */
-const statements: readonly { readonly kind: TemplateKind; readonly pattern: RegExp }[] = [
-  { kind: 'helm', pattern: action },
-  { kind: 'jinja', pattern: /^[ \t]*\{%/m },
-  { kind: 'erb', pattern: /^[ \t]*<%/m },
-  { kind: 'ytt', pattern: /^[ \t]*#@ ?(?:load|data|if|for|def|overlay|end)\b/m },
+/** Statements that have lines of their own, so that any line of the file may be wrong because of one. */
+const statement = /^[ \t]*(?:\{%|<%|#@ ?(?:load|data|if|for|def|overlay|end)\b)/m;
+
+/** How each kind of template shows: in a line with something wrong, and anywhere in such a file. */
+const marks: readonly { readonly kind: TemplateKind; readonly inLine: RegExp; readonly anywhere: RegExp }[] = [
+  { kind: 'helm', inLine: action, anywhere: action },
+  { kind: 'other', inLine: placeholder, anywhere: statement },
 ];
 
 /** Whether a text holds what a template is to fill in. */
 export function holdsMark(text: string): boolean {
-  return marks.some(({ pattern }) => pattern.test(text));
+  return marks.some(({ inLine }) => inLine.test(text));
 }
+
+/** What fills a template in: Helm, or another program. */
+type TemplateKind = 'helm' | 'other';
 
 /** A file that is a template, and where that shows. */
 export interface Template {
@@ -70,8 +65,8 @@ export function findTemplates(
     if (!first || template.offset < first.offset) found.set(template.kind, template);
   }
   if (hasBadYaml || found.size > 0) {
-    for (const { kind, pattern } of statements) {
-      const match = pattern.exec(file.text);
+    for (const { kind, anywhere } of marks) {
+      const match = anywhere.exec(file.text);
       if (match && (hasBadYaml || found.has(kind))) {
         // Whatever else is wrong with it is so because the template is not rendered.
         return { templates: [{ kind, file, offset: match.index, mark: match[0] }], others: [] };
@@ -88,8 +83,8 @@ function findInLine(file: TextFile, { place }: Diagnostic): Template | undefined
   // A long line holds much else.
   const start = Math.max(0, column - 1 - mostBefore);
   const near = text.slice(start, column - 1 + mostAfter);
-  for (const { kind, pattern } of marks) {
-    const match = pattern.exec(near);
+  for (const { kind, inLine } of marks) {
+    const match = inLine.exec(near);
     if (match) return { kind, file, offset: file.offsetOf(line) + start + match.index, mark: match[0] };
   }
   return undefined;
@@ -117,9 +112,7 @@ export function describeTemplates(
 function describe({ kind, file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Diagnostic {
   const { chart, chartName, folder } = file.origin ?? {};
   if (kind !== 'helm') {
-    const fileWord = isPlain(file.name) ? file.name : 'FILE';
-    const details = { kind, count, folder, isLeftOut, mark, fileWord, folderWord: folderOf(fileWord), into };
-    return diagnose('unrendered-template', details, placeAt(file, offset));
+    return diagnose('unrendered-template', { count, folder, isLeftOut, mark, into }, placeAt(file, offset));
   }
   const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);
   const details = {
