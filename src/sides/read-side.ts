@@ -25,11 +25,11 @@ import { readDumpFiles } from './dump-files.ts';
 import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 
-import { checkMode } from '../input/choose-mode.ts';
+import { checkMode } from '../input/configuration/choose-mode.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { listFolder } from '../input/list-files.ts';
-import type { Stdin } from '../input/load-files.ts';
+import { listFolder } from '../input/files/list-files.ts';
+import type { Stdin } from '../input/files/load-files.ts';
 import {
   sideOfBundle,
   sideOfDump,

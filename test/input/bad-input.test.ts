@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { readInputs } from '../support/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 
 const nameShape =

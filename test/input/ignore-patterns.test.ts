@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import ignore from 'ignore';
 import { expect, test } from 'vitest';
-import { IgnorePatterns } from '../../src/input/ignore-patterns.ts';
+import { IgnorePatterns } from '../../src/input/files/ignore-patterns.ts';
 import { rounds } from '../support/rounds.ts';
 
 function judgedByPackage(lines: readonly string[], path: string, isFolder: boolean) {

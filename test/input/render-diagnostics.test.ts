@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { diagnosticsToJson } from '../../src/report/json.ts';
 import { renderDiagnostics } from '../../src/report/render-diagnostics.ts';
 import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const file = new TextFile('a.yaml', `kind: Service\n\tport: 70000\n${'x'.repeat(200)}: y\n\n`);
 const lineOf = (_: string, line: number): string => file.lineAt(line);

@@ -2,7 +2,7 @@ import { describe as suite, expect, test } from 'vitest';
 import { buildCluster } from '../../src/cluster/build-cluster.ts';
 import { assignableNetworks, serviceRanges } from '../../src/cluster/service-ranges.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseNetwork } from '../../src/kernel/address.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { runKpc } from '../support/run-kpc.ts';

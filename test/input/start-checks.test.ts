@@ -1,7 +1,7 @@
 import { describe as suite, expect, test } from 'vitest';
-import { readConfig } from '../../src/input/read-config.ts';
-import { resolveSettings } from '../../src/input/settings.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { readConfig } from '../../src/input/configuration/read-config.ts';
+import { resolveSettings } from '../../src/input/configuration/settings.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { describe } from './diagnose.ts';
 
 const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 
 // What sigs.k8s.io/yaml 1.6 (go.yaml.in/yaml/v2) makes of plain scalars.
 test.each([

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { createParsers, fullParsers, type Parsers } from '../../src/input/parsers.ts';
-import { readDocuments } from '../../src/input/read-documents.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { createParsers, fullParsers, type Parsers } from '../../src/input/documents/parsers.ts';
+import { readDocuments } from '../../src/input/documents/read-documents.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 /**
  * What kubectl 1.36.3 makes of a file: the values that NewYAMLOrJSONDecoder of k8s.io/apimachinery v0.36.3 hands over

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
+import { settleAssumeEndpoints } from '../../input/configuration/pod-networks.ts';
 import { addBundleCommand } from './bundle-command.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';

@@ -1,4 +1,4 @@
-import { refuse, refuseTab } from '../syntax-fault.ts';
+import { refuse, refuseTab } from '../documents/syntax-fault.ts';
 
 /** A sign of the lexer for the parser is a control character, and not in the text: a plain scalar or a block of text follows. */
 const scalarSign = '\u001F';

@@ -16,7 +16,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import { maxDepth, refuse, Refusal, refuseTab, tooDeep, type SyntaxFault } from '../syntax-fault.ts';
+import { maxDepth, refuse, Refusal, refuseTab, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { LexemeChecker, mostInFlows } from './check-lexemes.ts';
 
 /** What a document holds; `root` is null for one without content. */

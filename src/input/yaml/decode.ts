@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, type YAMLMap } from 'yaml';
 import { offsetOf, type Composed, type Target } from './compose.ts';
-import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../syntax-fault.ts';
-import { resolveNumber, resolvePlainScalar } from '../yaml-scalars.ts';
+import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
+import { resolveNumber, resolvePlainScalar } from './scalars.ts';
 
 /** How many values may come through aliases, and which part of all: no more than to go-yaml. */
 const mostCopies = 390_000;
