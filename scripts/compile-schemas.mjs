@@ -6,7 +6,7 @@ import standalone from 'ajv/dist/standalone/index.js';
 import { build } from 'esbuild';
 
 /**
- * Puts a module with the compiled checks in the place of src/input/compile-schema.ts.
+ * Puts a module with the compiled checks in the place of src/input/objects/compile-schema.ts.
  *
  * @type {import('esbuild').Plugin}
  */

@@ -4,7 +4,7 @@ import { describeFound, type Found } from './found.ts';
 import type { Severity, Words } from './table.ts';
 
 /** A field that does not have the type, the range or one of the words that it must have. */
-export interface WrongField {
+interface WrongField {
   readonly field: string;
   readonly found: Found;
   /** The types of JSON that it may have; undefined for one of a few strings. */

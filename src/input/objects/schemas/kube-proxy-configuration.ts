@@ -51,7 +51,7 @@ const otherFields = {
 /** How often rules are written anew: a part of each mode's section. */
 const syncPeriods = { syncPeriod: duration, minSyncPeriod: duration };
 
-export type RawSyncPeriods = DescribedFields<typeof syncPeriods>;
+type RawSyncPeriods = DescribedFields<typeof syncPeriods>;
 
 const periodsOf = new Map<string, typeof syncPeriods>(proxyModes.map((mode) => [mode, syncPeriods]));
 
