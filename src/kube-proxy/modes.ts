@@ -6,16 +6,8 @@ export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 export type ProxyMode = (typeof proxyModes)[number];
 
-/** "ipvs, iptables or nftables", or whatever is said of each. */
-function listModes(say: (mode: ProxyMode) => string): string {
-  return proxyModes
-    .map(say)
-    .join(', ')
-    .replace(/, (?=[^,]*$)/, ' or ');
-}
-
 /** The modes that --proxy-mode takes, for people. */
-export const proxyModeNames = listModes((mode) => mode);
+export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
 /** What a manifest counts of a kernel's objects. */
 export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
