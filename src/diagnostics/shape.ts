@@ -4,7 +4,7 @@ import { describeFound, type Found } from './found.ts';
 import type { Severity, Words } from './table.ts';
 
 /** A field that does not have the type, the range or one of the words that it must have. */
-interface WrongField {
+type WrongField = {
   readonly field: string;
   readonly found: Found;
   /** The types of JSON that it may have; undefined for one of a few strings. */
@@ -15,7 +15,7 @@ interface WrongField {
   readonly isLeftOut?: boolean;
   /** The mode to compile for, if only another one reads the field. */
   readonly ignoredIn?: ProxyMode | undefined;
-}
+};
 
 /** The row of a field that may have another value than it should. */
 export function shapeRow(meaning: string, example: () => Example) {
