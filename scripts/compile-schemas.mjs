@@ -6,14 +6,14 @@ import standalone from 'ajv/dist/standalone/index.js';
 import { build } from 'esbuild';
 
 /**
- * Puts a module with the compiled checks in the place of src/input/compile-schema.ts.
+ * Puts a module with the compiled checks in the place of src/input/objects/compile-schema.ts.
  *
  * @type {import('esbuild').Plugin}
  */
 export const compileSchemas = {
   name: 'compile-schemas',
   setup({ onLoad }) {
-    onLoad({ filter: /[/\\]src[/\\]input[/\\]compile-schema\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /[/\\]src[/\\]input[/\\]objects[/\\]compile-schema\.ts$/ }, async ({ path }) => {
       const { ajvSchemas, ajvOptions } = await loadSchemas(join(path, '..', 'schemas', 'for-ajv.ts'));
       const ajv = new Ajv({ ...ajvOptions, code: { source: true, esm: true } });
       const kinds = Object.keys(ajvSchemas);
@@ -34,7 +34,7 @@ export const compileSchemas = {
 
 /**
  * @param {string} entry
- * @returns {Promise<typeof import('../src/input/schemas/for-ajv.ts')>}
+ * @returns {Promise<typeof import('../src/input/objects/schemas/for-ajv.ts')>}
  */
 async function loadSchemas(entry) {
   const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false });

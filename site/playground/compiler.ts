@@ -12,7 +12,7 @@ import { diffSides } from '../../src/diff/diff-sides.ts';
 import { compareScenes } from '../../src/packet/equivalence/compare.ts';
 import { effectsByService, Findings } from '../../src/packet/equivalence/findings.ts';
 import { preparationsFor } from '../../src/packet/equivalence/preparations.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';

@@ -1,5 +1,5 @@
 /** Characters that look like a space, or like nothing, where YAML takes spaces: pages and chats put them in. */
-export const oddSpaces = '\\u00a0\\u1680\\u2000-\\u200b\\u202f\\u205f\\u3000';
+const oddSpaces = '\\u00a0\\u1680\\u2000-\\u200b\\u202f\\u205f\\u3000';
 
 const oddSpace = new RegExp(`[${oddSpaces}]`);
 
@@ -10,7 +10,7 @@ export function adviseOnOddSpace(text: string): string | undefined {
 }
 
 /** What to do about such a character. */
-export function describeOddSpace(codePoint: number): string {
+function describeOddSpace(codePoint: number): string {
   return `replace ${nameCharacter(codePoint)}, which only looks like a space, with a normal space`;
 }
 

@@ -1,8 +1,8 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseShard } from '../bundle/fleet/shard.ts';
-import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
-import { parsePodNetworks } from '../input/pod-networks.ts';
-import { resolveSettings } from '../input/settings.ts';
+import { parseAssignmentRanges } from '../input/configuration/assignment-ranges.ts';
+import { parsePodNetworks } from '../input/configuration/pod-networks.ts';
+import { resolveSettings } from '../input/configuration/settings.ts';
 import { checkNodeName } from './fleet-nodes.ts';
 import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
 import { checkNamespace, type InputOptions } from './load-texts.ts';

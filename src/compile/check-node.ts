@@ -13,13 +13,11 @@ export interface CheckedNodes {
   readonly names: readonly string[];
   /** The names given by --node. */
   readonly flag: readonly string[] | undefined;
-  /** Whether --host-addresses gives a node's addresses. */
-  readonly isTold: (name: string) => boolean;
 }
 
-/** One node; `flag` is what --node gives, `hostAddresses` what --host-addresses gives. */
-export function oneNode(name: string, flag: string | undefined, hostAddresses: unknown): CheckedNodes {
-  return { names: [name], flag: flag === undefined ? undefined : [flag], isTold: () => hostAddresses !== undefined };
+/** One node; `flag` is what --node gives. */
+export function oneNode(name: string, flag: string | undefined): CheckedNodes {
+  return { names: [name], flag: flag === undefined ? undefined : [flag] };
 }
 
 /**
@@ -27,7 +25,7 @@ export function oneNode(name: string, flag: string | undefined, hostAddresses: u
  * kube-proxy has to be able to start there, and their addresses should be such that it can use them.
  */
 export function checkNodes(
-  { names, flag, isTold }: CheckedNodes,
+  { names, flag }: CheckedNodes,
   prepared: Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>,
 ): readonly Diagnostic[] {
   const unknown = findUnknown(flag, prepared);
@@ -36,7 +34,7 @@ export function checkNodes(
     ...checkLocalDetection(names, prepared, prepared.settings),
     ...names.flatMap((name) => {
       const node = prepared.nodes.get(name);
-      return node ? checkNodeAddresses(node, prepared.nodeSources.get(name), prepared.settings, isTold(name)) : [];
+      return node ? checkNodeAddresses(node, prepared.nodeSources.get(name)) : [];
     }),
   ];
 }

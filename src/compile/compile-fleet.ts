@@ -41,8 +41,7 @@ export function compileFleet(
 ): FleetCompilation {
   const { prepared, modeNote } = loaded;
   const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
-  const isTold = (name: string) => fleet.hostAddresses.has(name);
-  const found = checkNodesOf(loaded, { names: fleet.nodes, flag: fleet.named, isTold });
+  const found = checkNodesOf(loaded, { names: fleet.nodes, flag: fleet.named });
   const diagnostics = [
     ...refusals,
     ...fleet.diagnostics,

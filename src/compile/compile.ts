@@ -38,7 +38,7 @@ export function compile(texts: InputTexts, options: CompileOptions, refusals: re
 export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...request }: Request): Compilation {
   const nodeName = chooseNodeName(request.node, read.prepared);
   const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
-  const found = checkNodesOf(read, oneNode(nodeName, request.node, hostAddresses));
+  const found = checkNodesOf(read, oneNode(nodeName, request.node));
   const known = [...refusals, ...mergeDiagnostics(found, said)];
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);

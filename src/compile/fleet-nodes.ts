@@ -66,5 +66,7 @@ export function chooseFleet(
 
 /** What is wrong with a name after --node; undefined for nothing. */
 export function checkNodeName(name: string): Diagnostic | undefined {
-  return isName(name, 'subdomain') ? undefined : diagnose('bad-name', { problem: 'node-flag', value: name });
+  return isName(name, 'subdomain')
+    ? undefined
+    : diagnose('bad-name', { field: '--node', value: name, rule: 'subdomain' });
 }

@@ -1,8 +1,7 @@
-import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { checkMode } from '../input/choose-mode.ts';
-import { checkFeatureGates } from '../input/feature-gates.ts';
+import { checkMode } from '../input/configuration/choose-mode.ts';
+import { checkFeatureGates } from '../input/configuration/feature-gates.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
 import { checkLoading, prepareForRelease, type Prepared } from './compile-node.ts';
@@ -29,14 +28,12 @@ export function parseVersionChoice(text: string | undefined, flag = '--kubernete
     case 'release':
       return { choice: reading, diagnostics: [] };
     case 'unsupported':
-      return wrong({ problem: 'not-followed', flag, value: text });
     case 'unreadable':
-      return wrong({ problem: 'no-release', flag, value: text });
+      return {
+        choice: { kind: 'default' },
+        diagnostics: [diagnose('bad-kubernetes-version', { flag, value: text })],
+      };
   }
-}
-
-function wrong(details: ArgumentsOf<'bad-kubernetes-version'>): VersionReading {
-  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-kubernetes-version', details)] };
 }
 
 /**
@@ -128,22 +125,11 @@ export function releaseOfNode(
   nodeName: string,
   flag = '--kubernetes-version auto',
 ): NodeRelease {
-  const unknown = (details: ArgumentsOf<'bad-kubernetes-version'>): NodeRelease => ({
-    kind: 'unknown',
-    diagnostic: diagnose('bad-kubernetes-version', details),
-  });
-  if (!node) {
-    if (nodeName === '') return unknown({ problem: 'no-node-named', flag });
-    return unknown({ problem: 'no-node-object', flag, node: nodeName });
-  }
-  const said = node.kubernetesVersion;
-  if (said === '') return unknown({ problem: 'no-version-of-node', flag, node: nodeName });
+  const said = node?.kubernetesVersion ?? '';
   const reading = parseRelease(said);
-  switch (reading.kind) {
-    case 'release':
-      return { kind: 'release', release: reading.release, said };
-    case 'unsupported':
-    case 'unreadable':
-      return unknown({ problem: 'not-followed-on-node', flag, node: nodeName, version: said });
-  }
+  if (reading.kind === 'release') return { kind: 'release', release: reading.release, said };
+  return {
+    kind: 'unknown',
+    diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),
+  };
 }

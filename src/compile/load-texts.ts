@@ -2,16 +2,16 @@ import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts
 import { describeEmptyResult } from '../cluster/left-out.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { isName } from '../base/object-names.ts';
-import { parseAssignmentRanges, type RangeFlags } from '../input/assignment-ranges.ts';
-import type { LoadedFiles } from '../input/load-files.ts';
-import { readConfigText } from '../input/read-config.ts';
+import { parseAssignmentRanges, type RangeFlags } from '../input/configuration/assignment-ranges.ts';
+import type { LoadedFiles } from '../input/files/load-files.ts';
+import { readConfigText } from '../input/configuration/read-config.ts';
 import { collectInputs, readsManifests, type Inputs } from '../input/read-inputs.ts';
-import { findOutermost } from '../input/kustomizations.ts';
-import { parsePodNetworks } from '../input/pod-networks.ts';
+import { findOutermost } from '../input/files/kustomizations.ts';
+import { parsePodNetworks } from '../input/configuration/pod-networks.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
-import { resolveSettings } from '../input/settings.ts';
+import { resolveSettings } from '../input/configuration/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import type { TextFile } from '../input/text-file.ts';
+import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
@@ -225,7 +225,7 @@ function definedOf<T extends object>(options: T): Partial<T> {
 /** What is wrong with a namespace after --namespace. */
 export function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  return [diagnose('bad-name', { problem: 'namespace-flag', value: namespace })];
+  return [diagnose('bad-name', { field: '--namespace', value: namespace, rule: 'label' })];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */

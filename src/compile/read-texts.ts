@@ -1,5 +1,5 @@
 import { diagnose } from '../diagnostics/diagnostic.ts';
-import { loadFile, loadFiles, type Stdin } from '../input/load-files.ts';
+import { loadFile, loadFiles, type Stdin } from '../input/files/load-files.ts';
 import { readHostText } from './read-hosts.ts';
 import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
 

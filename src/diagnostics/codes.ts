@@ -1,3 +1,4 @@
+import { addressDiagnostics } from './addresses.ts';
 import { assignmentDiagnostics } from './assignment.ts';
 import { commandLineDiagnostics } from './command-line.ts';
 import { endpointDiagnostics } from './endpoints.ts';
@@ -15,7 +16,8 @@ import { syntaxDiagnostics } from './syntax.ts';
 import type { DetailsOf, Severity, Weighing, Words } from './table.ts';
 
 /** The rows of all domains. No code is in two domains. */
-type Entries = typeof assignmentDiagnostics &
+type Entries = typeof addressDiagnostics &
+  typeof assignmentDiagnostics &
   typeof commandLineDiagnostics &
   typeof endpointDiagnostics &
   typeof fieldDiagnostics &
@@ -30,6 +32,7 @@ type Entries = typeof assignmentDiagnostics &
   typeof syntaxDiagnostics;
 
 const entries: Entries = {
+  ...addressDiagnostics,
   ...assignmentDiagnostics,
   ...commandLineDiagnostics,
   ...endpointDiagnostics,

@@ -1,35 +1,25 @@
-import { anIP, container, manifests, aNode, pod, aService, slice, web, type Example } from './examples.ts';
+import { anIP, container, manifests, aNode, pod, aService, slice, web } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-space.ts';
 import { joinWords } from '../base/join-words.ts';
-import { escapeText, quote } from '../base/wording.ts';
+import { quote } from '../base/wording.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
-import { addressSeverity, addressWords, type WrittenValue } from './addresses.ts';
-import { shapeWords } from './shape.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Severity } from './table.ts';
-
-const portHelp = 'a port is a number from 1 to 65535';
-
-interface Indexed {
-  readonly index: number;
-}
+import type { WrittenValue } from './addresses.ts';
+import { shapeRow, wordRow } from './shape.ts';
+import { wordsBy, type DiagnosticTable, type Severity } from './table.ts';
 
 interface Misspelled {
+  /** "spec.ports[0]", "a Service", "the configuration". */
+  readonly owner: string;
   readonly name: string;
+  /** What reads the object. */
+  readonly reader: 'Kubernetes' | 'kube-proxy' | 'kpc test';
+  /** The field that may be meant, if it belongs elsewhere with the way to it. */
   readonly meant?: string | undefined;
   /** The object lacks the field that is meant, and is wrong without it. */
   readonly isNeeded?: true | undefined;
 }
-
-function adviseOnField({ name, meant }: Misspelled): string | undefined {
-  return adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
-}
-
-type OddAddress = WrittenValue & {
-  /** As it is to be written. */
-  readonly address: string;
-};
 
 /** Words in nodePortAddresses that kube-proxy of a release does not take. */
 interface OfRelease {
@@ -66,24 +56,8 @@ function weighCidr(details: { readonly problem: string; readonly ignoredIn?: Pro
   return problem === 'unknown-primary' || (problem === 'no-network' && ignoredIn !== undefined) ? 'warning' : 'error';
 }
 
-/** The row of a field that takes one of a few words. */
-function wordRow(field: string, example: () => Example) {
-  return {
-    severity: 'error',
-    meaning: `${field} is not one of its allowed values`,
-    example,
-    words: wordsBy('problem', shapeWords),
-  } as const;
-}
-
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
-  'bad-address': {
-    severity: addressSeverity,
-    meaning: 'a value is not an IP address, or not one that is allowed there',
-    example: () => manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
-    words: wordsBy('problem', addressWords),
-  },
   'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
   'bad-cidr': {
     severity: { among: ['error', 'warning'], weigh: weighCidr },
@@ -106,21 +80,13 @@ export const fieldDiagnostics = {
         `${field} ${quote(value)} is refused by Kubernetes`,
         `write ${network}`,
       ],
-      'too-many': ({ field }: { readonly field: string }) => [
-        `${field} holds too many networks`,
+      families: ({ field }: { readonly field: string }) => [
+        `${field} holds no network, or several of one family`,
         'write one network, or one of each family',
-      ],
-      none: ({ kind }: { readonly kind: 'ServiceCIDR' }) => [
-        `a ${kind} needs a network in spec.cidrs`,
-        'write one, or one of each family',
       ],
       contradiction: ({ podCIDRs, podCIDR }: { readonly podCIDRs: string; readonly podCIDR: string }) => [
         `podCIDRs begins with ${quote(podCIDRs)}, but podCIDR is ${quote(podCIDR)}`,
         'make them the same',
-      ],
-      'same-family': ({ field, value }: WrittenValue) => [
-        `${field} ${quote(value)} holds several networks of one family`,
-        'write one network, or one of each family',
       ],
       'repeated-word': ({ field, word }: { readonly field: string; readonly word: NodePortWord }) => [
         `${field}: the word ${word} is there twice, and kube-proxy does not start`,
@@ -146,40 +112,11 @@ export const fieldDiagnostics = {
       ),
     ),
   ),
-  'bad-number': {
-    severity: 'error',
-    meaning: 'a value is not a number, or is out of range',
-    example: () => manifests(web, '--conntrack-min', 'few'),
-    words: wordsBy('problem', {
-      ...shapeWords,
-      flag: ({ flag, value, limit }: { readonly flag: string; readonly value: string; readonly limit: number }) => [
-        `${flag} cannot be ${quote(value)}`,
-        `write a number from 0 to ${limit}`,
-      ],
-    }),
-  },
+  'bad-number': shapeRow('a value is not a number, or is out of range', () => manifests(web, '--conntrack-min', 'few')),
   'bad-phase': wordRow('phase of a Pod', () => manifests(web + pod(container, 'phase: running'))),
-  'bad-port': {
-    severity: severityBy('problem', 'error', { 'slice-port-zero': 'warning' }),
-    meaning: 'a port is not a number from 1 to 65535, nor the name of a container port',
-    example: () => manifests(aService(`${anIP}, ports: [{ port: 70000 }]`)),
-    words: wordsBy('problem', {
-      ...shapeWords,
-      'target-port-number': ({ value }: { readonly value: number }) => [`targetPort cannot be ${value}`, portHelp],
-      'slice-port-zero': ({ index }: Indexed) => [
-        `ports[${index}] of the slice has port 0, and kube-proxy leaves it out`,
-        portHelp,
-      ],
-      'target-port-in-quotes': ({ value }: { readonly value: string }) => [
-        `targetPort is the string ${quote(value)}`,
-        `write ${value} without quotes`,
-      ],
-      'target-port-name': ({ value }: { readonly value: string }) => [
-        `targetPort ${quote(value)} is not the name of a container port`,
-        'write lower-case letters, digits and single dashes, with a letter among them, 15 at most',
-      ],
-    }),
-  },
+  'bad-port': shapeRow('a port is not a number from 1 to 65535, nor the name of a container port', () =>
+    manifests(aService(`${anIP}, ports: [{ port: 70000 }]`)),
+  ),
   'bad-protocol': wordRow('protocol of a port', () =>
     manifests(aService(`${anIP}, ports: [{ port: 80, protocol: tcp }]`)),
   ),
@@ -195,44 +132,28 @@ export const fieldDiagnostics = {
   'bad-session-affinity': wordRow('sessionAffinity', () =>
     manifests(aService(`${anIP}, sessionAffinity: clientIP, ports: [{ port: 80 }]`)),
   ),
-  'bad-timeout': {
-    severity: 'error',
-    meaning: 'the timeout of session affinity is not a number of seconds up to one day',
-    example: () =>
-      manifests(
-        aService(
-          `${anIP}, sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }, ports: [{ port: 80 }]`,
-        ),
+  'bad-timeout': shapeRow('the timeout of session affinity is not a number of seconds up to one day', () =>
+    manifests(
+      aService(
+        `${anIP}, sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }, ports: [{ port: 80 }]`,
       ),
-    words: wordsBy('problem', shapeWords),
-  },
+    ),
+  ),
   'bad-traffic-policy': wordRow('internalTrafficPolicy or externalTrafficPolicy', () =>
     manifests(aService(`${anIP}, internalTrafficPolicy: local, ports: [{ port: 80 }]`)),
   ),
-  'bad-type': {
-    severity: 'error',
-    meaning: 'a field has a value of the wrong type, or contradicts the type of the Service',
-    example: () => manifests(aService(`${anIP}, ports: 80`)),
-    words: wordsBy('problem', {
-      ...shapeWords,
-      'node-port': ['a nodePort in a Service of type ClusterIP', 'write type: NodePort, or leave nodePort out'],
-    }),
-  },
+  'bad-type': shapeRow('a field has a value of the wrong type, or contradicts the type of the Service', () =>
+    manifests(aService(`${anIP}, ports: 80`)),
+  ),
   'missing-field': {
     severity: 'error',
     meaning: 'an object lacks a field that it needs',
     example: () => manifests(web.replace(/^spec: .*\n/m, '')),
-    words: wordsBy('field', {
-      addresses: ({ index }: Indexed) => [
-        `endpoints[${index}] has no addresses`,
-        'write one, or leave the endpoint out',
-      ],
-      addressType: ['the EndpointSlice has no addressType', 'write IPv4, IPv6 or FQDN'],
-      endpointsPort: ({ index }: Indexed) => [`ports[${index}] of Endpoints has no port`, portHelp],
-      externalName: ['a Service of type ExternalName has no externalName', 'write the DNS name that it stands for'],
-      port: ({ index }: Indexed) => [`ports[${index}] has no port`, portHelp],
-      spec: ['the Service has no spec', 'write one with ports'],
-    }),
+    // `owner` is "the Service" or "ports[0]".
+    words: ({ owner, field, expected }: Readonly<Record<'owner' | 'field' | 'expected', string>>) => [
+      `${owner} has no ${field}`,
+      `write ${expected}`,
+    ],
   },
   'null-value': {
     severity: 'warning',
@@ -242,25 +163,6 @@ export const fieldDiagnostics = {
       `${of} ${quote(name)} has no value, and Kubernetes reads it as the empty string`,
       'write a value, or "" if that is meant',
     ],
-  },
-  'odd-address': {
-    severity: 'warning',
-    meaning: 'an IP address is written in a form that other programs may read differently',
-    example: () => manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
-    words: wordsBy('problem', {
-      'leading-zeros': ({ field, value, address }: OddAddress) => [
-        `${field} ${quote(value)} is read as ${address}`,
-        'write it that way, because other programs may read leading zeros as octal',
-      ],
-      'ipv4-mapped': ({ field, value, address }: OddAddress) => [
-        `${field} ${quote(value)} is an IPv4-mapped IPv6 address, which kube-proxy reads as ${address}`,
-        'write it that way',
-      ],
-      'not-rfc-5952': ({ field, value, address }: OddAddress) => [
-        `${field} ${quote(value)} is not in the form of RFC 5952`,
-        `write ${address}`,
-      ],
-    }),
   },
   'odd-cidr': {
     severity: 'warning',
@@ -284,25 +186,10 @@ export const fieldDiagnostics = {
     },
     meaning: 'an object or the configuration has an unknown field, or one in the wrong place: it is ignored',
     example: () => manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
-    words: wordsBy('problem', {
-      configuration: (details: Misspelled) => [
-        `kube-proxy ignores ${quote(details.name)}, because its configuration has no such field`,
-        adviseOnField(details),
-      ],
-      'packet-test': (details: Misspelled) => [
-        `kpc test knows no field ${quote(details.name)} here`,
-        adviseOnField(details),
-      ],
-      object: (details: Misspelled & { /** "spec.ports[0]", "a Service". */ readonly parent: string }) => [
-        `${details.parent} has no field ${quote(details.name)}, and Kubernetes ignores it`,
-        adviseOnField(details),
-      ],
-      // The object has such a field elsewhere; `position` is "beside spec" or "in spec.ports[0]".
-      misplaced: (details: Misspelled & { readonly position: string }) => [
-        `${escapeText(details.name)} ${details.position}, where Kubernetes ignores it`,
-        adviseOnField(details),
-      ],
-    }),
+    words: ({ name, owner, reader, meant }: Misspelled) => [
+      `${owner} has no field ${quote(name)}, and ${reader} ignores it`,
+      adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
+    ],
   },
 } satisfies DiagnosticTable;
 

@@ -66,54 +66,25 @@ function describeTemplate({ count, chart, folder, isLeftOut, chartWords, into, e
   return [`${what} in the chart ${chart}`, `render it first, as with ${render}${others}`];
 }
 
-/** What a file is written for that must be rendered first. */
-export type TemplateKind = 'helm' | 'go' | 'jinja' | 'erb' | 'ytt' | 'kustomize' | 'envsubst' | 'placeholder';
-
 interface UnrenderedTemplate {
-  readonly kind: Exclude<TemplateKind, 'helm'>;
-  /** How many files of the folder are of that kind; this is the first. */
+  /** How many files of the folder are templates; this is the first. */
   readonly count: number;
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
   /** What is to be filled in, as it is written. */
   readonly mark: string;
-  /** How to name the file and its folder on a command line. */
-  readonly fileWord: string;
-  readonly folderWord: string;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;
 }
 
-function describeUnrendered(details: UnrenderedTemplate): Words {
-  const { count, folder, isLeftOut } = details;
-  const [what, help] = describeLanguage(details);
+function describeUnrendered({ count, folder, isLeftOut, mark, into }: UnrenderedTemplate): Words {
   const more = count === 1 ? '' : ` (as in ${formatCount(count - 1)} more files of ${folder ?? 'the input'})`;
   const others = folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude';
-  return [`${what}${more}`, `${help}${others}`];
-}
-
-function describeLanguage({ kind, mark, fileWord, folderWord, into }: UnrenderedTemplate): readonly [string, string] {
-  const render = (command: string) => `render it first, as with "${command} | ${into}"`;
-  switch (kind) {
-    case 'go':
-      return ['a Go template', render('helm template CHART')];
-    case 'jinja':
-      return ['a Jinja or Mustache template', render(`jinja2 ${fileWord}`)];
-    case 'erb':
-      return ['an ERB template', render(`erb ${fileWord}`)];
-    case 'ytt':
-      return ['a ytt template', render(`ytt -f ${fileWord}`)];
-    case 'kustomize':
-      return [
-        `${quote(mark)} is a variable that kustomize fills in`,
-        `run "kubectl kustomize ${folderWord} | ${into}"`,
-      ];
-    case 'envsubst':
-      return [`${quote(mark)} is a variable that is not filled in`, `run "envsubst < ${fileWord} | ${into}"`];
-    case 'placeholder':
-      return [`${quote(mark)} is a placeholder that is not filled in`, 'compile what the tool prints that fills it in'];
-  }
+  return [
+    `${quote(mark)} is a part of a template that is not filled in${more}`,
+    `fill it in first, as with kubectl kustomize, envsubst or helm template, and pipe that into "${into}"${others}`,
+  ];
 }
 
 interface Kustomized {
@@ -165,16 +136,6 @@ export const fileDiagnostics = {
       files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
     }),
     words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
-  },
-  'odd-pattern': {
-    severity: 'warning',
-    meaning: 'a pattern of a .kpcignore does not mean what it seems to',
-    example: () => ({
-      words: ['compile', '-f', 'folder'],
-      files: { 'folder/in.yaml': web, 'folder/.kpcignore': '*.{yml,json}\n' },
-    }),
-    words: ({ pattern, oddity }: { readonly pattern: string; readonly oddity: string }) =>
-      `the pattern ${quote(pattern)} ${oddity}`,
   },
   kustomized: {
     severity: 'warning',

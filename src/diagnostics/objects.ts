@@ -2,7 +2,7 @@ import { manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/wording.ts';
 import { describeFound, type Found } from './found.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { wordsBy, type DiagnosticTable, type Words } from './table.ts';
 
 interface Value {
   readonly value: string;
@@ -10,7 +10,11 @@ interface Value {
 
 type FieldValue = Value & { readonly field: string };
 
-const nodeNameHelp = "a node's name is lower-case letters, digits, dashes and dots";
+type WrongName = FieldValue & {
+  readonly rule: 'label' | 'subdomain';
+  /** No rule depends on it: the API server refuses it, but kube-proxy does not. */
+  readonly isUnused?: true;
+};
 
 /** Another object of the same kind and name. */
 export interface DuplicateObject {
@@ -117,25 +121,16 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
 /** What is wrong with whole objects and their names, and with documents that are not objects. */
 export const objectDiagnostics = {
   'bad-name': {
-    severity: severityBy('problem', 'error', { 'host-name': 'warning' }),
+    severity: { among: ['error', 'warning'], weigh: ({ isUnused }: WrongName) => (isUnused ? 'warning' : 'error') },
     meaning: 'a name is not valid in Kubernetes',
     example: () => manifests(web.replace('web', 'Web')),
-    words: wordsBy('problem', {
-      name: ({ field, value, rule }: FieldValue & { readonly rule: 'label' | 'subdomain' }) => {
-        const shape =
-          rule === 'label'
-            ? 'lower-case letters, digits and dashes, 63 characters at most'
-            : 'lower-case letters, digits, dashes and dots, 253 characters at most';
-        return [`${field} cannot be ${quote(value)}`, `write ${shape}, with a letter or digit at both ends`];
-      },
-      'host-name': ({ value }: Value) => `hostname ${quote(value)} is not a DNS name: the API server refuses it`,
-      'host-name-override': ({ field, value }: FieldValue) => [`${field} cannot be ${quote(value)}`, nodeNameHelp],
-      'namespace-flag': ({ value }: Value) => [
-        `--namespace cannot be ${quote(value)}`,
-        'a namespace is lower-case letters, digits and dashes, 63 at most',
-      ],
-      'node-flag': ({ value }: Value) => [`--node cannot be ${quote(value)}`, nodeNameHelp],
-    }),
+    words: ({ field, value, rule }: WrongName) => {
+      const [signs, most] = rule === 'label' ? ['digits and dashes', 63] : ['digits, dashes and dots', 253];
+      return [
+        `${field} cannot be ${quote(value)}`,
+        `write lower-case letters, ${signs}, ${most} characters at most, with a letter or digit at both ends`,
+      ];
+    },
   },
   'duplicate-object': {
     severity: 'error',

@@ -1,7 +1,7 @@
 import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
 import { quote } from '../base/wording.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
-import { shapeWords } from './shape.ts';
+import { shapeRow } from './shape.ts';
 import { severityBy, wordsBy, type DiagnosticTable } from './table.ts';
 
 /** The kind of Service for which a field means nothing. */
@@ -120,22 +120,10 @@ export const serviceDiagnostics = {
         `${quote(details.value)} is not an ${details.family} address, which ipFamilies[${details.index}] requires`,
     }),
   },
-  'bad-ip-family': {
-    severity: severityBy('problem', 'error', { 'single-stack': 'warning' }),
-    meaning: 'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
-    example: () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
-    words: wordsBy('problem', {
-      ...shapeWords,
-      twice: ({ family }: { readonly family: 'IPv4' | 'IPv6' }) => [
-        `ipFamilies names ${family} twice`,
-        'write each family once',
-      ],
-      'single-stack': [
-        'ipFamilyPolicy is SingleStack, and ipFamilies names two',
-        'write PreferDualStack or RequireDualStack',
-      ],
-    }),
-  },
+  'bad-ip-family': shapeRow(
+    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
+    () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
+  ),
   'bad-traffic-distribution': {
     severity: 'warning',
     meaning: 'trafficDistribution is not a value that Kubernetes knows',

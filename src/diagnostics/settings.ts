@@ -1,6 +1,6 @@
 import { compile, configured, manifests, aNode, aNodePort, web } from './examples.ts';
 import { quote } from '../base/wording.ts';
-import { listModes, modeFacts, proxyModeNames, type ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, proxyModeNames, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   behaviourChanges,
   kubeProxyVersions,
@@ -11,7 +11,7 @@ import {
   modeHistories,
 } from '../kube-proxy/releases.ts';
 import { describeFound, type Found } from './found.ts';
-import { shapeWords } from './shape.ts';
+import { shapeRow } from './shape.ts';
 import { wordsBy, type DetailsBy, type DiagnosticTable, type Severity, type Wordings } from './table.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
@@ -55,17 +55,19 @@ function gateOf(mode: ProxyMode): string {
   return change?.gate?.name ?? '';
 }
 
-const otherMode = `compile for another mode with ${listModes((mode) => `--proxy-mode ${mode}`)}`;
-
 interface Flag {
   readonly flag: string;
 }
 
-interface NodeOfFlag extends Flag {
-  readonly node: string;
+interface WrongVersion extends Flag {
+  readonly value: string;
 }
 
-const nodeOrRelease = 'give its Node object with -f, or name a release';
+/** A node, '' if none is named, and what its object says that it runs, '' if nothing. */
+interface VersionOfNode extends Flag {
+  readonly node: string;
+  readonly version: string;
+}
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
@@ -105,43 +107,8 @@ const describeGate = wordsBy('problem', {
   ],
 });
 
-interface InterfaceName {
-  readonly value: string;
-}
-
-function describeInterface({ value }: InterfaceName, what: string): string {
-  return `${quote(value)} is not ${what}: kube-proxy takes it, and its rules fail or match other interfaces`;
-}
-
-const interfaceHelp = 'leave out blanks, quotes, slashes and *, and write at most';
-
-const bitHelp = 'the bit of the packet mark is a number from 0 to 31';
-
-function describePeriod(period: string | number): string {
-  return typeof period === 'string' ? quote(period) : `${period}s, its default`;
-}
-
 /** What is wrong with kube-proxy's flags and the fields of its configuration, and what kpc chose where they are silent. */
 export const settingDiagnostics = {
-  'bad-bind-address': {
-    severity: 'error',
-    meaning: 'an address for kube-proxy to serve on is not valid, and kube-proxy does not start',
-    example: () => configured('healthzBindAddress: localhost:10256'),
-    words: wordsBy('problem', {
-      form: ({ name, value }: Setting) => [
-        `kube-proxy does not start: ${name} ${quote(value)} is not an IP:port`,
-        'write it like 0.0.0.0:10256 or [::]:10256',
-      ],
-      'no-address': ({ name, value }: Setting) => [
-        `kube-proxy does not start: ${name} ${quote(value)} has no IP address before the port`,
-        'write an address: host names are not taken',
-      ],
-      'no-port': ({ name, value }: Setting) => [
-        `kube-proxy does not start: ${name} ${quote(value)} has no port`,
-        'write one from 1 to 65535',
-      ],
-    }),
-  },
   'bad-detect-local': {
     severity: 'error',
     meaning: 'detectLocalMode is not one of its four values, or lacks the name of an interface',
@@ -152,35 +119,22 @@ export const settingDiagnostics = {
         `detectLocalMode ${mode} needs ${field}`,
         `write it, or ${flag}`,
       ],
-      'interface-name': (details: InterfaceName) => [
-        describeInterface(details, 'an interface name'),
-        `${interfaceHelp} 15 bytes`,
-      ],
-      'interface-prefix': (details: InterfaceName) => [
-        describeInterface(details, 'a prefix of interface names'),
-        `${interfaceHelp} 14 bytes`,
+      /** A name has a byte more than a prefix. */
+      interface: ({ value, most }: { readonly value: string; readonly most: 14 | 15 }) => [
+        `${quote(value)} is not ${most === 15 ? 'an interface name' : 'a prefix of interface names'}: kube-proxy takes it, and its rules fail or match other interfaces`,
+        `leave out blanks, quotes, slashes and *, and write at most ${most} bytes`,
       ],
     }),
   },
   'bad-duration': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: (details: { readonly problem: string } & OfOneMode) =>
-        details.problem === 'no-duration' ? 'error' : weighByMode(details),
-    },
+    severity: { among: ['error', 'warning'], weigh: weighByMode },
     meaning: 'a value is not a duration, or is out of range',
     example: () => configured('ipvs: { tcpTimeout: 15 minutes }'),
-    words: wordsBy('problem', {
-      'no-duration': (details: Setting) => [cannotBe(details), 'write a duration such as 15m0s or 30s'],
-      negative: (details: Setting & OfOneMode) => [
-        `${cannotBe(details)}${endByMode(details)}`,
-        'write a duration from 0 up',
-      ],
-      'too-long': (details: Setting & OfOneMode) => [
-        `${cannotBe(details)}${endByMode(details)}`,
-        'write 31 days (744h) at most: ipvsadm takes no more',
-      ],
-    }),
+    // `most` is set for what goes to ipvsadm, which takes no more.
+    words: (details: Setting & OfOneMode & { readonly most?: string }) => [
+      `${cannotBe(details)}${endByMode(details)}`,
+      `write a duration such as 15m0s or 30s, from 0 up${details.most === undefined ? '' : ` to ${details.most}`}`,
+    ],
   },
   'bad-feature-gate': {
     severity: 'error',
@@ -203,61 +157,29 @@ export const settingDiagnostics = {
     severity: 'error',
     meaning: 'kpc does not follow this release of Kubernetes, or cannot tell the release',
     example: () => manifests(web, '--kubernetes-version', '1.12'),
-    words: wordsBy('problem', {
-      'not-followed': ({ flag, value }: Flag & { readonly value: string }) => [
-        `${flag} ${quote(value)} is not a release that kpc follows`,
-        `write one of Kubernetes ${releaseRange}`,
-      ],
-      'no-release': ({ flag, value }: Flag & { readonly value: string }) => [
-        `${flag} cannot be ${quote(value)}`,
-        `write a release of Kubernetes, such as ${newestRelease}, or auto`,
-      ],
-      'no-node-named': ({ flag }: Flag) => [`${flag}: no node is named`, nodeOrRelease],
-      'no-node-object': ({ flag, node }: NodeOfFlag) => [
-        `${flag}: there is no Node ${quote(node)} in the input`,
-        nodeOrRelease,
-      ],
-      'no-version-of-node': ({ flag, node }: NodeOfFlag) => [
-        `${flag}: the Node ${quote(node)} does not give its version (status.nodeInfo)`,
-        'name a release',
-      ],
-      'not-followed-on-node': ({ flag, node, version }: NodeOfFlag & { readonly version: string }) => [
-        `${flag}: the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`,
-        `write one of Kubernetes ${releaseRange}`,
-      ],
-    }),
-  },
-  'bad-masquerade-bit': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: (details: { readonly problem: string } & OfOneMode) =>
-        details.problem === 'field' ? weighByMode(details) : 'error',
+    words: (details: WrongVersion | VersionOfNode) => {
+      if ('value' in details)
+        return [
+          `${details.flag} cannot be ${quote(details.value)}`,
+          `write a release of Kubernetes ${releaseRange}, or auto`,
+        ];
+      const { flag, node, version } = details;
+      const whose = node === '' ? 'no node is named' : `the input does not say what the Node ${quote(node)} runs`;
+      return [
+        `${flag}: ${version === '' ? whose : `the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`}`,
+        `give its Node object with -f, or name a release of Kubernetes ${releaseRange}`,
+      ];
     },
-    meaning: 'the bit of the packet mark is not a number from 0 to 31',
-    example: () => configured('iptables: { masqueradeBit: 32 }'),
-    words: wordsBy('problem', {
-      ...shapeWords,
-      flag: ({ flag, value }: Flag & { readonly value: string }) => [`${flag} cannot be ${quote(value)}`, bitHelp],
-      field: (details: { readonly value: number } & OfOneMode) => [
-        `masqueradeBit cannot be ${details.value}${endByMode(details)}`,
-        bitHelp,
-      ],
-    }),
   },
+  'bad-masquerade-bit': shapeRow('the bit of the packet mark is not a number from 0 to 31', () =>
+    configured('iptables: { masqueradeBit: 32 }'),
+  ),
   'bad-mode': {
     severity: 'error',
     meaning: 'kpc does not compile for this mode, or not for this mode of this release of Kubernetes',
     example: () => configured('mode: userspace'),
     words: wordsBy('problem', {
       unknown: (details: Setting) => [cannotBe(details), `write ${proxyModeNames}`],
-      gone: ({ name }: { readonly name: string }) => [
-        `${name} is userspace, which kube-proxy has not had since v1.26: it does not start`,
-        otherMode,
-      ],
-      windows: ({ name }: { readonly name: string }) => [
-        `${name} is kernelspace, the mode of Windows nodes, which kpc does not compile for`,
-        otherMode,
-      ],
       'not-in-release': (details: ModeOfRelease) => {
         const { title } = modeFacts[details.mode];
         const { since } = modeHistories[details.mode];
@@ -280,22 +202,6 @@ export const settingDiagnostics = {
       `${cannotBe(details)}${endByMode(details)}`,
       `write one of ${details.known.join(', ')}`,
     ],
-  },
-  'bad-sync-period': {
-    severity: 'error',
-    meaning: 'kube-proxy does not start with these sync periods',
-    example: () => configured('mode: iptables', 'iptables: { syncPeriod: -1s }'),
-    words: wordsBy('problem', {
-      negative: (details: Setting) => [
-        `kube-proxy does not start: ${cannotBe(details)}`,
-        'write a duration that is not negative',
-      ],
-      /** Both as they are written, or in seconds for kube-proxy's default. */
-      'shorter-than-least': ({ period, least }: Readonly<Record<'period' | 'least', string | number>>) => [
-        `kube-proxy does not start: syncPeriod is ${describePeriod(period)}, and minSyncPeriod is longer: ${describePeriod(least)}`,
-        'make syncPeriod the longer one',
-      ],
-    }),
   },
   'covered-addresses': {
     severity: 'warning',

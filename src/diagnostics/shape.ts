@@ -1,36 +1,44 @@
-import { quote } from '../base/wording.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { Example } from './examples.ts';
 import { describeFound, type Found } from './found.ts';
-import type { Wordings, Words } from './table.ts';
+import type { Severity, Words } from './table.ts';
 
-type WrongType = {
+/** A field that does not have the type, the range or one of the words that it must have. */
+type WrongField = {
   readonly field: string;
   readonly found: Found;
-  /** The types of JSON that it may have. */
-  readonly types: readonly string[];
+  /** The types of JSON that it may have; undefined for one of a few strings. */
+  readonly types?: readonly string[] | undefined;
   /** What it should be, if the schema says so in words. */
   readonly expected?: string | undefined;
+  /** Whether kube-proxy takes it, and leaves it out. */
+  readonly isLeftOut?: boolean;
+  /** The mode to compile for, if only another one reads the field. */
+  readonly ignoredIn?: ProxyMode | undefined;
 };
 
-/** The words for a field that does not fit the schema of its object, by `problem`. */
-export const shapeWords = {
-  type: describeType,
-  word: ({ field, value, expected }: { readonly field: string; readonly value: string; readonly expected: string }) => [
-    `${field} cannot be ${quote(value)}`,
-    `write ${expected}`,
-  ],
-  range: ({
-    field,
-    value,
-    expected,
-  }: {
-    readonly field: string;
-    readonly value: number;
-    readonly expected: string;
-  }) => [`${field} cannot be ${value}`, expected],
-} as const satisfies Wordings;
+/** The row of a field that may have another value than it should. */
+export function shapeRow(meaning: string, example: () => Example) {
+  return {
+    severity: { among: ['error', 'warning'], weigh: weighField } as const,
+    meaning,
+    example,
+    words: describeField,
+  };
+}
 
-function describeType({ field, found, types, expected }: WrongType): Words {
-  const wrong = `${field} cannot be ${describeFound(found)}`;
+/** As shapeRow, for a field that takes one of a few words. */
+export function wordRow(field: string, example: () => Example) {
+  return shapeRow(`${field} is not one of its allowed values`, example);
+}
+
+function weighField({ isLeftOut, ignoredIn }: WrongField): Severity {
+  return isLeftOut === true || ignoredIn !== undefined ? 'warning' : 'error';
+}
+
+function describeField({ field, found, types = ['string'], expected, isLeftOut, ignoredIn }: WrongField): Words {
+  const leftOut = isLeftOut ? ', and kube-proxy leaves it out' : '';
+  const wrong = `${field} cannot be ${describeFound(found)}${leftOut}${ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`}`;
   if (types.includes('string') && found.type === 'number') {
     // A duration has a unit, which quotes alone do not give it.
     const isAnyString = expected === undefined || expected === 'a string';

@@ -1,6 +1,6 @@
+import { adviseOnOddSpace } from '../base/odd-space.ts';
 import { manifests, web } from './examples.ts';
 import { wordsBy, type DiagnosticTable } from './table.ts';
-import { yamlWords } from './yaml-problem.ts';
 
 /** What keeps a text from being read as YAML or JSON. */
 export const syntaxDiagnostics = {
@@ -32,17 +32,23 @@ export const syntaxDiagnostics = {
     severity: 'error',
     meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
     example: () => manifests('kind: Service\nmetadata: { name: web\n'),
-    words: wordsBy('problem', yamlWords),
+    // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
+    words: ({ reason, lines }: { readonly reason: string; readonly lines?: string }) => [
+      `not valid YAML: ${reason}`,
+      lines === undefined
+        ? 'write it in a plainer way, or leave it out'
+        : (adviseOnOddSpace(lines) ??
+          'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
+    ],
   },
   'duplicate-key': {
     severity: 'error',
     meaning: 'a mapping has the same key twice',
     example: () => manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
-    words: ({ name, problem }: { readonly name?: string; readonly problem?: 'two-objects' }) => {
-      if (problem) return ['a second object begins here without a line "---" before it', 'add that line'];
-      const other = name === undefined ? 'twice' : `as another one that is written "${name}" in JSON`;
-      return [`this key is in the same mapping ${other}`, 'keep one of them'];
-    },
+    words: ({ isTwoObjects }: { readonly isTwoObjects?: true }) =>
+      isTwoObjects
+        ? ['a second object begins here without a line "---" before it', 'add that line']
+        : ['this key is in the same mapping twice', 'keep one of them'],
   },
   'merge-conflict': {
     severity: 'error',

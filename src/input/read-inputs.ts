@@ -10,14 +10,14 @@ import type {
   TrafficObjects,
   Workload,
 } from '../cluster/objects.ts';
-import type { ClusterFacts } from './cluster-config.ts';
-import { placeAt, type InputDocument } from './document.ts';
-import { findDuplicates } from './find-duplicates.ts';
-import { describeKustomizations, isKustomization } from './kustomizations.ts';
-import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import type { LoadedFiles } from './load-files.ts';
-import { isForeign, isForeignText } from './no-objects.ts';
-import { takeDocuments } from './read-documents.ts';
+import type { ClusterFacts } from './configuration/cluster-config.ts';
+import { placeAt, type InputDocument } from './documents/document.ts';
+import { findDuplicates } from './objects/find-duplicates.ts';
+import { describeKustomizations, isKustomization } from './files/kustomizations.ts';
+import type { KubeProxyConfig } from './objects/schemas/kube-proxy-configuration.ts';
+import type { LoadedFiles } from './files/load-files.ts';
+import { isForeign, isForeignText } from './files/no-objects.ts';
+import { takeDocuments } from './documents/read-documents.ts';
 import {
   Checks,
   collectDocument,
@@ -25,11 +25,11 @@ import {
   markCollection,
   removeObjects,
   type CollectedObjects,
-} from './read-objects.ts';
-import { createParsers, type Parsers } from './parsers.ts';
+} from './objects/read-objects.ts';
+import { createParsers, type Parsers } from './documents/parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findTemplates, type Template } from './templates.ts';
-import type { TextFile } from './text-file.ts';
+import { describeTemplates, findChartTemplate, findTemplates, type Template } from './files/templates.ts';
+import type { TextFile } from './documents/text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */
 export interface Inputs extends TrafficObjects {

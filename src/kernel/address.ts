@@ -32,12 +32,6 @@ export function parseAddress(text: string): Address | undefined {
   return groups && addressOf(groups);
 }
 
-/** How a text that is not canonical spells an address. */
-export function addressOddity(text: string, { family }: Address): 'leading-zeros' | 'ipv4-mapped' | 'not-rfc-5952' {
-  if (family === 'ipv6') return 'not-rfc-5952';
-  return text.includes(':') ? 'ipv4-mapped' : 'leading-zeros';
-}
-
 /** The bits of an IPv4 address as a number from 0, by which addresses compare. */
 export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   return bits >>> 0;

@@ -6,16 +6,8 @@ export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 export type ProxyMode = (typeof proxyModes)[number];
 
-/** "ipvs, iptables or nftables", or whatever is said of each. */
-export function listModes(say: (mode: ProxyMode) => string): string {
-  return proxyModes
-    .map(say)
-    .join(', ')
-    .replace(/, (?=[^,]*$)/, ' or ');
-}
-
 /** The modes that --proxy-mode takes, for people. */
-export const proxyModeNames = listModes((mode) => mode);
+export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
 /** What a manifest counts of a kernel's objects. */
 export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
@@ -62,8 +54,6 @@ export interface ModeFacts {
   readonly defaultNodePortAddresses: readonly string[];
   /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
   readonly masqueradeSection: Exclude<ProxyMode, 'ipvs'>;
-  /** The default of minSyncPeriod, in seconds (pkg/proxy/apis/config/v1alpha1 defaults.go). */
-  readonly minSyncPeriod: number;
 }
 
 /** The facts of each mode. A new mode is a row here, and a compiler. */
@@ -103,7 +93,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     localWithoutEndpoints: 'local-to-all',
     defaultNodePortAddresses: [],
     masqueradeSection: 'iptables',
-    minSyncPeriod: 0,
   },
   iptables: {
     title: 'iptables mode',
@@ -126,7 +115,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     localWithoutEndpoints: 'local-drops',
     defaultNodePortAddresses: [],
     masqueradeSection: 'iptables',
-    minSyncPeriod: 1,
   },
   nftables: {
     title: 'nftables mode',
@@ -152,7 +140,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     localWithoutEndpoints: 'local-drops',
     defaultNodePortAddresses: ['primary'],
     masqueradeSection: 'nftables',
-    minSyncPeriod: 1,
   },
 };
 

@@ -24,7 +24,7 @@ export const kubeProxyVersions = {
 
 /**
  * A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. All gates of
- * each release are in src/input/feature-gates.json.
+ * each release are in src/input/configuration/feature-gates.json.
  */
 interface BehaviourGate {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { nameServers } from '../diff/name-servers.ts';
 import type { Side } from '../diff/side.ts';
-import type { Stdin } from '../input/load-files.ts';
+import type { Stdin } from '../input/files/load-files.ts';
 
 /** The Services of manifests that lend their names to a dump; undefined where the manifests have errors. */
 export interface NamesReading {

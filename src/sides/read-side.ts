@@ -25,11 +25,11 @@ import { readDumpFiles } from './dump-files.ts';
 import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 
-import { checkMode } from '../input/choose-mode.ts';
+import { checkMode } from '../input/configuration/choose-mode.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { listFolder } from '../input/list-files.ts';
-import type { Stdin } from '../input/load-files.ts';
+import { listFolder } from '../input/files/list-files.ts';
+import type { Stdin } from '../input/files/load-files.ts';
 import {
   sideOfBundle,
   sideOfDump,
@@ -136,7 +136,7 @@ export async function compileSide(
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
-  const wrong = checkNodes(oneNode(nodeName, options.node, hostAddresses), { ...loaded.prepared, settings: wanted });
+  const wrong = checkNodes(oneNode(nodeName, options.node), { ...loaded.prepared, settings: wanted });
   if (wrong.some(isError)) return failedReading(loaded, [...wrong, ...loaded.diagnostics]);
   const prepared = prepareWithRanges(loaded.prepared, rangesByFlag(other));
   const ipFamily = options.ipFamily === 'auto' && isDualStack(other) ? 'dual' : options.ipFamily;
@@ -231,7 +231,7 @@ export function compileLoaded(read: LoadedInputs, options: Pick<SideOptions, 'no
   const loaded = settleVersion(read, nodeName);
   const { files, prepared, hostAddresses, modeNote } = loaded;
   const hasErrors = loaded.diagnostics.some(isError);
-  const wrong = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node, hostAddresses), prepared);
+  const wrong = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node), prepared);
   if (hasErrors || wrong.some(isError)) {
     return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
   }

@@ -201,7 +201,7 @@ describe('what follows from the rows', () => {
     const told = (await compile('', flags)).diagnostics.map(({ code, text, help }) => `${text}: ${help} [${code}]`);
     expect(told).toContain('--iptables-never-masquerade cannot be "perhaps": write true or false [bad-flag]');
     expect(told).toContain(
-      '--conntrack-tcp-timeout-fin cannot be "x": write a duration such as 15m0s or 30s [bad-duration]',
+      '--conntrack-tcp-timeout-fin cannot be "x": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
     );
     const fields = await compile('iptables: { neverMasquerade: 5 }\nconntrack: { tcpFinTimeuot: 1s }\n');
     expect(fields.diagnostics.map(({ text, help }) => `${text}: ${help}`)).toEqual(

@@ -417,9 +417,9 @@ describe('--output json, for programs', () => {
           text: 'port cannot be 70000',
           help: 'a port is a number from 1 to 65535',
           arguments: {
-            problem: 'range',
             field: 'port',
-            value: 70_000,
+            found: { type: 'number', value: 70_000 },
+            types: ['integer', 'null'],
             expected: 'a port is a number from 1 to 65535',
           },
           file: bad,

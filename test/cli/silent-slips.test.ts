@@ -245,7 +245,7 @@ describe('flags', () => {
   test.each([
     ['1.30', { status: 0 }],
     ['[1.30]', { stderr: expect.stringContaining('kubernetes-version cannot be a list') }],
-    ['1.90', { stderr: expect.stringContaining('--kubernetes-version "1.90"') }],
+    ['1.90', { stderr: expect.stringContaining('--kubernetes-version cannot be "1.90"') }],
   ])('a version that YAML takes for a number: %s', async (version, expected) => {
     write({ 'kpc.yaml': `node: w1\nkubernetes-version: ${version}\n` });
     expect(await compile()).toMatchObject(expected);

@@ -34,11 +34,11 @@ const broken: Files = {
 
 const warnings = [
   'warning: the result lacks 6 files with errors and 1 object that the input defines twice (--skip-invalid) [left-out]',
-  'in/broken.yaml:7:1: warning: left out: not valid YAML: "," or "]" is expected here [left-out]',
+  'in/broken.yaml:7:1: warning: left out: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] [left-out]',
   'in/bytes.yaml: warning: left out: the file is binary [left-out]',
   'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart [left-out]',
   'in/twice.yaml:3:19: warning: left out: duplicate Service default/web, first defined at in/a.yaml:3 [left-out]',
-  'in/variable.yaml:3:19: warning: left out: "$NAME" is a variable that is not filled in [left-out]',
+  'in/variable.yaml:3:19: warning: left out: "$NAME" is a part of a template that is not filled in [left-out]',
   'in/wrong.yaml:9:20: warning: left out: clusterIP "10.96.0.300" is not an IP address [left-out]',
 ];
 

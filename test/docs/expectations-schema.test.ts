@@ -5,7 +5,7 @@ import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { Schema } from '../../src/diagnostics/json-schema.ts';
-import { packetTestsSchema } from '../../src/input/schemas/packet-tests.ts';
+import { packetTestsSchema } from '../../src/input/objects/schemas/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { expectWritten } from '../support/written-page.ts';

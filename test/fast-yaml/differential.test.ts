@@ -18,9 +18,9 @@ import {
 } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readYamlFast } from '../../src/input/fast-yaml.ts';
-import { KnownKeys } from '../../src/input/known-keys.ts';
-import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
+import { KnownKeys } from '../../src/input/yaml/known-keys.ts';
+import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRandom, excerpt, mutate, realDocuments, type Random } from './documents.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readYamlFast } from '../../src/input/fast-yaml.ts';
-import { KnownKeys } from '../../src/input/known-keys.ts';
+import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
+import { KnownKeys } from '../../src/input/yaml/known-keys.ts';
 
 function read(...lines: string[]): unknown {
   return readYamlFast(lines.join('\n'))?.value;

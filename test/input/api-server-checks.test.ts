@@ -45,13 +45,13 @@ suite('a Service', () => {
     [
       'a family twice',
       ['ipFamilies: [IPv4, IPv4]', 'clusterIP: 10.96.0.1', port],
-      ['5:22 error: ipFamilies names IPv4 twice: write each family once [bad-ip-family]'],
+      ['5:22 error: ipFamilies[1] cannot be "IPv4": write each family once [bad-ip-family]'],
     ],
     [
       'one family by policy, two by name',
       ['ipFamilyPolicy: SingleStack', 'ipFamilies: [IPv4, IPv6]', 'clusterIP: 10.96.0.1', port],
       [
-        '5:19 warning: ipFamilyPolicy is SingleStack, and ipFamilies names two: write PreferDualStack or RequireDualStack [bad-ip-family]',
+        '5:19 warning: ipFamilyPolicy cannot be "SingleStack", and kube-proxy leaves it out: write PreferDualStack or RequireDualStack for two ipFamilies [bad-ip-family]',
       ],
     ],
     [
@@ -71,18 +71,22 @@ suite('a Service', () => {
     [
       'a cluster IP that no Service can have',
       ['clusterIP: 127.0.0.1', port],
-      ['5:14 error: clusterIP "127.0.0.1" is not an address that a Service can have [bad-address]'],
+      [
+        '5:14 error: clusterIP "127.0.0.1" is not an address that a Service can have: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      ],
     ],
     [
       'an address in another form',
       ['clusterIP: "FD00:0::1"', port],
-      ['5:14 warning: clusterIP "FD00:0::1" is not in the form of RFC 5952: write fd00::1 [odd-address]'],
+      [
+        '5:14 warning: clusterIP "FD00:0::1" is read as fd00::1: write it that way, because other programs may read it differently [odd-address]',
+      ],
     ],
     [
       'leading zeros',
       ['clusterIP: 10.096.0.1', port],
       [
-        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it that way, because other programs may read leading zeros as octal [odd-address]',
+        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it that way, because other programs may read it differently [odd-address]',
       ],
     ],
     [
@@ -142,7 +146,9 @@ suite('a Service', () => {
     (name) => {
       const messages = ofService('clusterIP: 10.96.0.1', `ports: [{port: 80, targetPort: ${name}}]`);
       expect(messages).toHaveLength(1);
-      expect(messages[0]).toMatch(/^6:34 error: targetPort .*name of a container port: .*15 at most \[bad-port\]$/);
+      expect(messages[0]).toMatch(
+        /^6:34 error: targetPort cannot be .*: write lower-case letters.*15 at most \[bad-port\]$/,
+      );
     },
   );
 
@@ -154,7 +160,7 @@ suite('a Service', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
       '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway: remove them if the load balancer is gone [stale-ingress]',
-      '7:63 warning: hostname "a b" is not a DNS name: the API server refuses it [bad-name]',
+      '7:63 warning: hostname cannot be "a b": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-name]',
     ]);
   });
 
@@ -238,7 +244,7 @@ suite('an EndpointSlice', () => {
 
   test('an IPv6 address in another form', () => {
     expect(ofSlice('addressType: IPv6', 'endpoints: [{addresses: ["FD00::1"]}]')).toEqual([
-      '5:26 warning: addresses[0] "FD00::1" is not in the form of RFC 5952: write fd00::1 [odd-address]',
+      '5:26 warning: addresses[0] "FD00::1" is read as fd00::1: write it that way, because other programs may read it differently [odd-address]',
     ]);
   });
 
@@ -277,8 +283,8 @@ suite('Endpoints', () => {
 
   test('port 0, no port, and ports without a name', () => {
     expect(of('- addresses: [{ip: 10.0.0.1}]', '  ports: [{name: a, port: 0}, {name: b}, {port: 80}]')).toEqual([
-      '6:27 error: ports[0] of Endpoints has no port: a port is a number from 1 to 65535 [missing-field]',
-      '6:31 error: ports[1] of Endpoints has no port: a port is a number from 1 to 65535 [missing-field]',
+      '6:27 error: ports[0] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
+      '6:31 error: ports[1] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
       '6:42 warning: a port without a name: name each port if there are several [unnamed-port]',
     ]);
   });
@@ -296,7 +302,7 @@ suite('a Node', () => {
   test.each([
     [
       'podCIDRs: [10.244.0.0/24, 10.244.1.0/24]',
-      '4:18 error: podCIDRs holds too many networks: write one network, or one of each family [bad-cidr]',
+      '4:18 error: podCIDRs holds no network, or several of one family: write one network, or one of each family [bad-cidr]',
     ],
     [
       'podCIDRs: [10.244.0.0/24], podCIDR: 10.244.1.0/24',

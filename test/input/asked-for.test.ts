@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { assignAddresses, type Assignment } from '../../src/cluster/assign-addresses.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseNetwork } from '../../src/kernel/address.ts';
 import { describe } from './diagnose.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { assignAddresses, type Assignment } from '../../src/cluster/assign-addresses.ts';
 import type { Service, Sourced } from '../../src/cluster/objects.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { contains, parseAddress, parseNetwork } from '../../src/kernel/address.ts';
 import { rounds } from '../support/rounds.ts';
 import { describe } from './diagnose.ts';

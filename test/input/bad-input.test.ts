@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { readInputs } from '../support/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 
 const nameShape =
@@ -18,7 +18,7 @@ function wrongWith(lines: readonly string[]): string[] {
 suite('what is not YAML', () => {
   test('prose with a colon too many', () => {
     expect(diagnose('kind: Service: yes\n')).toEqual([
-      '1:14 error: not valid YAML: a mapping cannot begin here: put a text with ": " in it in quotes, or the mapping on the next line [bad-yaml]',
+      '1:7 error: not valid YAML: nested mappings are not allowed in compact mappings: check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes [bad-yaml]',
     ]);
   });
 
@@ -46,7 +46,7 @@ suite('what is not YAML', () => {
 
   test('an alias without its anchor', () => {
     expect(diagnose('kind: *nothing\n')).toEqual([
-      '1:7 error: not valid YAML: no anchor has the name of this alias: nothing: set it before the alias, as &nothing [bad-yaml]',
+      '1:7 error: not valid YAML: kubectl does not read an alias without its anchor before it as other programs do: write it in a plainer way, or leave it out [bad-yaml]',
     ]);
   });
 
@@ -59,11 +59,15 @@ suite('what is not YAML', () => {
     ['lists that nest without end', '['.repeat(100_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
-    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key is not a string: put it in quotes [bad-yaml]'],
+    [
+      'a mapping for a key',
+      'a:\n  ? {b: 1}\n  : 2\n',
+      '2:3 error: not valid YAML: kubectl does not read a key after "?" as other programs do: write it in a plainer way, or leave it out [bad-yaml]',
+    ],
     [
       'a merge of no mapping',
       'a: 1\n<<: 5\n',
-      '2:1 error: "<<" merges something other than a mapping: name a mapping [bad-yaml]',
+      '2:1 error: not valid YAML: kubectl does not read "<<" with anything but mappings as other programs do: write it in a plainer way, or leave it out [bad-yaml]',
     ],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -72,8 +76,8 @@ suite('what is not YAML', () => {
   test.each([
     [
       'a key that stands among forty thousand others',
-      `${Array.from({ length: 40_000 }, (_, i) => `? k${i}\n: 1\n`).join('')}k7: 2\n`,
-      '80001:1 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
+      `${Array.from({ length: 40_000 }, (_, i) => `k${i}: 1\n`).join('')}k7: 2\n`,
+      '40001:1 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
     ],
     [
       'thousands of merges',
@@ -178,7 +182,7 @@ suite('Services', () => {
 
   test('no port', () => {
     expect(wrongWith(['ports:', '- name: http'])).toEqual([
-      '7:5 error: ports[0] has no port: a port is a number from 1 to 65535 [missing-field]',
+      '7:5 error: ports[0] has no port: write a number from 1 to 65535 [missing-field]',
     ]);
   });
 
@@ -196,7 +200,7 @@ suite('Services', () => {
 
   test('a nodePort where the type has none', () => {
     expect(wrongWith(['ports: [{port: 80, nodePort: 30080}]'])).toEqual([
-      '6:32 error: a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out [bad-type]',
+      '6:32 error: nodePort cannot be 30080: write type: NodePort, or leave nodePort out [bad-type]',
     ]);
   });
 
@@ -209,8 +213,8 @@ suite('Services', () => {
 
   test('an address that is none, and one with a prefix length', () => {
     expect(wrongWith(['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'])).toEqual([
-      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
-      '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write it without the prefix length [bad-address]',
+      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
     ]);
   });
 
@@ -239,7 +243,7 @@ suite('Services', () => {
     const text = `${service('clusterIP: nowhere', 'ports: [{port: 70000}]').replace('web', '"We\\"b"')}`;
     expect(diagnose(text)).toEqual([
       `3:18 error: name cannot be "We\\"b": ${nameShape} [bad-name]`,
-      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
       '6:18 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
     ]);
   });
@@ -291,8 +295,8 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, which addressType requires [bad-address]',
-      '9:15 error: addresses[0] "127.0.0.1" is a loopback address, which Kubernetes does not take here [bad-address]',
+      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, as addressType says: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '9:15 error: addresses[0] "127.0.0.1" is not an address that Kubernetes takes here: it is a loopback address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
       '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);
   });
@@ -300,7 +304,7 @@ suite('EndpointSlices', () => {
   test('an address with leading zeros is read, with a warning', () => {
     const text = slice(labels, 'addressType: IPv4', 'endpoints: [{addresses: [10.0.0.010]}]');
     expect(diagnose(text)).toEqual([
-      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it that way, because other programs may read leading zeros as octal [odd-address]',
+      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it that way, because other programs may read it differently [odd-address]',
     ]);
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createParsers, fullParsers } from '../../src/input/parsers.ts';
-import { readDocuments } from '../../src/input/read-documents.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { createParsers, fullParsers } from '../../src/input/documents/parsers.ts';
+import { readDocuments } from '../../src/input/documents/read-documents.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 // To kubectl it is the first character of a text; JavaScript counts it among the white space that may precede JSON.
 test.each(['\n\uFEFF{"a":1}', '\n  \uFEFF{"a":1}', ' \uFEFF{"a":1}\n{"b":2}', '{"a":1}\n\uFEFF{"b":2}'])(

@@ -41,14 +41,14 @@ async function warningsOf(base: object, edit: Edit): Promise<readonly string[]> 
 
 describe('a field in the wrong place', () => {
   test.each<[edit: Edit, text: string]>([
-    [(o) => (o.ports = o.spec.ports), 'ports beside spec, where Kubernetes ignores it'],
-    [(o) => (o.type = 'NodePort'), 'type beside spec, where Kubernetes ignores it'],
-    [(o) => (o.namespace = 'shop'), 'namespace beside metadata, where Kubernetes ignores it'],
-    [(o) => (o.metadata.selector = {}), 'selector in metadata, where Kubernetes ignores it'],
-    [(o) => (o.spec.nodePort = 30080), 'nodePort in spec, where Kubernetes ignores it'],
-    [(o) => (o.spec.labels = {}), 'labels in spec, where Kubernetes ignores it'],
-    [(o) => (o.spec.ports[0].clusterIP = ''), 'clusterIP in spec.ports[0], where Kubernetes ignores it'],
-    [(o) => (o.spec.timeoutSeconds = 1), 'timeoutSeconds in spec, where Kubernetes ignores it'],
+    [(o) => (o.ports = o.spec.ports), 'a Service has no field "ports", and Kubernetes ignores it'],
+    [(o) => (o.type = 'NodePort'), 'a Service has no field "type", and Kubernetes ignores it'],
+    [(o) => (o.namespace = 'shop'), 'a Service has no field "namespace", and Kubernetes ignores it'],
+    [(o) => (o.metadata.selector = {}), 'metadata has no field "selector", and Kubernetes ignores it'],
+    [(o) => (o.spec.nodePort = 30080), 'spec has no field "nodePort", and Kubernetes ignores it'],
+    [(o) => (o.spec.labels = {}), 'spec has no field "labels", and Kubernetes ignores it'],
+    [(o) => (o.spec.ports[0].clusterIP = ''), 'spec.ports[0] has no field "clusterIP", and Kubernetes ignores it'],
+    [(o) => (o.spec.timeoutSeconds = 1), 'spec has no field "timeoutSeconds", and Kubernetes ignores it'],
     [(o) => (o.spec.clusterIp = ''), 'spec has no field "clusterIp", and Kubernetes ignores it'],
     [(o) => (o.spec.slector = {}), 'spec has no field "slector", and Kubernetes ignores it'],
     [(o) => (o.metdata = {}), 'a Service has no field "metdata", and Kubernetes ignores it'],
@@ -58,7 +58,7 @@ describe('a field in the wrong place', () => {
   });
 
   test.each<[edit: Edit, text: string]>([
-    [(o) => (o.endpoints[1].ready = true), 'ready in endpoints[1], where Kubernetes ignores it'],
+    [(o) => (o.endpoints[1].ready = true), 'endpoints[1] has no field "ready", and Kubernetes ignores it'],
     [(o) => (o.spec = {}), 'an EndpointSlice has no field "spec", and Kubernetes ignores it'],
     [(o) => (o.endpoints[0].address = ''), 'endpoints[0] has no field "address", and Kubernetes ignores it'],
   ])('of an EndpointSlice, too: %s', async (edit, text) => {
@@ -88,7 +88,7 @@ describe('messages', () => {
     expect(await compile([wrong, slice])).toMatchObject({ status: 0 });
     const strict = await compile([wrong, slice], '--strict');
     expect(strict).toMatchObject({ status: 2, stdout: '' });
-    expect(strict.stderr).toContain('error: ports beside spec');
+    expect(strict.stderr).toContain('error: a Service has no field "ports"');
     expect(await compile([service, slice], '--strict')).toMatchObject({ status: 0 });
   });
 

@@ -78,7 +78,7 @@ test.each<[text: string, warning: string]>([
 test('a field of a Service in its status belongs elsewhere', async () => {
   const text = service('{ ip: 203.0.113.2 }').replace('spec: {', 'spec: { ingress: [],');
   expect(await warningsOf(text)).toEqual([
-    '4:9 ingress in spec, where Kubernetes ignores it, did you mean status.loadBalancer.ingress?',
+    '4:9 spec has no field "ingress", and Kubernetes ignores it, did you mean status.loadBalancer.ingress?',
   ]);
 });
 

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 /** What is wrong with a text, a line each: "7:11 error: text [code]". */
 export function diagnose(text: string, name = 'in.yaml'): string[] {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { loadFiles } from '../../src/input/load-files.ts';
+import { loadFiles } from '../../src/input/files/load-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-patterns-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

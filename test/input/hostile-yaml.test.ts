@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createParsers } from '../../src/input/parsers.ts';
-import { readDocuments } from '../../src/input/read-documents.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { createParsers } from '../../src/input/documents/parsers.ts';
+import { readDocuments } from '../../src/input/documents/read-documents.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const size = 1 << 20;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import ignore from 'ignore';
 import { expect, test } from 'vitest';
-import { findOddity, IgnorePatterns } from '../../src/input/ignore-patterns.ts';
+import { IgnorePatterns } from '../../src/input/files/ignore-patterns.ts';
 import { rounds } from '../support/rounds.ts';
 
 function judgedByPackage(lines: readonly string[], path: string, isFolder: boolean) {
@@ -60,24 +60,6 @@ test.each([
   ['[a', '[a', 'ignored'],
 ] as const)('%j of %j: %s', (line, path, verdict) => {
   expect(new IgnorePatterns([line]).test(path, false)).toBe(verdict);
-});
-
-test.each([
-  ['[a', 'has a "[" without its "]"'],
-  ['x/[a/b]', 'has a "[" without its "]"'],
-  ['a\\', 'ends with a backslash'],
-  ['a\\\\', undefined],
-  ['!', 'names nothing after "!"'],
-  ['a.{yaml,yml}', 'has braces: write one pattern for each choice'],
-  ['[[:alpha:]].yaml', 'has a class such as [[:alpha:]], which kpc does not read'],
-  ['a.yaml # old', 'has a comment behind it: comments need a line of their own'],
-  ['./a.yaml', 'has "." or "..": patterns count from the folder of their file'],
-  ['../a.yaml', 'has "." or "..": patterns count from the folder of their file'],
-  ['[!a]?*.yaml', undefined],
-  ['# [a', undefined],
-  ['', undefined],
-] as const)('%j is odd: %s', (line, oddity) => {
-  expect(findOddity(line)).toBe(oddity);
 });
 
 test('many wildcards take steps in proportion to pattern and name', () => {

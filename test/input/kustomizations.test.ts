@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: None }\n';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readMarkedJson } from '../../src/input/marked-json.ts';
-import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+import { readMarkedJson } from '../../src/input/documents/marked-json.ts';
+import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRandom, mutate, realDocuments, type Random } from '../fast-yaml/documents.ts';
 

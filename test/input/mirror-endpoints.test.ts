@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseAddress } from '../../src/kernel/address.ts';
 import { mirrorEndpoints } from '../../src/cluster/mirror-endpoints.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 function mirror(...documents: readonly string[]): ReturnType<typeof mirrorEndpoints> {
   const { endpoints, slices, diagnostics } = collectFiles([new TextFile('in.yaml', documents.join('---\n'))]);

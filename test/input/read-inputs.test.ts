@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe as suite, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { readDocuments } from '../../src/input/read-documents.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { readDocuments } from '../../src/input/documents/read-documents.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { cpuSeconds } from '../support/cpu-time.ts';
 import { service } from './diagnose.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { diagnosticsToJson } from '../../src/report/json.ts';
 import { renderDiagnostics } from '../../src/report/render-diagnostics.ts';
 import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const file = new TextFile('a.yaml', `kind: Service\n\tport: 70000\n${'x'.repeat(200)}: y\n\n`);
 const lineOf = (_: string, line: number): string => file.lineAt(line);
@@ -16,7 +16,12 @@ const at = (line: number, column: number): NonNullable<Diagnostic['place']> => (
 /** A diagnostic in words of its own: what matters here is how it is shown. */
 const saying = (text: string, diagnostic: Diagnostic): Diagnostic => ({ ...diagnostic, text });
 
-const tooLarge = { problem: 'target-port-number', value: 70_000 } as const;
+const tooLarge = {
+  field: 'port',
+  found: { type: 'number', value: 70_000 },
+  types: ['integer'],
+  expected: 'a port is a number from 1 to 65535',
+} as const;
 const diagnostics: readonly Diagnostic[] = [
   saying('compiled without a node', diagnose('unnamed-port', {})),
   saying('port 70000: too large', diagnose('bad-port', tooLarge, at(2, 8))),

@@ -92,27 +92,27 @@ describe('a chart', () => {
 
 describe('a template of another language', () => {
   test.each([
-    ['{{ .Name }}', 'a Go template'],
-    ['{{ .Name }}-web', 'a Go template'],
-    ['"{{ $name }}"', 'a Go template'],
-    ['{{ name }}', 'a Jinja or Mustache template'],
-    ['"{{name}}"', 'a Jinja or Mustache template'],
-    ['{% if x %}a{% endif %}', 'a Jinja or Mustache template'],
-    ['${NAME}', '"${NAME}" is a variable that is not filled in'],
-    ['${NAME:-web}', '"${NAME:-web}" is a variable that is not filled in'],
-    ['$NAME', '"$NAME" is a variable that is not filled in'],
-    ['web-$(NAME)', '"$(NAME)" is a variable that kustomize fills in'],
-    ['<%= @name %>', 'an ERB template'],
-    ['#@ data.values.name', 'a ytt template'],
-    ['${var.name}', '"${var.name}" is a placeholder that is not filled in'],
-    ['%%NAME%%', '"%%NAME%%" is a placeholder that is not filled in'],
-    ['@NAME@', '"@NAME@" is a placeholder that is not filled in'],
-    ['__THE_NAME__', '"__THE_NAME__" is a placeholder that is not filled in'],
-  ])('is named as what it is, in one error: %s', async (name, words) => {
+    ['{{ .Name }}', '{{ .Name }}'],
+    ['{{ .Name }}-web', '{{ .Name }}'],
+    ['"{{ $name }}"', '{{ $name }}'],
+    ['{{ name }}', '{{ name }}'],
+    ['"{{name}}"', '{{name}}'],
+    ['{% if x %}a{% endif %}', '{%'],
+    ['${NAME}', '${NAME}'],
+    ['${NAME:-web}', '${NAME:-web}'],
+    ['$NAME', '$NAME'],
+    ['web-$(NAME)', '$(NAME)'],
+    ['<%= @name %>', '<%'],
+    ['#@ data.values.name', '#@'],
+    ['${var.name}', '${var.name}'],
+    ['%%NAME%%', '%%NAME%%'],
+    ['@NAME@', '@NAME@'],
+    ['__THE_NAME__', '__THE_NAME__'],
+  ])('is one error, with what is to be filled in: %s', async (name, mark) => {
     const text = `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  clusterIP: ${name}\n  ports:\n  - port: ${name}\n`;
     const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(`: error: ${words}`);
+    expect(run.stderr).toContain(`: error: "${mark}" is a part of a template that is not filled in`);
     expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
   });
 
@@ -128,7 +128,7 @@ describe('a template of another language', () => {
     const run = await compile(write(files), '-f', 'in');
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
     expect(run.stderr).toContain(
-      'in/a.yaml:3:19: error: "$NAME" is a variable that is not filled in (as in 2 more files of in)',
+      'in/a.yaml:3:19: error: "$NAME" is a part of a template that is not filled in (as in 2 more files of in)',
     );
   });
 });
@@ -150,23 +150,23 @@ test.each([
 
 describe('a kind or apiVersion that is not filled in', () => {
   test.each([
-    ['kind', '${KIND}', 'is a variable that is not filled in'],
-    ['kind', '$KIND', 'is a variable that is not filled in'],
-    ['kind', '{{ .Kind }}', 'a Go template'],
-    ['kind', '"{{ .Kind }}"', 'a Go template'],
-    ['kind', '"{{ kind }}"', 'a Jinja or Mustache template'],
-    ['kind', '$(KIND)', 'is a variable that kustomize fills in'],
-    ['kind', '#@ data.values.kind', 'a ytt template'],
-    ['kind', '__KIND__', 'is a placeholder that is not filled in'],
-    ['apiVersion', '${API}', 'is a variable that is not filled in'],
-    ['apiVersion', 'v$V', 'is a variable that is not filled in'],
-    ['apiVersion', '"{{ .Api }}/v1"', 'a Go template'],
-    ['apiVersion', '$(API)/v1', 'is a variable that kustomize fills in'],
-  ])('is one error that names the template: %s: %s', async (field, value, words) => {
+    ['kind', '${KIND}'],
+    ['kind', '$KIND'],
+    ['kind', '{{ .Kind }}'],
+    ['kind', '"{{ .Kind }}"'],
+    ['kind', '"{{ kind }}"'],
+    ['kind', '$(KIND)'],
+    ['kind', '#@ data.values.kind'],
+    ['kind', '__KIND__'],
+    ['apiVersion', '${API}'],
+    ['apiVersion', 'v$V'],
+    ['apiVersion', '"{{ .Api }}/v1"'],
+    ['apiVersion', '$(API)/v1'],
+  ])('is one error that names the template: %s: %s', async (field, value) => {
     const text = service('web').replace(new RegExp(`^${field}: .*`, 'm'), () => `${field}: ${value}`);
     const run = await compile(write({ 'a.yaml': `${text}---\n${service('api', '10.96.0.11')}` }), '-f', 'a.yaml');
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(words);
+    expect(run.stderr).toContain('is a part of a template that is not filled in');
     expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
   });
 });
@@ -250,7 +250,7 @@ test('of a file that is no YAML a few lines are told, and no more', async () => 
   expect(run.status).toBe(2);
   expect(run.stderr.match(/error:/g)).toHaveLength(3);
   expect(run.stderr).toContain('further YAML errors in this file are not shown');
-  expect(run.stderr.split('\n').length).toBeLessThan(11);
+  expect(run.stderr.split('\n').length).toBeLessThan(14);
 });
 
 describe('what is left out', () => {

@@ -1,13 +1,13 @@
 import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
-import { findRepeatedJsonKeys } from '../../src/input/json-keys.ts';
-import { readDocuments } from '../../src/input/read-documents.ts';
+import { findRepeatedJsonKeys } from '../../src/input/documents/repeated-json-keys.ts';
+import { readDocuments } from '../../src/input/documents/read-documents.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 /** The offsets of the keys that come again in a JSON text. */
 function repeatedIn(text: string): number[] {
-  return findRepeatedJsonKeys(text, { start: 0, end: text.length }, JSON.parse(text)).map(({ offset }) => offset);
+  return findRepeatedJsonKeys(text, { start: 0, end: text.length }).map(({ offset }) => offset);
 }
 
 /** Line, column and code of what is wrong with a text, in the order of the text. */

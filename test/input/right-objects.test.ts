@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkFields } from '../../src/input/check-fields.ts';
-import type { InputSource } from '../../src/input/document.ts';
-import { Report } from '../../src/input/report.ts';
-import type { CheckedKind } from '../../src/input/schemas/all.ts';
-import { RightObjects } from '../../src/input/right-objects.ts';
-import { Validator } from '../../src/input/validate.ts';
+import { checkFields } from '../../src/input/objects/check-fields.ts';
+import type { InputSource } from '../../src/input/documents/document.ts';
+import { Report } from '../../src/input/objects/report.ts';
+import type { CheckedKind } from '../../src/input/objects/schemas/all.ts';
+import { RightObjects } from '../../src/input/objects/right-objects.ts';
+import { Validator } from '../../src/input/objects/validate.ts';
 
 const metadata = {
   name: 'web',

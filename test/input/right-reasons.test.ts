@@ -19,10 +19,10 @@ function configuration(fields: string): string {
 describe('why an address is odd', () => {
   test.for([
     ['192.0.2.010', 'is read as 192.0.2.10'],
-    ['::ffff:192.0.2.1', 'is an IPv4-mapped IPv6 address, which kube-proxy reads as 192.0.2.1'],
-    ['::FFFF:C000:201', 'is an IPv4-mapped IPv6 address, which kube-proxy reads as 192.0.2.1'],
-    ['2001:db8::192.0.2.1', 'is not in the form of RFC 5952'],
-    ['2001:DB8::1', 'is not in the form of RFC 5952'],
+    ['::ffff:192.0.2.1', 'is read as 192.0.2.1'],
+    ['::FFFF:C000:201', 'is read as 192.0.2.1'],
+    ['2001:db8::192.0.2.1', 'is read as 2001:db8::c000:201'],
+    ['2001:DB8::1', 'is read as 2001:db8::1'],
   ] as const)('%s', async ([address, reason]) => {
     expect(await faultsOf(service(address))).toContain(`externalIPs[0] "${address}" ${reason} [odd-address]`);
   });

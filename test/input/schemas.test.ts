@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { schemas } from '../../src/input/schemas/all.ts';
+import { schemas } from '../../src/input/objects/schemas/all.ts';
 import type { Schema } from '../../src/diagnostics/json-schema.ts';
 
 function namesIn({ properties = {}, items, additionalProperties }: Schema): readonly string[] {

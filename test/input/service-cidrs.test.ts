@@ -2,7 +2,7 @@ import { describe as suite, expect, test } from 'vitest';
 import { buildCluster } from '../../src/cluster/build-cluster.ts';
 import { assignableNetworks, serviceRanges } from '../../src/cluster/service-ranges.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseNetwork } from '../../src/kernel/address.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -42,8 +42,8 @@ suite('a ServiceCIDR', () => {
     expect([...skipped]).toEqual([['ServiceCIDR of networking.k8s.io/v1alpha1', 1]]);
   });
 
-  const one = 'cidrs holds too many networks: write one network, or one of each family [bad-cidr]';
-  const none = 'a ServiceCIDR needs a network in spec.cidrs: write one, or one of each family [bad-cidr]';
+  const one = 'cidrs holds no network, or several of one family: write one network, or one of each family [bad-cidr]';
+  const none = 'cidrs holds no network, or several of one family: write one network, or one of each family [bad-cidr]';
 
   test.each([
     ['[]', [`4:15 error: ${none}`]],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/library/index.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 type Path = readonly (string | number)[];
 
@@ -163,7 +163,7 @@ test.each<[Example, Path]>([
 });
 
 describe('an address that no host has is told', () => {
-  const warned = 'warning bad-address';
+  const warned = 'warning special-address';
   const refused = 'error bad-address';
 
   test.each<[string, string, string, string]>([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { collectInputs } from '../../src/input/read-inputs.ts';
-import { TextFile } from '../../src/input/text-file.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const service = 'apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: ';
 const slice = 'apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: a}\naddressType: IPv4\n';

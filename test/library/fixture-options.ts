@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CompileOptions, NamedText } from '../../src/library/index.ts';
-import { loadFiles } from '../../src/input/load-files.ts';
+import { loadFiles } from '../../src/input/files/load-files.ts';
 import type { Fixture } from '../support/fixtures.ts';
 
 /** The command of a fixture as options of the library, with the texts of its files; undefined where a file is missing. */

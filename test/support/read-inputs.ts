@@ -1,4 +1,4 @@
-import { loadFiles, type Stdin } from '../../src/input/load-files.ts';
+import { loadFiles, type Stdin } from '../../src/input/files/load-files.ts';
 import { collectInputs, type Inputs } from '../../src/input/read-inputs.ts';
 
 /** What -f names, read and checked. */

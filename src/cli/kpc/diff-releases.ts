@@ -39,7 +39,7 @@ export async function runReleaseDiff(
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
   const hasErrors = loaded.diagnostics.some(isError);
-  const node = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node, loaded.hostAddresses), loaded.prepared);
+  const node = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node), loaded.prepared);
   const mode = loaded.modeNote && !hasErrors ? [loaded.modeNote] : [];
   const diagnostics = makeStrict([...wrong, ...mode, ...mergeDiagnostics(node, loaded.diagnostics)], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);

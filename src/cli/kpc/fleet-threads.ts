@@ -4,7 +4,7 @@ import { compileFleet } from '../../compile/compile-fleet.ts';
 import type { Fleet } from '../../compile/fleet-nodes.ts';
 import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
-import { TextFile } from '../../input/text-file.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
 import type { FolderForm } from '../../report/check-report.ts';
 import type { MessageOptions } from './messages.ts';
 import { threadArgument } from './thread-argument.ts';

@@ -8,12 +8,12 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CommanderError, type Command, type Option } from 'commander';
 import type { FieldPath } from '../../cluster/objects.ts';
-import type { InputDocument } from '../../input/document.ts';
-import { loadFile } from '../../input/load-files.ts';
-import { readDocuments } from '../../input/read-documents.ts';
-import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/repository.ts';
-import { TextFile } from '../../input/text-file.ts';
-import { knownNetworks } from '../../input/pod-networks.ts';
+import type { InputDocument } from '../../input/documents/document.ts';
+import { loadFile } from '../../input/files/load-files.ts';
+import { readDocuments } from '../../input/documents/read-documents.ts';
+import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/repository.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { knownNetworks } from '../../input/configuration/pod-networks.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import type { FlagPlaces } from './messages.ts';
 

@@ -3,13 +3,14 @@ import { isObject } from '../../base/shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { InputDocument } from '../../input/document.ts';
-import { loadFile, type Stdin } from '../../input/load-files.ts';
-import { readDocuments } from '../../input/read-documents.ts';
-import { Report } from '../../input/report.ts';
-import type { RawPacketTest, RawPacketTests } from '../../input/schemas/packet-tests.ts';
-import { TextFile } from '../../input/text-file.ts';
-import { Validator } from '../../input/validate.ts';
+import { findingOf } from '../../diagnostics/found.ts';
+import type { InputDocument } from '../../input/documents/document.ts';
+import { loadFile, type Stdin } from '../../input/files/load-files.ts';
+import { readDocuments } from '../../input/documents/read-documents.ts';
+import { Report } from '../../input/objects/report.ts';
+import type { RawPacketTest, RawPacketTests } from '../../input/objects/schemas/packet-tests.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { Validator } from '../../input/objects/validate.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseRelease } from '../../kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
@@ -157,17 +158,15 @@ class Reader {
     const modes = givenList(raw.mode)?.flatMap((name) => {
       const mode = proxyModes.find((each) => each === name);
       const expected = findNearest(name, proxyModes) ?? proxyModeNames;
-      if (!mode)
-        this.report.add([...path, 'mode'], 'bad-type', { problem: 'word', field: 'mode', value: name, expected });
+      if (!mode) this.report.add([...path, 'mode'], 'bad-type', { field: 'mode', found: findingOf(name), expected });
       return mode ?? [];
     });
     const releases = givenList(raw.release);
     for (const release of releases ?? []) {
       if (parseRelease(release).kind === 'release') continue;
       const details = {
-        problem: 'word',
         field: 'release',
-        value: release,
+        found: findingOf(release),
         expected: 'a release such as "1.36"',
       } as const;
       this.report.add([...path, 'release'], 'bad-type', details);

@@ -136,7 +136,7 @@ function compileOne(
 ): SideReading {
   const nodeName = node ?? chooseNodeName(options.node, read.prepared);
   const { prepared, hostAddresses, diagnostics, files } = settleVersion(read, nodeName);
-  const wrong = diagnostics.some(isError) ? [] : checkNodes(oneNode(nodeName, options.node, hostAddresses), prepared);
+  const wrong = diagnostics.some(isError) ? [] : checkNodes(oneNode(nodeName, options.node), prepared);
   const found = [...wrong, ...diagnostics];
   if (found.some(isError)) return { side: undefined, diagnostics: found, files, notes: [] };
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily }, memo);

@@ -1,13 +1,14 @@
 import {
   Composer,
-  CST,
   isAlias,
   isCollection,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   Parser,
   type Alias,
+  type CST,
   type Document,
   type Node,
   type Pair,
@@ -15,10 +16,8 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import { maxDepth, refuse, Refusal, refuseTab, tooDeep } from '../syntax-fault.ts';
+import { maxDepth, refuse, Refusal, refuseTab, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { LexemeChecker, mostInFlows } from './check-lexemes.ts';
-import { lex } from './lex.ts';
-import { refuseError } from './package-errors.ts';
 
 /** What a document holds; `root` is null for one without content. */
 export interface Composed {
@@ -48,7 +47,7 @@ const options = {
  */
 export function compose(text: string, isKnown = false): Composed {
   const [document, another] = readDocuments(text, isKnown);
-  if (another) refuse(another.range[0], { problem: 'document-ended' });
+  if (another) refuse(another.range[0], 'text behind the end of a document');
   return document ? new NodeWalk(text).walkDocument(document) : { root: null, mappings: [], targets: new Map() };
 }
 
@@ -61,12 +60,22 @@ function readDocuments(text: string, isKnown: boolean): Document.Parsed[] {
     const documents: Document.Parsed[] = [];
     for (const token of parse(text, isKnown)) documents.push(...composer.next(token));
     documents.push(...composer.end());
-    // What is wrong behind the first document is behind its end.
-    refuseError(text, documents[1] ? documents.slice(0, 1) : [...documents, composer.streamInfo()]);
+    const errors = [...documents, composer.streamInfo()].flatMap((part) => part.errors);
+    const [first] = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
+    if (first?.code === 'TAB_AS_INDENT') refuseTab(first.pos[0]);
+    if (first) throw new Refusal(describeError(text, first.pos[0], first.message));
     return documents;
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
+}
+
+/** What the package says, with the line that it says it of and the one above: the cause may be invisible there. */
+function describeError(text: string, offset: number, message: string): SyntaxFault {
+  const above = text.lastIndexOf('\n', offset - 1);
+  const lines = text.slice(text.lastIndexOf('\n', above - 1) + 1).split('\n', above < 0 ? 1 : 2);
+  const reason = message.replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+  return { offset, code: 'bad-yaml', arguments: { reason, lines: lines.join('\n') } };
 }
 
 /**
@@ -77,10 +86,10 @@ function* parse(text: string, isKnown: boolean): Generator<CST.Token> {
   const parser = new Parser();
   const checker = new LexemeChecker(text, isKnown ? Infinity : mostInFlows);
   let failed = false;
-  for (const lexeme of lex(text)) {
+  for (const lexeme of new Lexer().lex(text)) {
     if (failed) break;
     checker.check(lexeme);
-    for (const token of parser.next(lexeme.source)) {
+    for (const token of parser.next(lexeme)) {
       yield token;
       failed ||= token.type === 'error';
     }
@@ -113,12 +122,8 @@ class NodeWalk {
   }
 
   walkDocument({ contents: root, directives, range }: Document.Parsed): Composed {
-    if (isScalar(root)) {
-      const isNothing = isEmpty(root) && root.tag === undefined && root.anchor === undefined;
-      if (isNothing && directives.docEnd === true && directives.docStart !== true)
-        refuse(range[1], { problem: 'no-value' });
-      if (root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), { problem: 'block-at-root' });
-    }
+    if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
+    if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
     this.#walk(root);
     return { root, mappings: this.#mappings, targets: this.#targets };
   }
@@ -132,7 +137,7 @@ class NodeWalk {
       if (++this.#depth > maxDepth) throw new Refusal(tooDeep);
       if (isMap<Node, Node | null>(node)) {
         this.#mappings.push(node);
-        for (const pair of node.items) this.#walkPair(pair, node.flow === true);
+        for (const pair of node.items) this.#walkPair(pair);
       } else if (isSeq<Node>(node)) {
         for (const item of node.items) this.#walk(item);
       }
@@ -142,44 +147,21 @@ class NodeWalk {
 
   #resolve(alias: Alias): void {
     const target = this.#anchors.get(alias.source);
-    if (!target) refuse(offsetOf(alias), { problem: 'unknown-anchor', name: alias.source });
+    if (!target) refuse(offsetOf(alias), 'an alias without its anchor before it');
     this.#targets.set(alias, target);
   }
 
-  #walkPair({ key, value, srcToken }: Pair<Node, Node | null>, inFlow: boolean): void {
-    if (srcToken) {
-      const sign = srcToken.start.find(({ type }) => type === 'explicit-key-ind');
-      if (!sign) this.#checkKey(srcToken);
-      else if (!inFlow) this.#checkExplicitKey(srcToken, sign);
-    }
+  /** go-yaml wants a key on one line with its colon, which is not far. */
+  #walkPair({ key, value, srcToken }: Pair<Node, Node | null>): void {
+    const { start = [], sep = [] } = srcToken ?? {};
+    const colon = sep.find(({ type }) => type === 'map-value-ind');
+    const property = [...start, ...(colon ? [] : sep)].find(({ type }) => type === 'anchor' || type === 'tag');
+    if (property && !colon) refuse(property.offset, 'an anchor or tag behind a word');
+    const from = property?.offset ?? offsetOf(key);
+    if (colon && (colon.offset - from > 1024 || this.#text.slice(from, colon.offset).includes('\n')))
+      refuse(from, 'a key of several lines');
     this.#walk(key);
     this.#walk(value);
-  }
-
-  /** go-yaml wants a key without "?" on one line with its colon, which is not far. */
-  #checkKey({ start, key, sep = [] }: CST.CollectionItem): void {
-    if (key?.type === 'flow-collection') return;
-    const property = start.findIndex(isProperty);
-    const colon = sep.findIndex(({ type }) => type === 'map-value-ind');
-    if (colon < 0) {
-      const late = sep.find(isProperty);
-      if (late) refuse(late.offset, { problem: 'no-comma', sign: '}' });
-      return;
-    }
-    const before = [...(property < 0 ? [] : start.slice(property)), ...(key ? [key] : []), ...sep.slice(0, colon)];
-    const written = before.map((token) => CST.stringify(token)).join('');
-    if (written.includes('\n') || written.length > 1024)
-      refuse(before[0]?.offset ?? 0, { problem: 'no-key-with-colon' });
-  }
-
-  #checkExplicitKey({ sep = [] }: CST.CollectionItem, sign: CST.SourceToken): void {
-    const colon = sep.find(({ type }) => type === 'map-value-ind');
-    if (colon && this.#columnOf(colon) === this.#columnOf(sign)) return;
-    refuse(colon?.offset ?? sign.offset, { problem: 'odd-colon' });
-  }
-
-  #columnOf({ offset }: CST.SourceToken): number {
-    return offset - this.#text.lastIndexOf('\n', offset - 1);
   }
 
   /** Where its indentation is given, blanks at the end count; where not, the first line shows it, and takes no tab. */
@@ -187,14 +169,10 @@ class NodeWalk {
     const end = scalar.range?.[1] ?? 0;
     if (header && 'source' in header && /\d/.test(header.source)) {
       const isOdd = /(?:^|\n) +[\r\n]*$/.test(source) || /^ +\r?\n/.test(this.#text.slice(end, end + 1000));
-      if (isOdd) refuse(offsetOf(scalar), { problem: 'blanks-after-block' });
+      if (isOdd) refuse(offsetOf(scalar), 'spaces in the blank lines at the end of a block that gives its indentation');
       return;
     }
     const tab = /^(?: *\r?\n)* *\t/.exec(source);
     if (tab) refuseTab(end - source.length + tab[0].length - 1);
   }
-}
-
-function isProperty({ type }: CST.SourceToken): boolean {
-  return type === 'anchor' || type === 'tag';
 }

@@ -33,7 +33,7 @@ export function locate({ root, targets }: Composed, path: FieldPath, of: Positio
       const key = pair.key as Node;
       const value = pair.value as Node | null;
       if (!isMergeKey(key)) {
-        if (isScalar(targetOf(key)) && keyOf(key, targets).text === name) return { value, offset: offsetOf(key) };
+        if (isScalar(targetOf(key)) && String(keyOf(key, targets)) === name) return { value, offset: offsetOf(key) };
         continue;
       }
       for (const item of isSeq<Node>(value) ? value.items : [value]) {

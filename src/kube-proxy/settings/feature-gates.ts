@@ -18,7 +18,7 @@ type GatedSetting = Setting<true | undefined, typeof featureGatesFlag, typeof fe
 
 /**
  * Set where a feature gate makes kube-proxy behave as it does not by default. A bundle records of the gates only these. kpc
- * reads the gates before all settings (src/input/feature-gates.ts), because other behaviours depend on them too.
+ * reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on them too.
  */
 function gatedSetting(isSet: (behaviours: Behaviours) => boolean): GatedSetting {
   return setting({

@@ -104,7 +104,7 @@ function readTimeout(source: SettingSource, written: Given<string>): number | un
   const whole = Math.floor(seconds);
   if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
   const { name, value } = written;
-  const problem = whole < 0 ? 'negative' : 'too-long';
-  refuse(source, written, 'bad-duration', { problem, name, value, ignoredIn: ignoredUnlessIn('ipvs', source) });
+  const most = `${mostIpvsSeconds / 3600}h`;
+  refuse(source, written, 'bad-duration', { name, value, most, ignoredIn: ignoredUnlessIn('ipvs', source) });
   return undefined;
 }

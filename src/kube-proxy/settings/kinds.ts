@@ -94,7 +94,11 @@ function amountOf(source: SettingSource, flag: TextFlag): number | undefined {
   if (value === undefined) return undefined;
   const number = Number(value);
   if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
-  refuse(source, onCommandLine, 'bad-number', { problem: 'flag', flag: flag.name, value, limit: mostInt32 });
+  refuse(source, onCommandLine, 'bad-number', {
+    field: flag.name,
+    found: { type: 'string', value },
+    expected: `a number from 0 to ${mostInt32}`,
+  });
   return undefined;
 }
 
@@ -129,8 +133,7 @@ export function readSeconds(source: SettingSource, written: Given<string>): numb
   const seconds = parseDuration(written.value);
   if (seconds !== undefined && seconds >= 0) return seconds;
   const { name, value } = written;
-  const problem = seconds === undefined ? 'no-duration' : 'negative';
-  refuse(source, written, 'bad-duration', { problem, name, value });
+  refuse(source, written, 'bad-duration', { name, value });
   return undefined;
 }
 

@@ -72,13 +72,12 @@ function readDetectLocal(source: SettingSource, mode: DetectLocalMode): DetectLo
   switch (mode) {
     case 'BridgeInterface': {
       const bridgeInterface = source.flag(bridgeFlag) ?? source.field(bridgeField) ?? '';
-      checkInterface(source, mode, bridgeInterface, isInterfaceName(bridgeInterface) ? undefined : 'interface-name');
+      checkInterface(source, mode, bridgeInterface, isInterfaceName(bridgeInterface) ? undefined : 15);
       return { mode, bridgeInterface };
     }
     case 'InterfaceNamePrefix': {
       const interfaceNamePrefix = source.flag(prefixFlag) ?? source.field(prefixField) ?? '';
-      const problem = isInterfacePrefix(interfaceNamePrefix) ? undefined : 'interface-prefix';
-      checkInterface(source, mode, interfaceNamePrefix, problem);
+      checkInterface(source, mode, interfaceNamePrefix, isInterfacePrefix(interfaceNamePrefix) ? undefined : 14);
       return { mode, interfaceNamePrefix };
     }
     case 'NodeCIDR':
@@ -93,7 +92,7 @@ function checkInterface(
   source: SettingSource,
   mode: 'BridgeInterface' | 'InterfaceNamePrefix',
   value: string,
-  problem: 'interface-name' | 'interface-prefix' | undefined,
+  most: 14 | 15 | undefined,
 ): void {
   const { field: own, flag } = {
     BridgeInterface: { field: bridgeField, flag: bridgeFlag },
@@ -103,8 +102,8 @@ function checkInterface(
   if (value === '') {
     const details = { problem: 'missing', mode, field: own.name, flag: flag.name } as const;
     refuse(source, { path }, 'bad-detect-local', details);
-  } else if (problem) {
-    refuse(source, { path }, 'bad-detect-local', { problem, value });
+  } else if (most) {
+    refuse(source, { path }, 'bad-detect-local', { problem: 'interface', value, most });
   }
 }
 
@@ -140,11 +139,7 @@ export const clusterCIDRs = setting({
     const networks = cidrs.map((value) => readNetwork(source, { ...written, value }));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
-      refuse(source, written, 'bad-cidr', {
-        problem: 'same-family',
-        field: written.name,
-        value: written.value,
-      });
+      refuse(source, written, 'bad-cidr', { problem: 'families', field: written.name });
     }
     return cidrs;
   },

@@ -56,7 +56,11 @@ function flaggedBit(source: SettingSource): number | undefined {
   if (value === undefined) return undefined;
   const bit = Number(value);
   if (/^\d{1,2}$/.test(value) && bit <= 31) return bit;
-  refuse(source, onCommandLine, 'bad-masquerade-bit', { problem: 'flag', flag: bitFlag.name, value });
+  refuse(source, onCommandLine, 'bad-masquerade-bit', {
+    field: bitFlag.name,
+    found: { type: 'string', value },
+    expected: 'a number from 0 to 31',
+  });
   return undefined;
 }
 
@@ -64,8 +68,10 @@ function nftablesBit(source: SettingSource): number | undefined {
   const bit = source.field(bitFields.nftables);
   if (bit === undefined || (bit >= 0 && bit <= 31)) return bit;
   refuse(source, bitFields.nftables, 'bad-masquerade-bit', {
-    problem: 'field',
-    value: bit,
+    field: 'masqueradeBit',
+    found: { type: 'number', value: bit },
+    types: ['integer'],
+    expected: bitHint,
     ignoredIn: ignoredUnlessIn('nftables', source),
   });
   return undefined;

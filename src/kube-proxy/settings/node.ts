@@ -19,7 +19,7 @@ export const hostnameOverride = setting({
     if (!written) return undefined;
     const name = written.value.trim().toLowerCase();
     if (!isName(name, 'subdomain')) {
-      refuse(source, written, 'bad-name', { problem: 'host-name-override', field: written.name, value: written.value });
+      refuse(source, written, 'bad-name', { field: written.name, value: written.value, rule: 'subdomain' });
     }
     return name;
   },
@@ -40,7 +40,7 @@ export const bindAddress = setting({
     if (!written) return undefined;
     const address = parseAddress(written.value);
     if (!address) {
-      refuse(source, written, 'bad-address', { problem: 'no-address', field: written.name, value: written.value });
+      refuse(source, written, 'bad-address', { field: written.name, value: written.value, expected: 'an IP address' });
     }
     return address && address.text !== '0.0.0.0' && address.text !== '::' ? address.text : '';
   },

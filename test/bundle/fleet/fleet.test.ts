@@ -252,7 +252,7 @@ describe('what makes no sense', () => {
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],
     [['--shard', '0/3', '-o', 'x'], 'add --all-nodes or --node: --shard needs one of them'],
     [['--prune', '-o', 'x'], '--prune needs --all-nodes'],
-    [['--node', 'node-1', '--node', '../node-2', '-o', 'x'], "a node's name is lower-case letters"],
+    [['--node', 'node-1', '--node', '../node-2', '-o', 'x'], '--node cannot be'],
     [['--node', 'node-1', '--node', 'node-2', '--prune', '-o', 'x'], '--prune needs --all-nodes'],
     [['--all-nodes', '--host-addresses', kpcProgram, '-o', 'x'], 'is not a folder'],
   ])('%j is refused', async (args, reason) => {

@@ -1,0 +1,155 @@
+import { findNearest } from '../../base/find-nearest.ts';
+import type { GateProblem } from '../../diagnostics/settings.ts';
+import { isSince, releases, type FeatureGates, type Release } from '../../kube-proxy/releases.ts';
+import table from './feature-gates.json' with { type: 'json' };
+import { featureGatesField, featureGatesFlag } from '../../kube-proxy/settings/feature-gates.ts';
+import { readSwitch, splitList } from '../../kube-proxy/settings/flag.ts';
+import { onCommandLine, refuse, type SettingSource } from '../../kube-proxy/settings/setting.ts';
+
+/** What a release makes of a feature gate. */
+interface Gate {
+  /** Its value where it is not set. */
+  readonly isOn: boolean;
+  readonly isLocked: boolean;
+  /** Whether AllAlpha or AllBeta turns it, too. */
+  readonly stage: 'alpha' | 'beta' | 'other';
+}
+
+const kinds: Readonly<Record<string, Gate>> = {
+  alpha: { isOn: false, isLocked: false, stage: 'alpha' },
+  'alpha-on': { isOn: true, isLocked: false, stage: 'alpha' },
+  beta: { isOn: true, isLocked: false, stage: 'beta' },
+  'beta-off': { isOn: false, isLocked: false, stage: 'beta' },
+  on: { isOn: true, isLocked: false, stage: 'other' },
+  off: { isOn: false, isLocked: false, stage: 'other' },
+  'locked-on': { isOn: true, isLocked: true, stage: 'other' },
+  'locked-off': { isOn: false, isLocked: true, stage: 'other' },
+};
+
+/**
+ * All that the program of each kube-proxy registers, though it looks at few of them (DefaultMutableFeatureGate.GetAll of a
+ * program that imports what cmd/kube-proxy/app imports, at the versions of kubeProxyVersions): what the first release makes of
+ * it that is named, what each does that changes it, and what it needs to be on, too.
+ */
+const gateTable: Readonly<Record<string, { readonly history: string; readonly needs?: string }>> = table;
+
+/** The feature gates that a release's kube-proxy knows, but AllAlpha and AllBeta. */
+export function gatesOf(release: Release): ReadonlyMap<string, Gate> {
+  return new Map(
+    Object.entries(gateTable).flatMap(([name, { history }]) => {
+      const changes = history.split(', ').map((change) => change.split(' '));
+      const [, kind = ''] = changes.findLast(([since]) => isSince(release, releaseOf(since))) ?? [];
+      const gate = kinds[kind];
+      return gate ? [[name, gate] as const] : [];
+    }),
+  );
+}
+
+function releaseOf(text: string | undefined): Release {
+  const release = releases.find((each) => each === text);
+  if (!release) throw new Error(`${text} is not a release`);
+  return release;
+}
+
+/** The first release whose gates need others. */
+const dependenciesSince: Release = '1.35';
+
+/** Gates that stand for all of a stage. */
+const stages = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
+
+/** What keeps kube-proxy from starting, and the gate it is about. */
+interface GateFault {
+  readonly gate: string;
+  readonly fault: GateProblem;
+}
+
+/** Whether a gate of a release's kube-proxy is on. */
+export function isGateOn(name: string, gates: FeatureGates, release: Release): boolean {
+  return isKnownGateOn(name, gates, gatesOf(release));
+}
+
+function isKnownGateOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate>): boolean {
+  const own = gates.get(name);
+  if (own !== undefined) return own;
+  const gate = known.get(name);
+  if (!gate || gate.isLocked || gate.stage === 'other') return gate?.isOn ?? false;
+  return gates.get(gate.stage === 'alpha' ? 'AllAlpha' : 'AllBeta') ?? gate.isOn;
+}
+
+/**
+ * Checks gates as kube-proxy does when it starts (SetFromMap): it has to know them, some cannot be set, and what is on
+ * may need others to be on.
+ */
+export function checkFeatureGates(gates: FeatureGates, release: Release): readonly GateFault[] {
+  const known = gatesOf(release);
+  const faults = [...gates].flatMap(([gate, value]) => {
+    const fault = findFault(gate, value, known, release);
+    return fault ? [{ gate, fault }] : [];
+  });
+  return faults.length > 0 ? faults : checkDependencies(gates, known, release);
+}
+
+function findFault(
+  name: string,
+  value: boolean,
+  known: ReadonlyMap<string, Gate>,
+  release: Release,
+): GateProblem | undefined {
+  if (Object.hasOwn(stages, name)) return undefined;
+  const gate = known.get(name);
+  if (!gate) {
+    const meant = findNearest(name, [...known.keys()]);
+    return { problem: 'unknown', gate: name, release, meant };
+  }
+  if (!gate.isLocked || gate.isOn === value) return undefined;
+  return { problem: 'locked', gate: name, release, value };
+}
+
+function checkDependencies(
+  gates: FeatureGates,
+  known: ReadonlyMap<string, Gate>,
+  release: Release,
+): readonly GateFault[] {
+  if (!isSince(release, dependenciesSince)) return [];
+  return Object.entries(gateTable).flatMap(([name, { needs }]) => {
+    if (needs === undefined || !known.has(name) || !isKnownGateOn(name, gates, known)) return [];
+    const needed = needs.split(', ').flatMap((need) => needIn(release, need));
+    const missing = needed.filter((other) => !isKnownGateOn(other, gates, known));
+    const [first] = missing;
+    if (first === undefined) return [];
+    const gate = gates.has(name) ? name : (missing.find((other) => gates.has(other)) ?? first);
+    return [{ gate, fault: { problem: 'needs', gate: name, needed: missing } }];
+  });
+}
+
+/** "MemoryManager until 1.36" is needed in the releases before, "PLEGOnDemandRelist since 1.37" in that one and later ones. */
+function needIn(release: Release, need: string): readonly string[] {
+  const [name = '', word, bound] = need.split(' ');
+  return word === undefined || isSince(release, releaseOf(bound)) === (word === 'since') ? [name] : [];
+}
+
+/** What the settings of gates are read from. */
+type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
+
+/** The configuration's gates with those of the flag over them. Reports what keeps the release's kube-proxy from starting. */
+export function readFeatureGates(source: GatesSource, release: Release): FeatureGates {
+  const configured = Object.entries(source.field(featureGatesField) ?? {});
+  const flagged = new Map((splitList(source.flag(featureGatesFlag)) ?? []).flatMap((text) => readGate(source, text)));
+  const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
+  for (const { gate, fault } of checkFeatureGates(gates, release)) {
+    const isConfigured = !flagged.has(gate) && configured.some(([name]) => name === gate);
+    const place = isConfigured ? { path: [...featureGatesField.path, gate] } : onCommandLine;
+    refuse(source, place, 'bad-feature-gate', fault);
+  }
+  return gates;
+}
+
+/** "Name=true", with blanks around both allowed; none of what is blank or wrong. */
+function readGate(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
+  if (text.trim() === '') return [];
+  const [name = '', ...values] = text.split('=');
+  const isOn = readSwitch(values.join('=').trim());
+  if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
+  refuse(source, onCommandLine, 'bad-feature-gate', { problem: 'no-gate', flag: featureGatesFlag.name, value: text });
+  return [];
+}

@@ -1,0 +1,35 @@
+import type { Fault } from '../../diagnostics/diagnostic.ts';
+import type { syntaxDiagnostics } from '../../diagnostics/syntax.ts';
+
+/** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
+export type SyntaxFault = Fault<keyof typeof syntaxDiagnostics> & { readonly offset: number };
+
+/** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
+export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: { what: 'values' } };
+
+/** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
+export const maxDepth = 500;
+
+/** Thrown by the parts of the YAML parser, for parseYamlValue to catch: a document is read up to its first fault. */
+export class Refusal extends Error {
+  readonly fault: SyntaxFault;
+
+  constructor(fault: SyntaxFault) {
+    super(fault.code);
+    this.fault = fault;
+  }
+}
+
+/** Stops reading a document because of what is at the offset, which kubectl does not read, or not as other programs do. */
+export function refuse(offset: number, what: string): never {
+  throw new Refusal({
+    offset,
+    code: 'bad-yaml',
+    arguments: { reason: `kubectl does not read ${what} as other programs do` },
+  });
+}
+
+/** Stops reading a document because of a tab where only spaces can be. */
+export function refuseTab(offset: number): never {
+  throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
+}

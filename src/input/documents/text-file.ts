@@ -1,0 +1,60 @@
+import type { Location } from '../../kernel/origin.ts';
+
+/** Where a file was found that was not named itself. */
+export interface FolderOrigin {
+  /** The folder that was named. */
+  readonly folder: string;
+  /** The Helm chart whose template the file is, by its folder. */
+  readonly chart: string | undefined;
+  /** What that chart calls itself. */
+  readonly chartName?: string | undefined;
+}
+
+/** The text of one input file, and where its lines start. `name` is what diagnostics call it: "-" for stdin. */
+export class TextFile {
+  readonly name: string;
+  readonly text: string;
+  /** Undefined for a file that was named itself, and for stdin. */
+  readonly origin: FolderOrigin | undefined;
+  #lineStarts: readonly number[] | undefined;
+
+  constructor(name: string, text: string, origin?: FolderOrigin) {
+    this.name = name;
+    this.text = text;
+    this.origin = origin;
+  }
+
+  /** Line and column of an offset, both from 1; columns count UTF-16 units, as editors do. */
+  locationAt(offset: number): Location {
+    const starts = this.#starts();
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { file: this.name, line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  }
+
+  /** The offset of the first character of a line, counted from 1. */
+  offsetOf(line: number): number {
+    return this.#starts()[line - 1] ?? this.text.length;
+  }
+
+  /** A line without its end, counted from 1; '' where there is none. */
+  lineAt(line: number): string {
+    const starts = this.#starts();
+    const start = starts[line - 1];
+    if (start === undefined) return '';
+    return this.text.slice(start, starts[line] ?? this.text.length).replace(/\r?\n$/, '');
+  }
+
+  #starts(): readonly number[] {
+    if (this.#lineStarts) return this.#lineStarts;
+    const starts = [0];
+    for (let at = this.text.indexOf('\n'); at >= 0; at = this.text.indexOf('\n', at + 1)) starts.push(at + 1);
+    this.#lineStarts = starts;
+    return starts;
+  }
+}

@@ -1,0 +1,105 @@
+import { baseName, folderOf, resolvePath } from '../../base/file-names.ts';
+import { isObject } from '../../base/shape.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { InputDocument } from '../documents/document.ts';
+import { isPlain } from './templates.ts';
+
+/** Whether a document says how kustomize builds objects of others. Beside them, in a file of this name, it needs no kind. */
+export function isKustomization({ file, value }: InputDocument): boolean {
+  if (!isObject(value)) return false;
+  const { apiVersion, kind } = value;
+  if (kind === undefined) return /^kustomization\.ya?ml$/.test(baseName(file.name));
+  const isOfKustomize = apiVersion === undefined || String(apiVersion).startsWith('kustomize.config.k8s.io/');
+  return isOfKustomize && (kind === 'Kustomization' || kind === 'Component');
+}
+
+/**
+ * A warning for the first kustomization that makes other Services of those in `files` than kpc reads there: with other
+ * names, or with other Pods behind them. Where it only lists them, or only chooses images, kpc reads the same.
+ */
+export function describeKustomizations(
+  kustomizations: readonly InputDocument[],
+  files: readonly string[],
+  into: string,
+): readonly Diagnostic[] {
+  const places = placesOf(files);
+  const changing = kustomizations.filter(
+    ({ file, value }) => changesOf(value).length > 0 && takesFrom(folderOf(file.name), value, places),
+  );
+  const [first] = changing;
+  if (!first) return [];
+  const fields = changesOf(first.value);
+  // A component is built as a part of what names it.
+  const isPart = isObject(first.value) && first.value['kind'] === 'Component';
+  const whole = isPart ? findOutermost(kustomizations.map(({ file }) => file.name)) : undefined;
+  const folderWord = whole ?? wordOf(folderOf(first.file.name));
+  const details = { fields, more: changing.length - 1, folderWord, into };
+  return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
+}
+
+/** The folder to build, of all files that kustomize reads: the one that the others are in. Undefined if none is there. */
+export function findOutermost(files: readonly string[]): string | undefined {
+  const depth = (name: string): number => name.split('/').length;
+  const [outermost] = files
+    .filter((name) => /^kustomization\.ya?ml$/.test(baseName(name)))
+    .toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
+  return outermost === undefined ? undefined : wordOf(folderOf(outermost));
+}
+
+function wordOf(folder: string): string {
+  return isPlain(folder) ? folder : 'FOLDER';
+}
+
+/** The fields that change what a Service is called, where it is, or which Pods it has. */
+const changingFields = [
+  'namePrefix',
+  'nameSuffix',
+  'namespace',
+  'commonLabels',
+  'labels',
+  'replicas',
+  'components',
+  'patches',
+  'patchesStrategicMerge',
+  'patchesJson6902',
+  'replacements',
+  'transformers',
+] as const;
+
+function changesOf(value: unknown): readonly string[] {
+  if (!isObject(value)) return [];
+  return changingFields.filter((name) => {
+    const set = value[name];
+    if (name === 'labels') return Array.isArray(set) && set.some(selects);
+    if (Array.isArray(set)) return set.length > 0;
+    return isObject(set) ? Object.keys(set).length > 0 : typeof set === 'string' && set !== '';
+  });
+}
+
+/** Labels reach the selectors and the Pods only where they say so. */
+function selects(labels: unknown): boolean {
+  return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
+}
+
+/** The files, and all folders that they are in or below. */
+function placesOf(files: readonly string[]): ReadonlySet<string> {
+  const places = new Set<string>();
+  for (const file of files) {
+    let place = resolvePath('.', file);
+    while (place !== '' && !places.has(place)) {
+      places.add(place);
+      place = place.slice(0, Math.max(0, place.lastIndexOf('/')));
+    }
+  }
+  return places;
+}
+
+/** Whether a kustomization in a folder takes objects of one of the places. */
+function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>): boolean {
+  if (!isObject(value)) return false;
+  return [value['resources'], value['bases']].some(
+    (entries) =>
+      Array.isArray(entries) &&
+      entries.some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry))),
+  );
+}

@@ -1,0 +1,170 @@
+import { readdirSync, realpathSync, statSync, type Dirent } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { IgnorePatterns } from './ignore-patterns.ts';
+import { isForeignLink } from './repository.ts';
+import type { FolderOrigin } from '../documents/text-file.ts';
+import { bundleHead, goldenHead, kpcYaml } from '../../base/own-names.ts';
+
+/** What a folder's files must be called to be read. */
+const manifestName = /\.(?:ya?ml|json)$/;
+
+/** Names patterns of files to leave out, as .gitignore does. */
+export const ignoreFile = '.kpcignore';
+
+/** A file with a list of patterns is no data. */
+const largestIgnoreFile = 2 ** 16;
+
+/** A file below a folder, and what is around it there. */
+export interface ListedFile {
+  readonly path: string;
+  readonly origin: FolderOrigin;
+}
+
+/** The manifests below a folder. */
+export interface FolderListing {
+  /** Sorted by path. */
+  readonly files: readonly ListedFile[];
+  /** The files and folders that a .kpcignore leaves out. */
+  readonly ignored: readonly string[];
+}
+
+/**
+ * The files of a folder and the folders in it that are called as manifests are, but for those that a pattern leaves out: one
+ * of `exclude`, or of a .kpcignore in the folder, in one below it, or in one between it and the working folder. Throws what
+ * reading a folder throws.
+ */
+export function listFolder(folder: string, exclude: readonly string[]): FolderListing {
+  const files: ListedFile[] = [];
+  const ignored: string[] = [];
+  const excluded =
+    exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude, () => '--exclude'));
+  const chartNames = new Map<string, string | undefined>();
+  /** `parent` is the chart whose charts/ the folder is in, where it is in one: rendering it renders them, too. */
+  const visit = (
+    path: string,
+    chart: string | undefined,
+    parent: string | undefined,
+    inherited: readonly Rule[],
+  ): void => {
+    const entries = readdirSync(path, { withFileTypes: true });
+    const names = entries.map(({ name }) => name);
+    const rules = [...inherited, ...rulesOf(path, names)];
+    if (path !== folder && isCompiled(path, entries)) return;
+    const isChart = entries.some(({ name }) => name === 'Chart.yaml');
+    if (isChart) chartNames.set(path, nameOfChart(path));
+    for (const entry of entries) {
+      const child = join(path, entry.name);
+      const isFolder = entry.isDirectory();
+      if (!isFolder && (!manifestName.test(entry.name) || entry.name === kpcYaml)) continue;
+      if (matches(excluded, child, isFolder)) continue;
+      if (matches(rules, child, isFolder)) ignored.push(isFolder ? child + sep : child);
+      else if (isFolder) {
+        const own = isChart ? (parent ?? path) : undefined;
+        const templatesOf = own !== undefined && entry.name === 'templates' ? own : chart;
+        visit(child, templatesOf, own !== undefined && entry.name === 'charts' ? own : parent, rules);
+      } else
+        files.push({
+          path: child,
+          origin: { folder, chart, ...(chart === undefined ? {} : { chartName: chartNames.get(chart) }) },
+        });
+    }
+  };
+  visit(
+    folder,
+    undefined,
+    undefined,
+    above(folder).flatMap((path) => rulesOf(path, readdirSync(path))),
+  );
+  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
+}
+
+/** Whether a folder is a bundle or a golden: kpc wrote it, and no object is in it. */
+function isCompiled(path: string, entries: readonly Dirent[]): boolean {
+  if (entries.some(({ name }) => name === goldenHead)) return true;
+  if (!entries.some((entry) => entry.name === bundleHead && entry.isFile())) return false;
+  return /^\{\s*"formatVersion":/.test(readRegularFile(join(path, bundleHead)).subarray(0, 200).toString('utf8'));
+}
+
+/** The folders from the working folder down to the one above this, where it lies below that. */
+function above(folder: string): readonly string[] {
+  const top = resolve('.');
+  const below = relative(top, resolve(folder));
+  if (below === '' || below.startsWith('..') || isAbsolute(below)) return [];
+  const folders: string[] = [];
+  for (let path = dirname(resolve(folder)); ; path = dirname(path)) {
+    folders.unshift(path);
+    if (path === top) return folders;
+  }
+}
+
+/** Patterns, and the folder that they count from. */
+interface Rule {
+  readonly base: string;
+  readonly patterns: IgnorePatterns;
+}
+
+/** How many patterns one list may have: each file is compared with all of them. */
+const mostPatterns = 1000;
+
+/** A list of patterns that would take too long to compare names with. */
+export class BadPattern extends Error {}
+
+function rule(base: string, patterns: readonly string[], place: (index: number) => string): Rule {
+  if (patterns.length > mostPatterns)
+    throw new BadPattern(`${place(mostPatterns)}: more than ${mostPatterns} patterns`);
+  return { base, patterns: new IgnorePatterns(patterns) };
+}
+
+function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
+  if (!names.includes(ignoreFile)) return [];
+  const path = join(folder, ignoreFile);
+  // A folder of that name holds no patterns.
+  if (statSync(path).isDirectory()) return [];
+  if (isForeignLink(path))
+    throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
+  const lines = readRegularFile(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
+  return [rule(resolve(folder), lines, (index) => `${path}:${index + 1}`)];
+}
+
+/** As in git: what a file deeper down says counts before what one further up says. */
+function matches(rules: readonly Rule[], path: string, isFolder: boolean): boolean {
+  let isMatch = false;
+  for (const { base, patterns } of rules) {
+    const below = relative(base, resolve(path)).split(sep).join('/');
+    if (below === '' || below.startsWith('../') || isAbsolute(below)) continue;
+    const verdict = patterns.test(below, isFolder);
+    if (verdict !== undefined) isMatch = verdict === 'ignored';
+  }
+  return isMatch;
+}
+
+/**
+ * Whether a file of a folder is none but the folder's own, whose path without links is `root`. Who puts a link to somewhere
+ * else into a repository could have that read, and its lines printed, by those who compile it.
+ */
+export function isInside(path: string, root: string): boolean {
+  const real = realPath(path);
+  return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** The path without links; a path that leads to nothing, as it is. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The name in a chart's Chart.yaml; undefined if that cannot be read, or a shell would not take it as it is. */
+function nameOfChart(chart: string): string | undefined {
+  try {
+    const [, name] = /^name:[ \t]*["']?([a-z0-9][a-z0-9.-]{0,99})["']?[ \t]*(?:#.*)?$/m.exec(
+      readRegularFile(join(chart, 'Chart.yaml'), largestIgnoreFile).toString('utf8'),
+    ) ?? [undefined, undefined];
+    return name;
+  } catch {
+    return undefined;
+  }
+}

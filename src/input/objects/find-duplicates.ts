@@ -1,0 +1,126 @@
+import { folderOf, pathBelow } from '../../base/file-names.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { DuplicateObject } from '../../diagnostics/objects.ts';
+import { ByName } from '../../cluster/by-name.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
+import type { Location, Place } from '../../kernel/origin.ts';
+import type { CollectedObjects } from './read-objects.ts';
+import { findOutermost } from '../files/kustomizations.ts';
+import { isPlain } from '../files/templates.ts';
+import type { FolderOrigin } from '../documents/text-file.ts';
+
+/** An object that the input defines again. */
+interface Duplicate {
+  readonly kind: string;
+  readonly label: string;
+  readonly first: Location;
+  readonly place: Place;
+  readonly again: object;
+}
+
+/** What to say of objects that the input defines again. */
+export interface DuplicateFinding {
+  readonly diagnostic: Diagnostic;
+  /** Of the lists of the collection. */
+  readonly again: readonly object[];
+}
+
+/**
+ * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
+ * folders hold many of the same, as a base and what is rendered of it, that is told once. `origins` says of a file how it was
+ * found; advice how to leave out some of the objects is for those that are not left out already.
+ */
+export function findDuplicates(
+  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
+  origins: ReadonlyMap<string, FolderOrigin>,
+  isLeftOut: boolean,
+  into: string,
+): readonly DuplicateFinding[] {
+  const all = [
+    ...duplicatesOf('Service', services),
+    ...duplicatesOf('EndpointSlice', slices),
+    ...duplicatesOf('Endpoints', endpoints),
+    ...duplicatesOf('Node', nodes),
+    ...duplicatesOf('Pod', pods),
+    ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
+    ...duplicatesOf('ServiceCIDR', serviceCidrs),
+  ];
+  const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
+  // A patch of a kustomization looks like the object that it changes.
+  const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
+  const folder = isUnbuilt ? (findOutermost([...origins.keys()]) ?? 'FOLDER') : undefined;
+  const advice = folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` };
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : advice));
+}
+
+/** The two places that hold the same objects: two folders, or two files of one. */
+function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
+  const folders = [folderOf(first.file), folderOf(place.file)] as const;
+  return folders[0] === folders[1] ? [first.file, place.file] : folders;
+}
+
+function describeGroup(
+  group: readonly Duplicate[],
+  origins: ReadonlyMap<string, FolderOrigin>,
+  advice: { readonly build?: string } | undefined,
+): readonly DuplicateFinding[] {
+  const [example] = group;
+  if (!example) return [];
+  const [first, second] = pairOf(example);
+  const origin = origins.get(example.place.file);
+  // What a folder brought can be left out; what was named itself need not be named.
+  const canLeaveOut = advice && origin && first !== second;
+  const leaveOut = canLeaveOut ? { ...advice, pattern: patternFor(origin, second) } : undefined;
+  if (group.length === 1 || first === second || !origin) {
+    return group.map((duplicate) => ({ diagnostic: toDiagnostic(duplicate, { leaveOut }), again: [duplicate.again] }));
+  }
+  const among = { more: group.length - 1, folder: second, otherFolder: first };
+  return [{ diagnostic: toDiagnostic(example, { among, leaveOut }), again: group.map(({ again }) => again) }];
+}
+
+/** What excludes a path below a folder, where a shell takes it as it is. */
+function patternFor({ folder }: FolderOrigin, path: string): string | undefined {
+  const below = pathBelow(folder, path);
+  return below !== '' && isPlain(below) ? below : undefined;
+}
+
+function toDiagnostic(
+  { kind, label, first: { file, line }, place }: Duplicate,
+  others: Pick<DuplicateObject, 'among' | 'leaveOut'>,
+): Diagnostic {
+  return diagnose('duplicate-object', { what: 'object', kind, name: label, first: { file, line }, ...others }, place);
+}
+
+/** Kinds whose objects have no namespace. */
+const clusterScoped: ReadonlySet<string> = new Set(['Node', 'ServiceCIDR']);
+
+function duplicatesOf(
+  kind: string,
+  objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[],
+): readonly Duplicate[] {
+  const seen = new ByName<(typeof objects)[number]>();
+  const isNamespaced = !clusterScoped.has(kind);
+  const duplicates: Duplicate[] = [];
+  objects.forEach((sourced) => {
+    const { metadata } = sourced.object;
+    const { name } = metadata;
+    if (name === '') return;
+    const namespace = isNamespaced ? metadata.namespace : '';
+    const first = seen.get(namespace, name);
+    if (!first) {
+      seen.set(namespace, name, sourced);
+      return;
+    }
+    const label = isNamespaced ? `${namespace}/${name}` : name;
+    const at = ['metadata', 'name'];
+    duplicates.push({
+      kind,
+      label,
+      first: first.source.place(at).locate(),
+      place: sourced.source.place(at),
+      again: sourced,
+    });
+  });
+  return duplicates;
+}

@@ -1,0 +1,347 @@
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isObject } from '../../base/shape.ts';
+import { findingOf } from '../../diagnostics/found.ts';
+import { checkFields } from './check-fields.ts';
+import {
+  workloadKinds,
+  type Endpoints,
+  type EndpointSlice,
+  type FieldPath,
+  type Ingress,
+  type Namespace,
+  type NetworkPolicy,
+  type Node,
+  type Pod,
+  type Service,
+  type ServiceCidr,
+  type Sourced,
+  type Workload,
+} from '../../cluster/objects.ts';
+import { CommonNames } from './check-names.ts';
+import { readClusterFacts, type ClusterFacts } from '../configuration/cluster-config.ts';
+import { subSource, type InputDocument, type InputSource } from '../documents/document.ts';
+import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
+import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
+import { findMeantKind } from './near-kinds.ts';
+import { findMaker } from '../files/no-objects.ts';
+import { readEndpointSlice, updateSlice } from './read-endpoint-slice.ts';
+import { readEndpoints } from './read-endpoints.ts';
+import { readNode } from './read-node.ts';
+import { readPod } from './read-pod.ts';
+import { readService } from './read-service.ts';
+import { readServiceCidr } from './read-service-cidr.ts';
+import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts';
+import { findWorkloadKind, readWorkload } from './read-workload.ts';
+import { Report } from './report.ts';
+import { holdsMark } from '../files/templates.ts';
+import { RightObjects } from './right-objects.ts';
+import { isCheckedKind, type RawObjects } from './schemas/all.ts';
+import type { TextFile } from '../documents/text-file.ts';
+import { Validator } from './validate.ts';
+
+/** The objects read so far, each kind in the order of the input. */
+export interface CollectedObjects {
+  readonly services: Sourced<Service>[];
+  readonly slices: Sourced<EndpointSlice>[];
+  readonly endpoints: Sourced<Endpoints>[];
+  readonly nodes: Sourced<Node>[];
+  readonly serviceCidrs: Sourced<ServiceCidr>[];
+  readonly pods: Sourced<Pod>[];
+  /** Empty where they were not asked for: they count as skipped then. */
+  readonly workloads: Sourced<Workload>[];
+  /** Empty where they were not asked for, as the next two. */
+  readonly policies: Sourced<NetworkPolicy>[];
+  readonly ingresses: Sourced<Ingress>[];
+  readonly namespaces: Sourced<Namespace>[];
+  readonly configs: Sourced<KubeProxyConfig>[];
+  /** What the configuration of other programs says of the cluster. */
+  readonly facts: ClusterFacts[];
+  /** Kind → how many objects of it there were that kpc has no use for. */
+  readonly skipped: Map<string, number>;
+  readonly diagnostics: Diagnostic[];
+}
+
+/** What checks the objects of one run. */
+export class Checks {
+  readonly right = new RightObjects();
+  readonly validator = new Validator();
+  readonly names = new CommonNames();
+  /** Whether workloads are read too. */
+  readonly workloads: boolean;
+  /** Of objects that name none. */
+  readonly namespace: string;
+  /** Whether NetworkPolicies, Ingresses and Namespaces are read too. */
+  readonly traffic: boolean;
+  /** The file that is being read. */
+  file: TextFile | undefined;
+
+  constructor(workloads: boolean, namespace: string, traffic: boolean) {
+    this.workloads = workloads;
+    this.namespace = namespace;
+    this.traffic = traffic;
+  }
+}
+
+const readKinds: {
+  readonly [
+    Kind in Exclude<keyof RawObjects, 'Workload' | 'PacketTests' | 'NetworkPolicy' | 'Ingress' | 'Namespace'>
+  ]: true;
+} = {
+  Service: true,
+  EndpointSlice: true,
+  Endpoints: true,
+  Node: true,
+  ServiceCIDR: true,
+  Pod: true,
+  KubeProxyConfiguration: true,
+};
+
+/** Nothing collected yet. */
+export function emptyCollection(): CollectedObjects {
+  return {
+    services: [],
+    slices: [],
+    endpoints: [],
+    nodes: [],
+    serviceCidrs: [],
+    pods: [],
+    workloads: [],
+    policies: [],
+    ingresses: [],
+    namespaces: [],
+    configs: [],
+    facts: [],
+    skipped: new Map(),
+    diagnostics: [],
+  };
+}
+
+/** Remembers what is collected so far; the function that it returns takes out all that was added since. */
+export function markCollection(collected: CollectedObjects): () => void {
+  const lists = listsOf(collected).map((list) => ({ list, length: list.length }));
+  const skipped = [...collected.skipped];
+  return () => {
+    for (const { list, length } of lists) list.length = length;
+    collected.skipped.clear();
+    for (const [kind, count] of skipped) collected.skipped.set(kind, count);
+  };
+}
+
+/** Takes objects out of the lists that hold them. */
+export function removeObjects(collected: CollectedObjects, objects: ReadonlySet<unknown>): void {
+  for (const list of listsOf(collected)) {
+    let length = 0;
+    for (const each of list) if (!objects.has(each)) list[length++] = each;
+    list.length = length;
+  }
+}
+
+function listsOf(collected: CollectedObjects): unknown[][] {
+  return Object.values(collected).filter((value): value is unknown[] => Array.isArray(value));
+}
+
+/** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
+const maxListDepth = 8;
+
+/** Adds the object of a document, or the objects of a list, to the collection. */
+export function collectDocument(document: InputDocument, checks: Checks, into: CollectedObjects): void {
+  checks.file = document.file;
+  collectValue(document.value, document.source, checks, into, 0);
+}
+
+function collectValue(
+  value: unknown,
+  source: InputSource,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): void {
+  const report = new Report(source);
+  if (isObject(value)) collectObject(value, report, checks, into, listDepth);
+  else report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
+  report.diagnostics.forEach((diagnostic) => into.diagnostics.push(diagnostic));
+}
+
+function collectObject(
+  value: Mapping,
+  report: Report,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): void {
+  const { apiVersion, kind } = value;
+  const facts = readClusterFacts(value, report.source);
+  if (facts) into.facts.push(facts);
+  if (facts?.configures) return;
+  if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
+    const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
+    const place = Object.hasOwn(value, field) ? [field] : [];
+    report.add(place, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
+    return;
+  }
+  // What it would be filled in with may be a Service: it is not to be skipped as another kind.
+  for (const [field, written] of [['kind', kind] as const, ['apiVersion', apiVersion] as const]) {
+    if (!holdsMark(written)) continue;
+    report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
+    return;
+  }
+  const object: TypedObject = { value, apiVersion, kind };
+  if (collectKnown(object, report, checks, into)) return;
+  if (collectConfigMap(object, report, checks, into, listDepth)) return;
+  if (collectList(object, report, checks, into, listDepth)) return;
+  const meant = findMeantKind(apiVersion, kind, checks.workloads);
+  if (meant !== undefined) {
+    const field = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
+    report.add([field], 'unknown-kind', { field, value: field === 'kind' ? kind : apiVersion, meant });
+    return;
+  }
+  const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
+  into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+interface TypedObject {
+  readonly value: Mapping;
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Adds an object of a kind that kpc reads to its list, unless something is wrong with it; false for any other object. */
+function collectKnown(
+  { value, apiVersion, kind }: TypedObject,
+  report: Report,
+  checks: Checks,
+  into: CollectedObjects,
+): boolean {
+  const add = <Kind extends keyof RawObjects, T>(
+    name: Kind,
+    read: (raw: RawObjects[Kind], report: Report, names: CommonNames) => T,
+    list: Sourced<T>[],
+    written = value,
+  ): true => {
+    const raw = checkShape(name, written, report, checks);
+    if (raw === undefined) return true;
+    const object = read(raw, report, checks.names);
+    if (!report.hasErrors) list.push({ object, source: report.source });
+    return true;
+  };
+  switch (`${apiVersion} ${kind}`) {
+    case 'v1 Service':
+      return add('Service', readService, into.services);
+    case 'discovery.k8s.io/v1 EndpointSlice':
+      return add('EndpointSlice', readEndpointSlice, into.slices);
+    case 'discovery.k8s.io/v1beta1 EndpointSlice':
+      return add('EndpointSlice', readEndpointSlice, into.slices, updateSlice(value));
+    case 'v1 Endpoints':
+      return add('Endpoints', readEndpoints, into.endpoints);
+    case 'v1 Node':
+      return add('Node', readNode, into.nodes);
+    case 'networking.k8s.io/v1 ServiceCIDR':
+    case 'networking.k8s.io/v1beta1 ServiceCIDR':
+      return add('ServiceCIDR', readServiceCidr, into.serviceCidrs);
+    case 'v1 Pod':
+      // Without metadata it has no labels, so that no Service selects it.
+      if (value['metadata'] === undefined) return false;
+      return add('Pod', readPod, into.pods);
+    case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
+      return add('KubeProxyConfiguration', (raw) => raw, into.configs);
+  }
+  if (checks.traffic) {
+    switch (`${apiVersion} ${kind}`) {
+      case 'networking.k8s.io/v1 NetworkPolicy':
+        return add('NetworkPolicy', readNetworkPolicy, into.policies);
+      case 'networking.k8s.io/v1 Ingress':
+        return add('Ingress', readIngress, into.ingresses);
+      case 'v1 Namespace':
+        return add('Namespace', readNamespace, into.namespaces);
+    }
+  }
+  const workload = checks.workloads ? findWorkloadKind(apiVersion, kind) : undefined;
+  if (!workload) return false;
+  return add('Workload', (raw, own, names) => readWorkload(workload, raw, own, names), into.workloads);
+}
+
+/** The object as its kind's schema has it; undefined where too much is wrong with it. */
+function checkShape<Kind extends keyof RawObjects>(
+  kind: Kind,
+  written: Mapping,
+  report: Report,
+  checks: Checks,
+): RawObjects[Kind] | undefined {
+  const value = withNamespace(written, checks.namespace);
+  if (!isCheckedKind(kind)) return checks.validator.validate(kind, value, report);
+  if (checks.right.has(kind, written)) return value as RawObjects[Kind];
+  checkFields(kind, written, report);
+  return checks.validator.validate(kind, value, report);
+}
+
+/** Adds the configurations that a ConfigMap holds; false where it holds none. */
+function collectConfigMap(
+  { value, apiVersion, kind }: TypedObject,
+  { source }: Report,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): boolean {
+  if (apiVersion !== 'v1' || kind !== 'ConfigMap' || !checks.file) return false;
+  const { documents, diagnostics } = unpackConfigMap({ file: checks.file, value, source });
+  const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
+  // What is wrong with a text that holds no configuration is nothing to kpc.
+  if (configs.length === 0) return false;
+  for (const diagnostic of diagnostics) into.diagnostics.push(diagnostic);
+  for (const document of configs) collectValue(document.value, document.source, checks, into, listDepth);
+  return true;
+}
+
+/** Adds the items of a list; false for any other object. */
+function collectList(
+  { value, apiVersion, kind }: TypedObject,
+  report: Report,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): boolean {
+  const { items } = value;
+  if (!kind.endsWith('List') || !(Array.isArray(items) || items === null)) return false;
+  if (listDepth < maxListDepth) {
+    collectItems(items ?? [], apiVersion, kind, report.source, checks, into, listDepth + 1);
+  } else {
+    report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
+  }
+  return true;
+}
+
+/** Whether a kind has the name of one that kpc reads, but is not of that version. */
+function isOfOtherVersion(apiVersion: string, kind: string): boolean {
+  if (workloadKinds.some((known) => known === kind)) return findWorkloadKind(apiVersion, kind) === undefined;
+  return Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod';
+}
+
+/** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
+function collectItems(
+  items: readonly unknown[],
+  apiVersion: string,
+  listKind: string,
+  source: InputSource,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): void {
+  const implied = listKind === 'List' ? undefined : { apiVersion, kind: listKind.slice(0, -'List'.length) };
+  for (const [i, item] of items.entries()) {
+    const path: FieldPath = ['items', i];
+    const value = implied && isObject(item) ? { ...implied, ...item } : item;
+    collectValue(value, subSource(source, path), checks, into, listDepth);
+  }
+}
+
+/** The object in the namespace that was asked for, where it names none. A copy, for the rest of it may be shared. */
+function withNamespace(value: Mapping, namespace: string): Mapping {
+  const { metadata } = value;
+  if (namespace === 'default' || typeof metadata !== 'object' || metadata === null) return value;
+  const given = 'namespace' in metadata ? metadata.namespace : undefined;
+  return given === undefined || given === null || given === ''
+    ? { ...value, metadata: { ...metadata, namespace } }
+    : value;
+}

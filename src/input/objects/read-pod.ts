@@ -1,0 +1,83 @@
+import type { ContainerPort, FieldPath, ObjectMeta, Owner, Pod, PodSpec, PodStatus } from '../../cluster/objects.ts';
+import type { Address } from '../../kernel/address.ts';
+import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
+import { checkName, readMetadata, type CommonNames } from './check-names.ts';
+import { isReady } from './read-node.ts';
+import type { Report } from './report.ts';
+import type { RawPod, RawPodSpec, RawPodStatus } from './schemas/pod.ts';
+import type { RawMetadata } from './schemas/shared.ts';
+
+const none: readonly never[] = [];
+
+/** Checks what of a Pod endpoints are made of, as the API server would, and fills in its defaults. */
+export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
+  return {
+    metadata: readOwnedMetadata(raw.metadata, report, names),
+    spec: readPodSpec(raw.spec ?? {}, ['spec'], report, names),
+    owner: readOwner(raw.metadata),
+    terminating: Boolean(raw.metadata?.deletionTimestamp),
+    status: raw.status && Object.keys(raw.status).length > 0 ? readStatus(raw.status, report) : undefined,
+  };
+}
+
+/** As readMetadata, but the name may be left to the API server: nothing refers to it. It is '' then. */
+export function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, names: CommonNames): ObjectMeta {
+  if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report, names);
+  return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
+}
+
+/** The controller of an object, of which there is one at most. */
+export function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
+  const owner = raw?.ownerReferences?.find(({ controller }) => controller);
+  return owner && { kind: owner.kind ?? '', name: owner.name ?? '' };
+}
+
+/** Reads the spec of a Pod or of a workload's template, which is at `path`. */
+export function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: CommonNames): PodSpec {
+  const nodeName = raw.nodeName ?? '';
+  const node = names.nodes.find(nodeName);
+  if (nodeName !== '' && node === undefined) checkName(nodeName, 'subdomain', [...path, 'nodeName'], report);
+  if (raw.hostname) checkName(raw.hostname, 'label', [...path, 'hostname'], report);
+  return {
+    nodeName: node ?? nodeName,
+    hostname: raw.hostname ?? '',
+    subdomain: raw.subdomain ?? '',
+    hostNetwork: raw.hostNetwork ?? false,
+    ports: readContainerPorts(raw),
+  };
+}
+
+/** Init containers that go on running are sidecars, whose ports count too (FindPort in k8s.io/endpointslice). */
+function readContainerPorts({ containers, initContainers }: RawPodSpec): readonly ContainerPort[] {
+  const sidecars = (initContainers ?? none).filter(({ restartPolicy }) => restartPolicy === 'Always');
+  const ports = [...(containers ?? none), ...sidecars].flatMap((container) => container.ports ?? none);
+  // Without a name it is not looked for.
+  const named = ports.filter(({ name, containerPort }) => Boolean(name) && Boolean(containerPort));
+  return named.map(({ name, containerPort, protocol }) => ({
+    name: name ?? '',
+    port: containerPort ?? 0,
+    protocol: protocol || 'TCP',
+  }));
+}
+
+function readStatus(status: RawPodStatus, report: Report): PodStatus {
+  return {
+    ended: status.phase === 'Succeeded' || status.phase === 'Failed',
+    ready: isReady(status.conditions ?? none),
+    addresses: readAddresses(status, report),
+  };
+}
+
+/** podIPs, but podIP alone where the two do not agree (Convert_v1_PodStatus_To_core_PodStatus). */
+function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
+  const listed = podIPs ?? none;
+  if (podIP && listed[0]?.ip !== podIP) return readAddress(podIP, ['status', 'podIP'], report);
+  return listed.flatMap(({ ip }, i) => readAddress(ip ?? '', ['status', 'podIPs', i, 'ip'], report));
+}
+
+function readAddress(text: string, path: FieldPath, report: Report): readonly Address[] {
+  const address = checkUsableAddress(text, path, report);
+  if (!address) return none;
+  warnOfSpecial(address, text, 'endpoint', path, report);
+  return [address];
+}

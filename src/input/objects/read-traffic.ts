@@ -1,0 +1,108 @@
+import type {
+  FieldPath,
+  Ingress,
+  IngressBackend,
+  LabelSelector,
+  Namespace,
+  NetworkPolicy,
+  PolicyPeer,
+  PolicyPort,
+  PolicyRule,
+} from '../../cluster/objects.ts';
+import { checkNetwork } from './check-addresses.ts';
+import { readMetadata, type CommonNames } from './check-names.ts';
+import type { Report } from './report.ts';
+import type {
+  RawBackend,
+  RawIngressObject,
+  RawNamespace,
+  RawNetworkPolicy,
+  RawPolicyRule,
+  RawSelector,
+} from './schemas/traffic.ts';
+
+/** Reads a NetworkPolicy, with the API server's defaults (SetDefaults_NetworkPolicy in pkg/apis/networking/v1). */
+export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: CommonNames): NetworkPolicy {
+  const spec = raw.spec ?? {};
+  const given = spec.policyTypes ?? [];
+  const types = given.length > 0 ? given : ['Ingress', ...((spec.egress ?? []).length > 0 ? ['Egress'] : [])];
+  const rulesOf = (direction: 'ingress' | 'egress'): readonly PolicyRule[] =>
+    (spec[direction] ?? []).map((rule, i) => readRule(rule, ['spec', direction, i], report));
+  return {
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
+    podSelector: readSelector(spec.podSelector),
+    ingress: types.includes('Ingress') ? rulesOf('ingress') : undefined,
+    egress: types.includes('Egress') ? rulesOf('egress') : undefined,
+  };
+}
+
+function readRule(rule: RawPolicyRule, path: FieldPath, report: Report): PolicyRule {
+  const direction = rule.from ? 'from' : 'to';
+  return {
+    peers: (rule[direction] ?? []).map(({ podSelector, namespaceSelector, ipBlock }, i): PolicyPeer => {
+      const at = [...path, direction, i, 'ipBlock'];
+      if (!ipBlock) {
+        return {
+          kind: 'pods',
+          pods: readSelector(podSelector),
+          namespaces: namespaceSelector ? readSelector(namespaceSelector) : undefined,
+        };
+      }
+      return {
+        kind: 'block',
+        network: checkNetwork(ipBlock.cidr ?? '', [...at, 'cidr'], report),
+        except: (ipBlock.except ?? []).flatMap((text, n) => checkNetwork(text, [...at, 'except', n], report) ?? []),
+      };
+    }),
+    ports: (rule.ports ?? []).map(({ protocol, port, endPort }): PolicyPort => ({
+      protocol: protocol || 'TCP',
+      port: port ?? undefined,
+      endPort: endPort ?? undefined,
+    })),
+  };
+}
+
+function readSelector(raw: RawSelector | null | undefined): LabelSelector {
+  const labels = Object.entries(raw?.matchLabels ?? {});
+  return [
+    ...labels.map(([key, value]) => ({ key, operator: 'In', values: [value] })),
+    ...(raw?.matchExpressions ?? []).map(({ key, operator, values }) => ({
+      key: key ?? '',
+      operator: operator ?? '',
+      values: values ?? [],
+    })),
+  ];
+}
+
+/** Reads where an Ingress sends requests. */
+export function readIngress(raw: RawIngressObject, report: Report, names: CommonNames): Ingress {
+  const spec = raw.spec ?? {};
+  return {
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
+    routes: [
+      ...(spec.rules ?? []).flatMap(({ host, http }) =>
+        (http?.paths ?? []).map(({ path, pathType, backend }) => ({
+          host: host ?? '',
+          path: path || '/',
+          isExact: pathType === 'Exact',
+          backend: readBackend(backend),
+        })),
+      ),
+      ...(spec.defaultBackend
+        ? [{ host: '', path: undefined, isExact: false, backend: readBackend(spec.defaultBackend) }]
+        : []),
+    ],
+    hasTls: (spec.tls ?? []).length > 0,
+    addresses: (raw.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip || hostname || []),
+  };
+}
+
+function readBackend(raw: RawBackend | null | undefined): IngressBackend | undefined {
+  const { name, port } = raw?.service ?? {};
+  return name ? { service: name, port: String(port?.number ?? port?.name ?? '') } : undefined;
+}
+
+/** Reads a Namespace, of which labels matter. */
+export function readNamespace(raw: RawNamespace, report: Report, names: CommonNames): Namespace {
+  return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
+}

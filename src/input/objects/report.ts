@@ -1,0 +1,92 @@
+import type { ArgumentsOf, DiagnosticCode } from '../../diagnostics/codes.ts';
+import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { FieldPath } from '../../cluster/objects.ts';
+import type { InputSource } from '../documents/document.ts';
+
+/** Collects what is to be said about one object. */
+export class Report {
+  readonly source: InputSource;
+  readonly diagnostics: Diagnostic[] = [];
+  /** Made when needed: most objects are right. */
+  #settled: Set<string> | undefined;
+  /** Field that is missing, without the numbers of list items → the diagnostic of the one that is there in its place. */
+  #misspelled: Map<string, number> | undefined;
+
+  constructor(source: InputSource) {
+    this.source = source;
+  }
+
+  get hasErrors(): boolean {
+    return this.diagnostics.some(isError);
+  }
+
+  /** Says that enough was said about a field and all below it: nothing more is taken about them. */
+  settle(path: FieldPath): void {
+    this.#settled ??= new Set();
+    this.#settled.add(path.join('/'));
+  }
+
+  /** Says what is wrong with a field, unless it is settled, or results from a misspelled one. */
+  add<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
+    if (this.#isSettled(path)) return;
+    const diagnostic = diagnose(code, details, this.source.place(path));
+    if (isError(diagnostic) ? this.isExplainedBy(path) : this.isDoubtful(path)) return;
+    this.diagnostics.push(diagnostic);
+  }
+
+  /** Like add, but at the name of the field. */
+  addAtKey<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
+    this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
+  }
+
+  /** Says that a field is there under a name that Kubernetes does not know, and not under its own. */
+  addMisspelled(path: FieldPath, meant: FieldPath, details: ArgumentsOf<'unknown-field'>): void {
+    this.#misspelled ??= new Map();
+    const name = nameOf(meant);
+    if (this.#misspelled.has(name)) return;
+    this.#misspelled.set(name, this.diagnostics.length);
+    this.addAtKey(path, 'unknown-field', details);
+  }
+
+  /**
+   * Whether something that is wrong results from what was said of a field: that its value is wrong, or its name misspelled. The
+   * object is wrong then, and a misspelled name is an error.
+   */
+  isExplainedBy(path: FieldPath): boolean {
+    if (this.#isSettled(path)) return true;
+    const index = this.#findMisspelled(path);
+    const diagnostic = index === undefined ? undefined : this.diagnostics[index];
+    if (index === undefined || diagnostic?.code !== 'unknown-field') return false;
+    this.diagnostics[index] = diagnose('unknown-field', { ...diagnostic.arguments, isNeeded: true }, diagnostic.place);
+    return true;
+  }
+
+  /** Whether a field's value is wrong or its name misspelled, so that nothing is to be concluded from it. */
+  isDoubtful(path: FieldPath): boolean {
+    return this.#isSettled(path) || this.#findMisspelled(path) !== undefined;
+  }
+
+  /** Says that the rules depend on a field that is missing: a misspelled name of it is an error. */
+  need(path: FieldPath): void {
+    this.isExplainedBy(path);
+  }
+
+  /** The index of the diagnostic that says so. */
+  #findMisspelled(path: FieldPath): number | undefined {
+    const misspelled = this.#misspelled;
+    if (!misspelled) return undefined;
+    const name = nameOf(path);
+    const near = [...misspelled].find(([meant]) => `${name}/`.startsWith(`${meant}/`) || meant.startsWith(`${name}/`));
+    return near?.[1];
+  }
+
+  #isSettled(path: FieldPath): boolean {
+    const settled = this.#settled;
+    return settled !== undefined && path.some((_, i) => settled.has(path.slice(0, i + 1).join('/')));
+  }
+}
+
+/** The names on the way to a field. */
+function nameOf(path: FieldPath): string {
+  return path.filter((step) => typeof step === 'string').join('/');
+}

@@ -1,0 +1,41 @@
+import type { DescribedValue, Schema } from '../../../diagnostics/json-schema.ts';
+import { endpointSliceSchema, endpointsSchema } from './endpoints.ts';
+import { kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
+import { nodeSchema, serviceCidrSchema } from './node.ts';
+import { packetTestsSchema } from './packet-tests.ts';
+import { podSchema, workloadSchema } from './pod.ts';
+import { serviceSchema } from './service.ts';
+import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
+
+/** The kinds whose schemas list all fields that Kubernetes knows (up to 1.37): others are reported. */
+const fullSchemas = {
+  Service: serviceSchema,
+  EndpointSlice: endpointSliceSchema,
+  Endpoints: endpointsSchema,
+  Node: nodeSchema,
+  ServiceCIDR: serviceCidrSchema,
+};
+
+/** The kinds that kpc reads, and its own file of packet tests. A Workload is a Deployment, a StatefulSet and the like. */
+const allSchemas = {
+  ...fullSchemas,
+  Pod: podSchema,
+  Workload: workloadSchema,
+  KubeProxyConfiguration: kubeProxyConfigurationSchema,
+  PacketTests: packetTestsSchema,
+  NetworkPolicy: networkPolicySchema,
+  Ingress: ingressSchema,
+  Namespace: namespaceSchema,
+};
+
+/** What an object of each kind is when its schema takes it. */
+export type RawObjects = { readonly [Kind in keyof typeof allSchemas]: DescribedValue<(typeof allSchemas)[Kind]> };
+
+export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = allSchemas;
+
+/** A kind whose fields are all known. */
+export type CheckedKind = keyof typeof fullSchemas;
+
+export function isCheckedKind(kind: string): kind is CheckedKind {
+  return Object.hasOwn(fullSchemas, kind);
+}

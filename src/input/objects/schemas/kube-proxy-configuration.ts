@@ -1,0 +1,71 @@
+import { closedObject, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../../diagnostics/json-schema.ts';
+import { proxyModes, type ProxyMode } from '../../../kube-proxy/modes.ts';
+import { configuredSections, fieldsInSection } from '../../../kube-proxy/settings/configuration.ts';
+import type { ConfiguredFields } from '../../../kube-proxy/settings/table.ts';
+
+const number: Schema<number | null> = { type: ['number', 'null'], expected: 'a number' };
+
+const integerOrText: Schema<number | string | null> = {
+  type: ['integer', 'string', 'null'],
+  expected: 'a number or a string',
+};
+const uint32 = integer(0, 2 ** 32 - 1, `a whole number from 0 to ${2 ** 32 - 1}`);
+const logOptions = closedObject({ splitStream: flag, infoBufferSize: integerOrText });
+
+/** The fields that shape no rule: kube-proxy must be able to read them all the same. */
+const otherFields = {
+  apiVersion: text,
+  kind: text,
+  clientConnection: closedObject({
+    kubeconfig: text,
+    acceptContentTypes: text,
+    contentType: text,
+    qps: number,
+    burst: integer(0, 2 ** 31 - 1, `a whole number from 0 to ${2 ** 31 - 1}`),
+  }),
+  logging: closedObject({
+    format: text,
+    flushFrequency: integerOrText,
+    verbosity: uint32,
+    vmodule: list(item({ filePattern: text, verbosity: uint32 })),
+    options: closedObject({ text: logOptions, json: logOptions }),
+  }),
+  healthzBindAddress: text,
+  metricsBindAddress: text,
+  bindAddressHardFail: flag,
+  enableProfiling: flag,
+  showHiddenMetricsForVersion: text,
+  winkernel: closedObject({
+    networkName: text,
+    sourceVip: text,
+    enableDSR: flag,
+    rootHnsEndpointName: text,
+    forwardHealthCheckVip: flag,
+  }),
+  oomScoreAdj: integer(-1000, 1000, 'a whole number from -1000 to 1000'),
+  configSyncPeriod: duration,
+  portRange: text,
+  windowsRunAsService: flag,
+};
+
+/** How often rules are written anew: a part of each mode's section. */
+const syncPeriods = { syncPeriod: duration, minSyncPeriod: duration };
+
+type RawSyncPeriods = DescribedFields<typeof syncPeriods>;
+
+const periodsOf = new Map<string, typeof syncPeriods>(proxyModes.map((mode) => [mode, syncPeriods]));
+
+const sections = [...new Set([...proxyModes, ...configuredSections])].map((name) => {
+  return [name, closedObject({ ...periodsOf.get(name), ...fieldsInSection(name) })] as const;
+});
+
+/** A KubeProxyConfiguration as its schema has it. The values of the fields that shape rules become settings later. */
+export type KubeProxyConfig = ConfiguredFields &
+  DescribedFields<typeof otherFields> & { readonly [M in ProxyMode]?: RawSyncPeriods | null };
+
+/** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
+export const kubeProxyConfigurationSchema = closedObject({
+  ...otherFields,
+  ...fieldsInSection(''),
+  ...Object.fromEntries(sections),
+}) as Schema<KubeProxyConfig>;

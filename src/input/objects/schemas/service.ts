@@ -1,0 +1,65 @@
+import { anything, flag, integer, item, list, object, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
+import { metadata, objectConditions, optionalPort, port, protocol, textMap, typed, word } from './shared.ts';
+
+const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');
+
+const ingressPorts = list(item({ port, protocol, error: text }));
+
+const servicePort = item({
+  name: text,
+  protocol,
+  port,
+  targetPort: {
+    type: ['integer', 'string', 'null'],
+    expected: 'a port number or the name of a container port',
+  } as Schema<number | string | null>,
+  nodePort: optionalPort,
+  appProtocol: text,
+});
+
+const ingress = item({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy'], 'bad-ip-mode'), ports: ingressPorts });
+
+const family: Schema<'IPv4' | 'IPv6'> = {
+  type: 'string',
+  enum: ['IPv4', 'IPv6'],
+  code: 'bad-ip-family',
+  expected: 'IPv4 or IPv6',
+};
+
+/** A v1 Service. */
+export const serviceSchema = object({
+  ...typed,
+  metadata,
+  spec: object({
+    type: word(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'], 'bad-type'),
+    clusterIP: text,
+    clusterIPs: texts,
+    ipFamilies: list(family),
+    ipFamilyPolicy: word(['SingleStack', 'PreferDualStack', 'RequireDualStack'], 'bad-ip-family'),
+    externalName: text,
+    externalIPs: texts,
+    loadBalancerIP: text,
+    loadBalancerClass: text,
+    ports: list(servicePort),
+    sessionAffinity: word(['None', 'ClientIP'], 'bad-session-affinity'),
+    sessionAffinityConfig: object({ clientIP: object({ timeoutSeconds: seconds }) }),
+    internalTrafficPolicy: word(['Cluster', 'Local'], 'bad-traffic-policy'),
+    externalTrafficPolicy: word(['Cluster', 'Local'], 'bad-traffic-policy'),
+    healthCheckNodePort: optionalPort,
+    loadBalancerSourceRanges: texts,
+    publishNotReadyAddresses: flag,
+    allocateLoadBalancerNodePorts: flag,
+    trafficDistribution: text,
+    selector: textMap,
+    ipFamily: anything,
+    topologyKeys: anything,
+  }),
+  status: object({
+    conditions: objectConditions,
+    loadBalancer: object({ ingress: list(ingress) }),
+  }),
+});
+
+export type RawService = DescribedValue<typeof serviceSchema>;
+export type RawServicePort = DescribedValue<typeof servicePort>;
+export type RawIngress = DescribedValue<typeof ingress>;

@@ -1,0 +1,76 @@
+import { joinWords } from '../../../base/join-words.ts';
+import type { ShapeCode } from '../../../diagnostics/fields.ts';
+import { anyInteger, anything, flag, integer, item, list, map, object, openObject, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
+
+export const textMap = map(text, 'a mapping of strings');
+
+/** One of the words; '' counts as not set, as it does for Kubernetes. */
+export function word<const Word extends string>(words: readonly Word[], code: ShapeCode): Schema<Word | '' | null> {
+  return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words, 'or') };
+}
+
+export const port = integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port');
+
+/** A port where 0 means that there is none. */
+export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535', 'bad-port');
+
+export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
+
+/** An object's metadata. */
+export const metadata = object({
+  name: text,
+  namespace: text,
+  generateName: text,
+  labels: textMap,
+  annotations: textMap,
+  selfLink: text,
+  uid: text,
+  resourceVersion: text,
+  generation: anyInteger,
+  creationTimestamp: text,
+  deletionTimestamp: text,
+  deletionGracePeriodSeconds: anyInteger,
+  finalizers: texts,
+  ownerReferences: list(
+    item({ apiVersion: text, kind: text, name: text, uid: text, controller: flag, blockOwnerDeletion: flag }),
+  ),
+  managedFields: anything,
+  clusterName: anything,
+  initializers: anything,
+});
+
+export type RawMetadata = DescribedValue<typeof metadata>;
+
+/** What every object begins with. */
+export const typed = { apiVersion: anything, kind: anything };
+
+/** The conditions of a Node, a Pod or a workload. */
+export const conditions = list({ ...openObject({ type: text, status: text }), type: 'object' } as Schema<RawCondition>);
+
+export interface RawCondition {
+  readonly type?: string | null;
+  readonly status?: string | null;
+}
+
+/** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
+export const objectConditions = list(
+  item({
+    type: text,
+    status: text,
+    observedGeneration: anyInteger,
+    lastTransitionTime: text,
+    reason: text,
+    message: text,
+  }),
+);
+
+/** What an endpoint is: a Pod, as a rule. Nothing is compiled from it. */
+export const targetRef = object({
+  kind: text,
+  namespace: text,
+  name: text,
+  uid: text,
+  apiVersion: text,
+  resourceVersion: text,
+  fieldPath: text,
+});
