@@ -1,4 +1,3 @@
-import { isCutOff } from './nft-blocks.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
@@ -18,8 +17,8 @@ import { listNftables } from './second-listings.ts';
  * of them than iptables-save.
  */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput, read: Reader): void {
-  const { text, command, firstLine } = output;
-  if (isCutOff(text)) {
+  const { text, command, firstLine, isCutOff } = output;
+  if (isCutOff) {
     draft.fault(file, 'cut-off-file', { expected: 'nft list ruleset' });
     return;
   }
