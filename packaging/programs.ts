@@ -25,15 +25,15 @@ export interface ProgramCommands {
 }
 
 /** kpc and kpc-apply. */
-export function readPrograms(): readonly ProgramCommands[] {
-  return [kpcProgram(silent), kpcApplyProgram({ host: realHost, terminal: silent, onEvent: () => {} })].map(
-    readCommands,
+export function readPrograms(): Promise<readonly ProgramCommands[]> {
+  return Promise.all(
+    [kpcProgram(silent), kpcApplyProgram({ host: realHost, terminal: silent, onEvent: () => {} })].map(readCommands),
   );
 }
 
-function readCommands(definition: Program): ProgramCommands {
+async function readCommands(definition: Program): Promise<ProgramCommands> {
   const program = newProgram(definition);
-  definition.addCommands(program, () => {});
+  await definition.addCommands(program, () => {}, []);
   const visible = program.createHelp().visibleCommands(program);
   const commands = program.commands.filter((command) => visible.includes(command));
   return { name: definition.name, description: definition.description, program, commands };

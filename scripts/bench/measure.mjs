@@ -6,22 +6,25 @@ import { join } from 'node:path';
 
 /** @typedef {{ argv: string[], ok?: (number | null)[], env?: NodeJS.ProcessEnv }} Command what to run, the statuses it may end with, and its environment where that is not this one's */
 /** @typedef {{ wall: number, cpu?: number, peak?: number }} Figures */
+/** @typedef {{ wall: number, cpu: number, peak: number }} Ratios */
+/** @typedef {{ own: Figures, other: Figures, ratio: Ratios }} Comparison */
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-measure-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
 
-/** GNU time tells what the kernel counted for a process: without it there is wall time only. */
-const hasTime = spawnSync('time', ['-f', '%e', 'true']).status === 0;
+/** GNU time reports the peak memory of a process, and bash its CPU time in milliseconds: without them there is wall time only. */
+const hasTime = spawnSync('bash', ['-c', 'time command time -f %M true']).status === 0;
+const timed = `{ TIMEFORMAT='%3U %3S'; time command time -q -o "$0" -f %M "$@" 2>&3; } 3>&2 2>"$0.cpu"`;
 
 /**
- * Runs a command: { wall, cpu } in seconds and { peak } in MiB, the last two undefined where nothing tells them.
+ * Runs a command: { wall, cpu } in seconds and { peak } in MiB, the last two undefined if nothing reports them.
  * @param {Command} command
  * @returns {Figures}
  */
 export function runOnce({ argv, ok = [0], env = process.env }) {
   const report = join(scratch, 'report');
   const [program, ...args] = /** @type {[string, ...string[]]} */ (
-    hasTime ? ['time', '-o', report, '-f', '%U %S %M', ...argv] : argv
+    hasTime ? ['bash', '-c', timed, report, ...argv] : argv
   );
   const start = process.hrtime.bigint();
   const { status, stderr, error } = spawnSync(program, args, {
@@ -34,9 +37,10 @@ export function runOnce({ argv, ok = [0], env = process.env }) {
   if (error) throw error;
   if (!ok.includes(status)) throw new Error(`${argv.join(' ')} ended with ${status}: ${stderr.slice(-2000)}`);
   if (!hasTime) return { wall };
-  const counted = /** @type {string} */ (readFileSync(report, 'utf8').trim().split('\n').at(-1));
-  const [user, system, kilobytes] = /** @type {[number, number, number]} */ (counted.split(' ').map(Number));
-  return { wall, cpu: user + system, peak: kilobytes / 1024 };
+  const [user, system] = /** @type {[number, number]} */ (
+    readFileSync(`${report}.cpu`, 'utf8').trim().split(' ').map(Number)
+  );
+  return { wall, cpu: user + system, peak: Number(readFileSync(report, 'utf8')) / 1024 };
 }
 
 /**
@@ -55,6 +59,7 @@ export function measure(command, runs) {
  * @param {Command} command
  * @param {Command} other
  * @param {number} runs
+ * @returns {Comparison}
  */
 export function compare(command, other, runs) {
   runOnce(command);
@@ -66,8 +71,8 @@ export function compare(command, other, runs) {
     ratio: medians(
       pairs.map(([own, theirs]) => ({
         wall: own.wall / theirs.wall,
-        cpu: /** @type {number} */ (own.cpu) / /** @type {number} */ (theirs.cpu),
-        peak: /** @type {number} */ (own.peak) / /** @type {number} */ (theirs.peak),
+        cpu: (own.cpu ?? NaN) / (theirs.cpu ?? NaN),
+        peak: (own.peak ?? NaN) / (theirs.peak ?? NaN),
       })),
     ),
   };

@@ -1,8 +1,8 @@
 import crypto from 'node:crypto';
-import { encodeChunks } from './chunks.ts';
+import { encodeChunks, type FileText } from './chunks.ts';
 
 /** The SHA-256 of a long text as UTF-8, in hex. */
-export function hashHex(text: string): string {
+export function hashHex(text: FileText): string {
   const hash = crypto.createHash('sha256');
   for (const chunk of encodeChunks(text)) hash.update(chunk);
   return hash.digest('hex');

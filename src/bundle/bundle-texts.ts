@@ -1,21 +1,22 @@
 import { hashHex } from '#hash';
+import type { FileText } from '../base/chunks.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { BundleFileName } from './manifest.ts';
 import type { PartTexts } from './state-files.ts';
-import { writeServices } from './services-file.ts';
+import { writeServicePieces, writeServices } from './services-file.ts';
 
 /** The parts of a bundle's text that bundles of other nodes may have in common with it. */
 export interface BundleTexts extends PartTexts {
-  readonly writeServices: (cluster: Cluster) => string;
+  readonly writeServices: (cluster: Cluster) => FileText;
   readonly countServices: (cluster: Cluster) => ServiceCounts;
   /** The SHA-256 of a file in hex. */
-  digest(name: BundleFileName, text: string): string;
+  digest(name: BundleFileName, text: FileText): string;
 }
 
 /** Each text made when it is asked for, for one bundle alone. */
 export const freshTexts: BundleTexts = {
   each: (format) => format,
-  writeServices,
+  writeServices: writeServicePieces,
   countServices,
   digest: (_, text) => hashHex(text),
 };
@@ -28,7 +29,7 @@ export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly countServices: (cluster: Cluster) => ServiceCounts = remember(countServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
-  readonly #last = new Map<BundleFileName, { readonly text: string; readonly digest: string }>();
+  readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
     // What was kept for a function is of that function's own type.
@@ -39,7 +40,7 @@ export class BundleMemo implements BundleTexts {
     return remembered;
   }
 
-  digest(name: BundleFileName, text: string): string {
+  digest(name: BundleFileName, text: FileText): string {
     const last = this.#last.get(name);
     if (last?.text === text) return last.digest;
     const digest = hashHex(text);

@@ -3,10 +3,9 @@ import { writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile } from '../base/read-file.ts';
-import { encodeChunks } from '../base/chunks.ts';
+import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { isObject } from '../base/shape.ts';
-import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { findStrangers, readOwnFile } from './own-files.ts';
 
@@ -18,7 +17,8 @@ export type FolderProblem =
   | { readonly kind: 'is-a-file'; readonly folder: string }
   | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
 
-const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
+/** The files that a bundle may hold. */
+export const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
 
 /** Whether a bundle may hold a file of that name. */
 export function isBundleFile(name: string): boolean {
@@ -31,10 +31,10 @@ export function isBundleFile(name: string): boolean {
  * anything in it that no bundle has is left alone: `-o` may name a home folder. `makeFile` makes the file of that
  * path and text, which is not there yet.
  */
-export async function replaceFolder(
+export async function replaceFolder<Text extends FileText>(
   folder: string,
-  files: BundleFiles,
-  makeFile: (path: string, text: string, name: string) => Promise<void> = writeDurably,
+  files: ReadonlyMap<string, Text>,
+  makeFile: (path: string, text: Text, name: string) => Promise<void> = writeDurably,
 ): Promise<FolderProblem | undefined> {
   try {
     const target = await followLink(resolve(folder));
@@ -160,7 +160,7 @@ export async function writeQuickly(path: string, text: string): Promise<void> {
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
 }
 
-async function writeDurably(path: string, text: string): Promise<void> {
+async function writeDurably(path: string, text: FileText): Promise<void> {
   const file = await open(path, 'wx', 0o644);
   try {
     await writeFile(file, encodeChunks(text));

@@ -1,5 +1,6 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
+import { joinText, type FileText } from '../base/chunks.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
@@ -49,27 +50,56 @@ export interface Bundle {
   readonly files: BundleFiles;
 }
 
+/** A bundle with long texts in pieces. */
+export interface LongBundle {
+  readonly manifest: Manifest;
+  readonly files: ReadonlyMap<string, FileText>;
+}
+
 /**
  * Writes a bundle as text. The same content gives the same bytes on any machine. Many bundles of one cluster are
  * written faster with one texts.
  */
 export function makeBundle(content: BundleContent, texts: BundleTexts = freshTexts): Bundle {
-  const files = new Map<BundleFileName, string>();
+  return makeBundleOf(content, texts, joinText);
+}
+
+/** The same for who only hashes and writes it: a joined text of 30 MB costs as much again, and a run of the garbage collector. */
+export function makeLongBundle(content: BundleContent): LongBundle {
+  return makeBundleOf<FileText>(content, freshTexts, (text) => text);
+}
+
+/** The files with each text in one piece. */
+export function joinFiles({ files }: LongBundle): BundleFiles {
+  return new Map([...files].map(([name, text]) => [name, joinText(text)]));
+}
+
+function makeBundleOf<Text extends FileText>(
+  content: BundleContent,
+  texts: BundleTexts,
+  take: (text: FileText) => Text,
+): { readonly manifest: Manifest; readonly files: ReadonlyMap<string, string | Text> } {
+  const files = new Map<BundleFileName, Text>();
   for (const name of bundleFileNames) {
-    const text = formatFile(name, content, texts);
-    if (text !== undefined) files.set(name, text);
+    const text = writeFile(name, content, texts);
+    if (text !== undefined) files.set(name, take(text));
   }
   const manifest = makeManifest(content, files, texts);
   const manifestText = `${JSON.stringify(manifest, undefined, 2)}\n`;
-  return { manifest, files: new Map<string, string>([['manifest.json', manifestText], ...files]) };
+  return { manifest, files: new Map<string, string | Text>([['manifest.json', manifestText], ...files]) };
 }
 
 /** The text of one file of the bundle; undefined where the mode or the families have no such file. */
-export function formatFile(
+export function formatFile(name: BundleFileName, content: BundleContent): string | undefined {
+  const text = writeFile(name, content, freshTexts);
+  return text === undefined ? undefined : joinText(text);
+}
+
+function writeFile(
   name: BundleFileName,
   { state, cluster, settings }: BundleContent,
-  texts: BundleTexts = freshTexts,
-): string | undefined {
+  texts: BundleTexts,
+): FileText | undefined {
   if (name === 'services.json') return texts.writeServices(cluster);
   const file: StateFile = stateFiles[name];
   return programs(settings.mode, file.kind) ? file.format(state, texts) : undefined;
@@ -77,7 +107,7 @@ export function formatFile(
 
 function makeManifest(
   content: BundleContent,
-  files: ReadonlyMap<BundleFileName, string>,
+  files: ReadonlyMap<BundleFileName, FileText>,
   texts: BundleTexts,
 ): Manifest {
   const { state, node, settings } = content;

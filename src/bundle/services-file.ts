@@ -20,6 +20,11 @@ import { readAddress, readNetwork } from './stored-address.ts';
  * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
  */
 export function writeServices(cluster: Cluster): string {
+  return writeServicePieces(cluster).join('');
+}
+
+/** The same in pieces. */
+export function writeServicePieces(cluster: Cluster): readonly string[] {
   const text = new LongText();
   const tailOf = rememberTails();
   const ports = cluster.servicePorts;
@@ -33,7 +38,7 @@ export function writeServices(cluster: Cluster): string {
   text.add(',\n"healthChecks": ');
   addList(text, openRecords(cluster.healthChecks.map(healthCheckRecord)), (record) => text.add(`${record}}`));
   text.add('\n}\n');
-  return text.toString();
+  return text.pieces();
 }
 
 /**

@@ -1,12 +1,13 @@
+import type { FileText } from '../base/chunks.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
-import { formatAppends, formatTables } from '../kernel/iptables/iptables.ts';
+import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
-import { formatVirtualServer, formatVirtualServers, parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
+import { formatVirtualServer, parseIpvsadm, writeVirtualServers } from '../kernel/ipvs/ipvs.ts';
 import type { Family } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import { formatLinks, parseIpBatch } from '../kernel/link/link.ts';
 import { formatModules, parseModules } from '../kernel/modules.ts';
-import { formatChain, formatTables as formatNftTables } from '../kernel/nftables/format.ts';
+import { formatChain, writeTables as writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls, parseSysctls } from '../kernel/sysctl.ts';
@@ -26,7 +27,7 @@ export interface StateFile {
   /** What is in it, and what reads it. */
   readonly title: string;
   /** Undefined where the state has no such part. */
-  format(state: KernelState, texts: PartTexts): string | undefined;
+  format(state: KernelState, texts: PartTexts): FileText | undefined;
   /** Adds what a text says to a state. */
   read(text: string, into: KernelState): { readonly state: KernelState; readonly unread: readonly UnreadLine[] };
 }
@@ -69,7 +70,7 @@ export const stateFiles = {
     kind: 'virtualServers',
     print: 'ipvsadm',
     title: 'virtual servers and the endpoints behind them, for ipvsadm -R',
-    format: ({ virtualServers }, texts) => formatVirtualServers(virtualServers, texts.each(formatVirtualServer)),
+    format: ({ virtualServers }, texts) => writeVirtualServers(virtualServers, texts.each(formatVirtualServer)),
     read: (text, into) => {
       const { virtualServers, unread } = parseIpvsadm(text);
       return { state: { ...into, virtualServers }, unread };
@@ -89,7 +90,7 @@ export const stateFiles = {
     kind: 'nftables',
     print: 'nftables',
     title: 'rules of both families, for nft -f',
-    format: ({ nftables }, texts) => formatNftTables(nftables, texts.each(formatChain)),
+    format: ({ nftables }, texts) => writeNftTables(nftables, texts.each(formatChain)),
     read: (text, into) => {
       const { tables, unread } = parseNftText(text);
       return { state: { ...into, nftables: tables }, unread };
@@ -106,7 +107,7 @@ function rulesFile<Print extends string>(family: Family, print: Print, title: st
     kind: 'iptables',
     print,
     title,
-    format: ({ iptables }, texts) => iptables[family] && formatTables(iptables[family], texts.each(formatAppends)),
+    format: ({ iptables }, texts) => iptables[family] && writeTables(iptables[family], texts.each(formatAppends)),
     read: (text, into) => {
       const { tables, unread } = parseIptablesSave(text);
       return { state: { ...into, iptables: { ...into.iptables, [family]: tables } }, unread };

@@ -1,3 +1,4 @@
+import { joinText } from '../base/chunks.ts';
 import { compareNamed, compareText } from '../kernel/compare-text.ts';
 import { freshTexts } from '../bundle/bundle-texts.ts';
 import { writeServices } from '../bundle/services-file.ts';
@@ -64,7 +65,7 @@ function writeFiles(state: KernelState, byMeaning: boolean): Readonly<Record<str
   return Object.fromEntries(
     stateFileNames.map((name) => {
       const write = (byMeaning ? meanings[name] : undefined) ?? ((each) => stateFiles[name].format(each, freshTexts));
-      return [name, write(comparable) ?? ''];
+      return [name, joinText(write(comparable) ?? '')];
     }),
   );
 }

@@ -16,12 +16,18 @@ export class LongText {
     if (this.#length >= enough) this.#join();
   }
 
-  toString(): string {
+  /** The text so far, in pieces. */
+  pieces(): readonly string[] {
     this.#join();
-    return this.#joined.join('');
+    return this.#joined;
+  }
+
+  toString(): string {
+    return this.pieces().join('');
   }
 
   #join(): void {
+    if (this.#pieces.length === 0) return;
     this.#joined.push(this.#pieces.join(''));
     this.#pieces = [];
     this.#length = 0;

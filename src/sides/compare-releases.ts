@@ -71,8 +71,10 @@ export function compareReleases(
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
   if (conntrack.maxPerCore <= 0) return [];
   const cores = Math.floor(defaultConntrackLimit / conntrack.maxPerCore);
-  const { before, after } = behaviourChanges['conntrack-limit'];
-  return [`on a node with more than ${count(cores, 'core')} kube-proxy before 1.36 ${before}, and since then ${after}`];
+  const { since, before, after } = behaviourChanges['conntrack-limit'];
+  return [
+    `on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`,
+  ];
 }
 
 /** The releases to compare; undefined where one cannot be told, which the diagnostics say. */

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { joinText } from '../../src/base/chunks.ts';
 import { freshTexts } from '../../src/bundle/bundle-texts.ts';
 import { bundleFileNames, type BundleFileName } from '../../src/bundle/manifest.ts';
 import { readServices, writeServices } from '../../src/bundle/services-file.ts';
@@ -22,7 +23,7 @@ function rewrite(name: BundleFileName, text: string): string | undefined {
     textsIn(state).filter((each) => addressText.test(each)),
     `${name}: addresses that were not read`,
   ).toEqual([]);
-  return stateFiles[name].format(state, freshTexts);
+  return joinText(stateFiles[name].format(state, freshTexts) ?? '');
 }
 
 /** Addresses of both families as they stand in the files of a bundle, alone or with a port. */

@@ -124,8 +124,8 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
   });
 });
 
-describe('what kpc offers', () => {
-  test.each(readPrograms())('is every command and every flag of $name', async ({ program, commands }) => {
+describe('what kpc offers', async () => {
+  test.each(await readPrograms())('is every command and every flag of $name', async ({ program, commands }) => {
     const values = async (...words: readonly string[]) =>
       (await complete(program, words, async () => [])).map(({ value }) => value);
     expect(await values('')).toEqual([...commands.map((command) => command.name()), 'help']);
@@ -136,7 +136,7 @@ describe('what kpc offers', () => {
   });
 
   test('is only what no shell gives a meaning', async () => {
-    const [kpc] = readPrograms();
+    const [kpc] = await readPrograms();
     if (!kpc) throw new Error('no kpc');
     const hostile = ['ok-name', '$(id)', 'a b', 'x;y', "q'", 'tab\tname', 'new\nline', '~root', '*'];
     const find = async () => hostile.map((value) => ({ value }));

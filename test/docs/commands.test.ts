@@ -5,7 +5,7 @@ import { pagePaths, readExamples, readPage } from '../support/markdown.ts';
 import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
 
-const programs = readPrograms();
+const programs = await readPrograms();
 const [kpc] = programs;
 
 /** Flags that say how manifests are compiled: the same in each command that compiles some. */

@@ -38,8 +38,8 @@ function propertiesOf(commands: readonly Command[]): Record<string, object> {
   return Object.fromEntries(Object.entries(properties).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function makeSchema(): object {
-  const commands = (readPrograms()[0]?.commands ?? []).filter((command) => isConfigured(command.name()));
+async function makeSchema(): Promise<object> {
+  const commands = ((await readPrograms())[0]?.commands ?? []).filter((command) => isConfigured(command.name()));
   const sections = commands.map((command) => [
     command.name(),
     { description: `flags of kpc ${command.name()} alone`, ...objectOf(propertiesOf([command])) },
@@ -56,8 +56,8 @@ function objectOf(properties: object): object {
   return { type: ['object', 'null'], additionalProperties: false, properties };
 }
 
-test('schemas/kpc.yaml.schema.json has every flag', () => {
-  const text = `${JSON.stringify(makeSchema(), undefined, 2)}\n`;
+test('schemas/kpc.yaml.schema.json has every flag', async () => {
+  const text = `${JSON.stringify(await makeSchema(), undefined, 2)}\n`;
   if (process.env['UPDATE_DOCS'] === '1') writeFileSync(path, text);
   expect(existsSync(path) && JSON.parse(readFileSync(path, 'utf8'))).toEqual(JSON.parse(text));
 });

@@ -39,9 +39,11 @@ const objects = readdirSync(join(projectFolder, 'examples/kubernetes')).flatMap(
 const workloads = objects.filter(({ kind }) => kind === 'Job' || kind === 'DaemonSet');
 const claims = objects.filter(({ kind }) => kind === 'PersistentVolumeClaim').map(({ metadata }) => metadata.name);
 
+const programs = await readPrograms();
+
 /** Whether a program has the command and the flags of these words. */
 function expectWords(name: string, words: readonly string[]): void {
-  const program = readPrograms().find((each) => each.name === name);
+  const program = programs.find((each) => each.name === name);
   const command = program?.commands.find((each) => each.name() === words[0]);
   const flags = words.filter((word) => word.startsWith('-')).map((word) => word.replace(/=.*/s, ''));
   expect(command?.options.flatMap(({ long, short }) => [long, short])).toEqual(expect.arrayContaining(flags));

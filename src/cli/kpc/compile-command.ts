@@ -3,7 +3,14 @@ import { printable } from '../../base/printable.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { holdsGolden, holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import { formatFile, makeBundle, type Bundle, type BundleContent } from '../../bundle/make-bundle.ts';
+import {
+  formatFile,
+  joinFiles,
+  makeBundle,
+  makeLongBundle,
+  type BundleContent,
+  type LongBundle,
+} from '../../bundle/make-bundle.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
@@ -22,7 +29,7 @@ import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
-import { parseOutFolder } from '../shared/near-misses.ts';
+import { parseOutFolder } from '../shared/path-words.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import {
   addMessageOptions,
@@ -70,12 +77,12 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
       new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
-        .argParser(parseOutFolder(true))
+        .argParser(parseOutFolder)
         .conflicts(['print', 'check']),
     )
     .addOption(
       new Option('--golden <folder>', 'write a golden to keep in git: a file for each Service, so that branches merge')
-        .argParser(parseOutFolder(true))
+        .argParser(parseOutFolder)
         .conflicts(['out', 'print', 'check']),
     )
     .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))
@@ -245,7 +252,7 @@ async function output(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   if (options.print !== undefined) return print(options.print, content, terminal);
-  const bundle = makeBundle(content);
+  const bundle = makeLongBundle(content);
   const { golden, output: format } = options;
   const folder = options.out ?? golden;
   const form = golden === undefined ? 'bundle' : 'golden';
@@ -253,14 +260,14 @@ async function output(
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
     // The folder has the files already.
-    const files = folder === undefined ? { files: Object.fromEntries(bundle.files) } : { folder };
+    const files = folder === undefined ? { files: Object.fromEntries(joinFiles(bundle)) } : { folder };
     await terminal.out(
       formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest: bundle.manifest, ...files }),
     );
     return status;
   }
   if (folder !== undefined) return status;
-  await terminal.out(formatAll(bundle.files));
+  await terminal.out(formatAll(joinFiles(bundle)));
   await say(
     terminal,
     `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
@@ -272,7 +279,7 @@ async function write(
   folder: string,
   form: 'bundle' | 'golden',
   content: BundleContent,
-  { manifest, files }: Bundle,
+  { manifest, files }: LongBundle,
   { assume }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {

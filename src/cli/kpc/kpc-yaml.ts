@@ -15,7 +15,6 @@ import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../in
 import { TextFile } from '../../input/text-file.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
-import { findOtherName } from '../shared/near-misses.ts';
 import type { FlagPlaces } from './messages.ts';
 
 /** The commands whose flags it may hold. */
@@ -73,20 +72,14 @@ function describeForeign(path: string): Diagnostic {
   return diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path));
 }
 
-/** Undefined if there is none. What any user may have put there, as in /tmp, is not read. */
-function findKpcYaml(): string | undefined {
+/** The kpc.yaml that counts here; undefined if there is none. What any user may have put there, as in /tmp, is not read. */
+export function findKpcYaml(): string | undefined {
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = join(folder, kpcYaml);
     if (existsSync(path) && statSync(path).isFile() && !isOpenToAll(folder)) return relative('.', path);
     // A repository is not ruled by what is around it.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder)) return undefined;
   }
-}
-
-/** A file in the working folder that is called almost as kpc.yaml is, where that is not there. */
-export function findMisnamed(): string | undefined {
-  if (existsSync(kpcYaml)) return undefined;
-  return ['kpc.yml', '.kpc.yaml', '.kpc.yml'].find((name) => existsSync(name) && statSync(name).isFile());
 }
 
 function isOpenToAll(folder: string): boolean {
@@ -145,7 +138,7 @@ class Reader {
         if (!this.#isOtherFile(key, path)) this.#give(document, option, value, at);
       } else if (!option && (path.length > 0 || !this.#isKnown(key))) {
         const names = this.#flagNames(path.length > 0 ? section : undefined);
-        const meant = findOtherName(key, names) ?? findNearest(key, names);
+        const meant = findNearest(key, names);
         const whose = path.length > 0 ? name : undefined;
         this.#refuse(document, at, { problem: 'unknown-flag', name: key, command: whose, meant }, true);
       }

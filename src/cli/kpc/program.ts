@@ -3,29 +3,21 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
-import { addBundleCommand } from './bundle-command.ts';
-import { addCompileCommand } from './compile-command.ts';
-import { addDescribeCommand } from './describe-command.ts';
-import { addDiffCommand } from './diff-command.ts';
-import { addExplainCommand } from './explain-command.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import { applyKpcYaml, configuredCommands, findMisnamed, type KpcYaml } from './kpc-yaml.ts';
+import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
+import type { Done, ExitStatus } from '../shared/exit-status.ts';
+import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
-import { addTestCommand } from './test-command.ts';
-import { addEquivalenceCommand } from './equivalence-command.ts';
-import { addMigrateCommand } from './migrate-command.ts';
-import { addTraceCommand } from './trace-command.ts';
 import { addCompletionCommand } from '../shared/completion-command.ts';
 import type { FindValues } from '../shared/complete.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
-import { isPath } from '../shared/near-misses.ts';
+import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleBooleans(settleAssumeEndpoints(argv));
+  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
@@ -34,21 +26,44 @@ export function kpcProgram(terminal: Terminal): Program {
   return {
     name: 'kpc',
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
-    addCommands: (command, done) => {
-      addCompileCommand(command, terminal, done);
-      addBundleCommand(command, terminal, done);
-      addDiffCommand(command, terminal, done);
-      addDescribeCommand(command, terminal, done);
-      addTraceCommand(command, terminal, done);
-      addTestCommand(command, terminal, done);
-      addEquivalenceCommand(command, terminal, done);
-      addMigrateCommand(command, terminal, done);
-      addExplainCommand(command, terminal, runProgram, done);
-      addCompletionCommand(command, terminal, done, findValues);
-      addVersionCommand(command, terminal, done);
+    addCommands: async (program, done, argv) => {
+      const [called = ''] = argv;
+      // Most calls need one command, and starting takes longer with the code and the flags of all.
+      const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(argv) ? commands[called] : undefined;
+      if (own) return own(program, terminal, done);
+      for (const add of Object.values(commands)) await add(program, terminal, done);
+      addCompletionCommand(program, terminal, done, findValues);
+      addVersionCommand(program, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
   };
+}
+
+/** Loads a command and adds it to the program. */
+type AddCommand = (program: Command, terminal: Terminal, done: Done) => Promise<void>;
+
+const commands: Readonly<Record<string, AddCommand>> = {
+  compile: async (program, terminal, done) =>
+    (await import('./compile-command.ts')).addCompileCommand(program, terminal, done),
+  bundle: async (program, terminal, done) =>
+    (await import('./bundle-command.ts')).addBundleCommand(program, terminal, done),
+  diff: async (program, terminal, done) => (await import('./diff-command.ts')).addDiffCommand(program, terminal, done),
+  describe: async (program, terminal, done) =>
+    (await import('./describe-command.ts')).addDescribeCommand(program, terminal, done),
+  trace: async (program, terminal, done) =>
+    (await import('./trace-command.ts')).addTraceCommand(program, terminal, done),
+  test: async (program, terminal, done) => (await import('./test-command.ts')).addTestCommand(program, terminal, done),
+  equivalence: async (program, terminal, done) =>
+    (await import('./equivalence-command.ts')).addEquivalenceCommand(program, terminal, done),
+  migrate: async (program, terminal, done) =>
+    (await import('./migrate-command.ts')).addMigrateCommand(program, terminal, done),
+  explain: async (program, terminal, done) =>
+    (await import('./explain-command.ts')).addExplainCommand(program, terminal, runProgram, done),
+};
+
+/** Whether a kpc.yaml may hold flags of this call: it may name those of other commands too. */
+function mayUseKpcYaml(argv: readonly string[]): boolean {
+  return argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
 }
 
 /** Loads what completes names only for the shell that asks. */
@@ -69,11 +84,6 @@ async function readKpcYaml(
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   if (!configuredCommands.some((name) => name === called.name())) return false;
-  const misnamed = named === undefined ? findMisnamed() : undefined;
-  if (misnamed !== undefined) {
-    const text = `warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
-    await say(quieten(terminal, called.opts<MessageOptions>()), text);
-  }
   const found = applyKpcYaml(called, program, named);
   if (hasWrongValues || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, terminal);
@@ -100,12 +110,7 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
 }
 
 /** Flags whose value may be left out: it is true then. */
-const booleanFlags: ReadonlySet<string> = new Set([
-  '--masquerade-all',
-  '--iptables-localhost-nodeports',
-  '--ipvs-strict-arp',
-  '--conntrack-tcp-be-liberal',
-]);
+const booleanFlags = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
 
 /** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
 function settleBooleans(argv: readonly string[]): readonly string[] {
@@ -115,4 +120,10 @@ function settleBooleans(argv: readonly string[]): readonly string[] {
     if ((end >= 0 && i >= end) || !booleanFlags.has(word) || next === undefined) return word;
     return !/^(?:true|false)$/i.test(next) && !next.startsWith('-') && isPath(next) ? `${word}=true` : word;
   });
+}
+
+/** The words of a command line, where a line of iptables-save, which begins like a flag, is an argument. */
+function settleRuleLine(argv: readonly string[]): readonly string[] {
+  const line = argv.find((word) => /^-[AI] ./.test(word));
+  return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];
 }

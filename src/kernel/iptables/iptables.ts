@@ -140,10 +140,14 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 /**
  * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node that has none of
  * them. The kernel's own chains are not declared, which would flush them: their rules are inserted at the head, in
- * the order they have here, as kube-proxy does. '' where there are no tables. `formatOwn` is formatAppends, or gives
- * what that has given before.
+ * the order they have here, as kube-proxy does. '' where there are no tables.
  */
-export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string = formatAppends): string {
+export function formatTables(tables: Tables): string {
+  return writeTables(tables, formatAppends).join('');
+}
+
+/** The same in pieces. `formatOwn` is formatAppends, or gives what that has given before. */
+export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tableNames) {
     const chains = tables[table];
@@ -158,7 +162,7 @@ export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string
     }
     text.add('COMMIT\n');
   }
-  return text.toString();
+  return text.pieces();
 }
 
 /** The lines that append a chain's rules. */

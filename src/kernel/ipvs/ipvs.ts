@@ -72,17 +72,19 @@ export function compareRealServers(
   return compareAddresses(a.address, b.address) || a.port - b.port;
 }
 
-/**
- * The input of `ipvsadm -R` that makes these services where none of them exists. '' for none. `format` is
- * formatVirtualServer, or gives what that has given before.
- */
-export function formatVirtualServers(
+/** The input of `ipvsadm -R` that makes these services where none of them exists. '' for none. */
+export function formatVirtualServers(virtualServers: readonly VirtualServer[]): string {
+  return writeVirtualServers(virtualServers, formatVirtualServer).join('');
+}
+
+/** The same in pieces. `format` is formatVirtualServer, or gives what that has given before. */
+export function writeVirtualServers(
   virtualServers: readonly VirtualServer[],
-  format: (server: VirtualServer) => string = formatVirtualServer,
-): string {
+  format: (server: VirtualServer) => string,
+): readonly string[] {
   const text = new LongText();
   for (const server of virtualServers) text.add(format(server));
-  return text.toString();
+  return text.pieces();
 }
 
 /** The lines of one service with its real servers. */

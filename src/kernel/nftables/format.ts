@@ -9,16 +9,17 @@ export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip',
 /**
  * The input of `nft -f` that puts these tables in place of what is there under their names, all in one transaction:
  * whether the node has such tables or not, and whatever they hold. Each rule and each element stands on a line of its
- * own. Chains, sets and elements keep the order of their table. '' where there are no tables. `formatOwn` is
- * formatChain, or gives what that has given before.
+ * own. Chains, sets and elements keep the order of their table. '' where there are no tables.
  */
-export function formatTables(
-  tables: readonly NftTable[],
-  formatOwn: (chain: NftChain) => string = formatChain,
-): string {
+export function formatTables(tables: readonly NftTable[]): string {
+  return writeTables(tables, formatChain).join('');
+}
+
+/** The same in pieces. `formatOwn` is formatChain, or gives what that has given before. */
+export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftChain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tables) addTable(text, table, formatOwn);
-  return text.toString();
+  return text.pieces();
 }
 
 function addTable(text: LongText, table: NftTable, formatOwn: (chain: NftChain) => string): void {

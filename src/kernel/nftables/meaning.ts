@@ -1,3 +1,4 @@
+import { singleAddress } from '../address-range.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import type { Expression } from './expression.ts';
 import { formatElement, formatKey, formatRule } from './format-expression.ts';
@@ -86,9 +87,6 @@ function canonicalBits(expression: Expression & { readonly kind: 'match' }): Exp
 }
 
 function canonicalValue(value: Value): Value {
-  if (value.kind !== 'network') return value;
-  const { network } = value;
-  return network.prefixLength === (network.family === 'ipv4' ? 32 : 128)
-    ? { kind: 'address', address: network.address }
-    : value;
+  const address = value.kind === 'network' ? singleAddress(value.network) : undefined;
+  return address ? { kind: 'address', address } : value;
 }

@@ -1,0 +1,97 @@
+// Figures in words.
+
+/**
+ * A figure that has a limit: both in the same unit, which `unit` names.
+ *
+ * @typedef {{ what: string, value: number, limit: number, unit?: string }} Check
+ */
+/** @typedef {import('./measure.mjs').Figures} Figures */
+/** @typedef {import('./measure.mjs').Comparison} Comparison */
+/** @typedef {Comparison & { name: string }} NamedComparison */
+
+/** @param {number} number */
+export function count(number) {
+  return number.toLocaleString('en');
+}
+
+/** @param {number} number */
+export function seconds(number) {
+  return number < 1 ? `${Math.round(number * 1000)} ms` : `${number.toFixed(number < 10 ? 2 : 0)} s`;
+}
+
+/** @param {number | undefined} number */
+function mebibytes(number) {
+  return number === undefined ? '' : `${Math.round(number)} MiB`;
+}
+
+/** @param {number} number */
+export function ratio(number) {
+  return Number.isNaN(number) ? '' : number.toFixed(2);
+}
+
+/**
+ * Figures of one run, for the columns time, CPU and memory.
+ *
+ * @param {Figures} run
+ */
+export function figures({ wall, cpu, peak }) {
+  return [seconds(wall), cpu === undefined ? '' : seconds(cpu), mebibytes(peak)];
+}
+
+/**
+ * A cell with CPU time and memory of one run.
+ *
+ * @param {Figures} run
+ */
+export function cell({ wall, cpu, peak }) {
+  return [seconds(cpu ?? wall), mebibytes(peak)].filter(Boolean).join(', ');
+}
+
+/**
+ * A comparison a row.
+ *
+ * @param {string} against
+ * @param {NamedComparison[]} rows
+ */
+export function comparisons(against, rows) {
+  return table(
+    ['', 'time', 'CPU', 'peak memory', `CPU of ${against}`, 'ratio of time', 'ratio of CPU', 'ratio of memory'],
+    rows.map(({ name, own, other, ratio: { wall, cpu, peak } }) => [
+      name,
+      ...figures(own),
+      seconds(other.cpu ?? other.wall),
+      ...[wall, cpu, peak].map(ratio),
+    ]),
+  );
+}
+
+/**
+ * @param {string[]} header
+ * @param {string[][]} rows
+ */
+export function table(header, rows) {
+  const align = header.map((_, i) => (i === 0 ? '---' : '--:'));
+  return [header, align, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+/** @param {Check} check */
+export function isMissed({ value, limit }) {
+  // A figure that could not be measured is no number.
+  return !(value <= limit);
+}
+
+/** @param {Check[]} checks */
+export function limitsTable(checks) {
+  return table(
+    ['limit', 'measured', 'asked', 'kept'],
+    checks.map((check) => {
+      const { what, value, limit, unit = '' } = check;
+      return [
+        what,
+        `${value.toFixed(value < 10 ? 2 : 0)}${unit}`,
+        `${limit}${unit}`,
+        isMissed(check) ? '**no**' : 'yes',
+      ];
+    }),
+  );
+}
