@@ -1,7 +1,16 @@
+import { groupBy } from '../cluster/group-by.ts';
 import { coverForServices } from '../diff/belonging.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
-import type { EndpointState, ServicePortChange, ServiceReason } from '../diff/service-changes.ts';
+import {
+  affinity,
+  diffEndpointStates,
+  field,
+  list,
+  type EndpointState,
+  type ServicePortChange,
+  type ServiceReason,
+} from '../diff/service-changes.ts';
 import { classifyServers } from '../diff/server-belonging.ts';
 import type { Side } from '../diff/side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
@@ -18,13 +27,7 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
   const belongingOf = classifyServers(from, to);
   const read = (side: Side, own: Owners): ReadonlyMap<string, readonly DecompiledPort[]> => {
     const { ports } = decompile(coverForServices(side), own, belongingOf, side.coverage);
-    const byName = new Map<string, DecompiledPort[]>();
-    for (const port of ports) {
-      const known = byName.get(port.name);
-      if (known) known.push(port);
-      else byName.set(port.name, [port]);
-    }
-    return byName;
+    return groupBy(ports, ({ name }) => name);
   };
   const before = read(from, owners.from);
   const after = read(to, owners.to);
@@ -81,12 +84,12 @@ function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceRea
     ...(isTold
       ? kinds.flatMap((kind) => list(names[kind], ofKind(from, kind), ofKind(to, kind)))
       : list(names.unknown, all(from), all(to))),
-    ...field('port', from.port, to.port),
-    ...field('node port', from.nodePort, to.nodePort),
-    ...field('internalTrafficPolicy', from.internalTrafficPolicy, to.internalTrafficPolicy),
-    ...field('externalTrafficPolicy', from.externalTrafficPolicy, to.externalTrafficPolicy),
-    ...field('healthCheckNodePort', from.healthCheckNodePort, to.healthCheckNodePort),
-    ...field('scheduler', from.scheduler, to.scheduler),
+    ...known('port', from.port, to.port),
+    ...known('node port', from.nodePort, to.nodePort),
+    ...known('internalTrafficPolicy', from.internalTrafficPolicy, to.internalTrafficPolicy),
+    ...known('externalTrafficPolicy', from.externalTrafficPolicy, to.externalTrafficPolicy),
+    ...known('healthCheckNodePort', from.healthCheckNodePort, to.healthCheckNodePort),
+    ...known('scheduler', from.scheduler, to.scheduler),
     // Without endpoints, iptables mode has no rules for them.
     ...(from.sourceRanges.length > 0 && to.sourceRanges.length > 0
       ? list('loadBalancerSourceRanges', from.sourceRanges, to.sourceRanges)
@@ -95,19 +98,9 @@ function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceRea
   ];
 }
 
-function field(
-  name: string,
-  from: string | number | undefined,
-  to: string | number | undefined,
-): readonly ServiceReason[] {
-  if (from === undefined || to === undefined || from === to) return [];
-  return [{ kind: 'field', field: name, from: String(from), to: String(to) }];
-}
-
-function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
-  const added = to.filter((item) => !from.includes(item));
-  const removed = from.filter((item) => !to.includes(item));
-  return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
+/** A value that both sides show. */
+function known(name: string, from: string | number | undefined, to: string | number | undefined) {
+  return from === undefined || to === undefined ? [] : field(name, String(from), String(to));
 }
 
 /** A kernel has no endpoints but those that are used. */
@@ -115,21 +108,13 @@ const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints
 
 function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
   if (!from.endpoints || !to.endpoints) return [];
-  const before = new Set(from.endpoints.map(({ endpoint }) => endpoint));
-  const after = new Set(to.endpoints.map(({ endpoint }) => endpoint));
-  const affinity = (port: DecompiledPort): string =>
-    port.affinitySeconds === undefined ? 'None' : `ClientIP for ${port.affinitySeconds} s`;
+  const statesOf = (endpoints: NonNullable<DecompiledPort['endpoints']>) =>
+    new Map(endpoints.map(({ endpoint }) => [endpoint, usedEndpoint]));
   // Without an endpoint no rule shows the affinity.
-  const isShown = before.size > 0 && after.size > 0;
+  const isShown = from.endpoints.length > 0 && to.endpoints.length > 0;
   return [
-    ...(isShown ? field('sessionAffinity', affinity(from), affinity(to)) : []),
-    ...(before.size === after.size ? [] : [{ kind: 'scaled', from: before.size, to: after.size } as const]),
-    ...[...after]
-      .filter((endpoint) => !before.has(endpoint))
-      .map((endpoint) => ({ kind: 'endpoint-added', endpoint, state: usedEndpoint }) as const),
-    ...[...before]
-      .filter((endpoint) => !after.has(endpoint))
-      .map((endpoint) => ({ kind: 'endpoint-removed', endpoint, state: usedEndpoint }) as const),
+    ...(isShown ? field('sessionAffinity', affinity(from.affinitySeconds), affinity(to.affinitySeconds)) : []),
+    ...diffEndpointStates(statesOf(from.endpoints), statesOf(to.endpoints)),
   ];
 }
 

@@ -9,6 +9,7 @@ import {
   type UnboundHints,
 } from '../cluster/endpoint-choice.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { withoutName } from './service-table.ts';
 import { conditionOf } from '../diff/service-changes.ts';
@@ -16,8 +17,7 @@ import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { DecompiledPort, Masquerade } from './decompiled-port.ts';
-import { dnsRecords, type DnsRecord } from './dns.ts';
-import { environmentVariables, type EnvironmentVariable } from './environment.ts';
+import { dnsRecords, type DnsRecord, environmentVariables, type EnvironmentVariable } from './service-discovery.ts';
 import { collectKernelItems, type KernelItem } from './kernel-items.ts';
 import type { View } from './view.ts';
 
@@ -111,15 +111,10 @@ export function describeService(
   };
 }
 
-function portsOf(service: ServiceInfo, view: View): readonly (readonly [string, readonly ServicePort[]])[] {
-  const ports = new Map<string, ServicePort[]>();
-  for (const port of view.services.cluster.servicePorts) {
-    if (port.namespace !== service.namespace || port.service !== service.name) continue;
-    const known = ports.get(port.label);
-    if (known) known.push(port);
-    else ports.set(port.label, [port]);
-  }
-  return [...ports];
+function portsOf({ namespace, name }: ServiceInfo, view: View): readonly (readonly [string, readonly ServicePort[]])[] {
+  const { servicePorts } = view.services.cluster;
+  const own = servicePorts.filter((port) => port.namespace === namespace && port.service === name);
+  return [...groupBy(own, ({ label }) => label)];
 }
 
 function describePort(port: ServicePort, service: ServiceInfo, view: View): PortInFamily {

@@ -252,38 +252,29 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
 
 function kernelLines(item: KernelItem): readonly string[] {
   const place = at(item.place);
+  const taken = 'takenBy' in item ? `taken by ${item.takenBy}, which claims it too` : undefined;
   switch (item.kind) {
     case 'virtual-server': {
-      const taken = item.takenBy === undefined ? '' : `: taken by ${item.takenBy}, which claims it too`;
-      return [
-        `virtual server ${item.name} ${item.options}, ${count(item.realServers.length, 'real server')}${taken}${place}`,
-      ];
+      const servers = count(item.realServers.length, 'real server');
+      return [`virtual server ${item.name} ${item.options}, ${servers}${taken ? `: ${taken}` : ''}${place}`];
     }
     case 'address':
       return [`address ${item.address} on ${item.link}${place}`];
     case 'set-entry':
       return [`set ${item.set}: ${item.value}${place}`];
-    case 'chain':
-      return [
-        `chain ${item.chain} (${tableWords(item.family, item.table)})${place}`,
-        ...item.rules.map((rule) => `  ${rule}`),
-      ];
     case 'nft-element': {
-      const taken = item.takenBy === undefined ? '' : `, taken by ${item.takenBy}, which claims it too`;
-      return [`in ${item.set} (${tableWords(item.family, 'nftables')}): ${item.element}${taken}${place}`];
+      const set = `${item.set} (${tableWords(item.family, 'nftables')})`;
+      return [`in ${set}: ${item.element}${taken ? `, ${taken}` : ''}${place}`];
     }
     case 'nft-set':
       return [`set ${item.set} (${tableWords(item.family, 'nftables')})${place}`];
-    case 'nft-chain':
-      return [
-        `chain ${item.chain} (${tableWords(item.family, 'nftables')})${place}`,
-        ...item.rules.map((rule) => `  ${rule}`),
-      ];
+    case 'chain':
     case 'rules':
-      return [
-        `in chain ${item.chain} (${tableWords(item.family, item.table)})${place}`,
-        ...item.rules.map((rule) => `  ${rule}`),
-      ];
+    case 'nft-chain': {
+      const table = tableWords(item.family, item.kind === 'nft-chain' ? 'nftables' : item.table);
+      const rules = item.rules.map((rule) => `  ${rule}`);
+      return [`${item.kind === 'rules' ? 'in ' : ''}chain ${item.chain} (${table})${place}`, ...rules];
+    }
   }
 }
 

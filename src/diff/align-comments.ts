@@ -1,3 +1,4 @@
+import { groupBy } from '../cluster/group-by.ts';
 import { subtract } from './changes/compare-rules.ts';
 import { labelInComment } from './changes/owners.ts';
 import { diffStates, type KernelDelta } from '../kernel/delta.ts';
@@ -59,12 +60,10 @@ function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule
   const pairs = new Map<Rule, Rule>();
   const taken = new Set<Rule>();
   const pair = (gone: readonly Rule[], made: readonly Rule[], keyOf: (rule: Rule) => string): void => {
-    const byKey = new Map<string, Rule[]>();
-    for (const rule of made.filter((each) => !taken.has(each))) {
-      const known = byKey.get(keyOf(rule));
-      if (known) known.push(rule);
-      else byKey.set(keyOf(rule), [rule]);
-    }
+    const byKey = groupBy(
+      made.filter((each) => !taken.has(each)),
+      keyOf,
+    );
     for (const rule of gone.filter((each) => !pairs.has(each))) {
       const other = byKey.get(keyOf(rule))?.pop();
       if (!other) continue;

@@ -1,3 +1,4 @@
+import { groupBy } from '../cluster/group-by.ts';
 import { diffStates } from '../kernel/delta.ts';
 import type { Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
@@ -245,29 +246,21 @@ function groupChanges(
   { before, after, places }: Knowledge,
   follows: ReadChanges['follows'] = () => false,
 ): Pick<SideDiff, 'servicePorts' | 'base'> {
-  const kernel = new Map<string, KernelChange[]>();
-  const base: KernelChange[] = [];
-  for (const { owner, change } of changes) {
-    if (owner === undefined) {
-      base.push(change);
-      continue;
-    }
-    const list = kernel.get(owner);
-    if (list) list.push(change);
-    else kernel.set(owner, [change]);
-  }
+  // '' for what belongs to no Service port.
+  const byOwner = groupBy(changes, ({ owner = '' }) => owner);
+  const kernelOf = (label: string) => (byOwner.get(label) ?? []).map(({ change }) => change);
   const explained = new Map(reasons.map((each) => [each.label, each]));
   // What is new in the parts that were compared may have been there in others: in another mode's, above all.
   const kindOfPort = (label: string): ChangeKind => {
-    const kind = kindOfAll(kernel.get(label) ?? []);
+    const kind = kindOfAll(kernelOf(label));
     const isStale = (kind === 'added' && before.has(label)) || (kind === 'removed' && after.has(label));
     return isStale ? 'changed' : kind;
   };
-  const labels = [...new Set([...explained.keys(), ...kernel.keys()])].toSorted();
+  const labels = [...new Set([...explained.keys(), ...byOwner.keys()])].filter(Boolean).toSorted();
   return {
-    base,
+    base: kernelOf(''),
     servicePorts: labels.map((label) => {
-      const list = kernel.get(label) ?? [];
+      const list = kernelOf(label);
       const known = explained.get(label);
       const isFollowing = (change: KernelChange): boolean => known !== undefined && follows(change, known.reasons);
       return {

@@ -287,11 +287,13 @@ function diffPort(from: ServicePort, to: ServicePort): readonly ServiceReason[] 
   ];
 }
 
-function field(name: string, from: string, to: string): readonly ServiceReason[] {
+/** A value that differs. */
+export function field(name: string, from: string, to: string): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }
 
-function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
+/** What a list has on one side alone; nothing where both sides have the same. */
+export function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
   const before = new Set(from);
   const after = new Set(to);
   const added = to.filter((item) => !before.has(item));
@@ -308,7 +310,8 @@ function policy(local: boolean): string {
   return local ? 'Local' : 'Cluster';
 }
 
-function affinity(seconds: number | undefined): string {
+/** The session affinity as a Service has it. */
+export function affinity(seconds: number | undefined): string {
   return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
 }
 
@@ -345,8 +348,16 @@ function diffEndpoints(
   fromSide: SideServices,
   toSide: SideServices,
 ): readonly ServiceReason[] {
-  const before = new Map(explainEndpoints(from, fromSide.node).map((use) => [use.endpoint.label, describeUse(use)]));
-  const after = new Map(explainEndpoints(to, toSide.node).map((use) => [use.endpoint.label, describeUse(use)]));
+  const statesOf = (port: ServicePort, { node }: SideServices): EndpointStates =>
+    new Map(explainEndpoints(port, node).map((use) => [use.endpoint.label, describeUse(use)]));
+  return diffEndpointStates(statesOf(from, fromSide), statesOf(to, toSide));
+}
+
+/** By "ip:port". */
+type EndpointStates = ReadonlyMap<string, EndpointState>;
+
+/** How many endpoints there are, and which come, go and change. */
+export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
   const reasons: ServiceReason[] = [];
   if (before.size !== after.size) reasons.push({ kind: 'scaled', from: before.size, to: after.size });
   for (const [endpoint, state] of after) {

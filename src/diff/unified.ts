@@ -1,5 +1,5 @@
 import { joinText } from '../base/chunks.ts';
-import { compareNamed } from '../kernel/compare-text.ts';
+import { compareNamed, compareText } from '../kernel/compare-text.ts';
 import { freshTexts } from '../bundle/bundle-texts.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import { stateFileNames, stateFiles, type StateFileName } from '../bundle/state-files.ts';
@@ -19,7 +19,9 @@ import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
 import type { Side } from './side.ts';
-import { formatNftMeanings } from './unified-nftables.ts';
+import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftables/format.ts';
+import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/meaning.ts';
+import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 
 /** A file of both sides, as text that can be compared line by line; '' where a side has none of it. */
 export interface FilePair {
@@ -109,4 +111,44 @@ function formatMeanings(tables: Tables): string {
 function chainLines(table: TableName, chain: Chain): readonly string[] {
   const rules = actingRules(chain.rules).map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
   return isBuiltInChain(table, chain.name) ? rules : [formatDeclaration(chain.name), ...rules];
+}
+
+/**
+ * Tables as text whose lines are the same where they mean the same: sets, chains and elements by name and key, without
+ * what takes no part in a comparison. It is for people, not for nft.
+ */
+function formatNftMeanings(tables: readonly NftTable[]): string {
+  return tables
+    .flatMap(({ family, name, sets, chains }) => [
+      `table ${nftFamily[family]} ${name} {`,
+      ...[...sets.values()].toSorted(compareNamed).flatMap(setLines),
+      ...[...chains.values()].toSorted(compareNamed).flatMap(nftChainLines),
+      '}',
+    ])
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+function setLines(set: NftSet | NftMap): readonly string[] {
+  const elements = isLearned(set) ? [] : set.elements.map(elementMeaning).toSorted(compareText);
+  return [
+    `\t${set.kind} ${set.name} {`,
+    // Some versions of nft leave out the flag dynamic, and print a size that nothing asked for.
+    ...formatSetProperties(
+      isLearned(set)
+        ? { ...set, comment: undefined, size: undefined, flags: set.flags.filter((flag) => flag !== 'dynamic') }
+        : { ...set, comment: undefined },
+    ).map((property) => `\t\t${property}`),
+    ...elements.map((element) => `\t\t${element}`),
+    '\t}',
+  ];
+}
+
+function nftChainLines(chain: NftChain): readonly string[] {
+  return [
+    `\tchain ${chain.name} {`,
+    ...(chain.base ? [`\t\t${formatBaseChain(chain.base)}`] : []),
+    ...chain.rules.map((rule) => `\t\t${nftRuleMeaning(rule)}`),
+    '\t}',
+  ];
 }

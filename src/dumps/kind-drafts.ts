@@ -1,4 +1,4 @@
-import { compareVirtualServers, type IpvsTimeouts, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { compareVirtualServers, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
@@ -23,8 +23,8 @@ export interface Drafts extends AnyDrafts {
   readonly sets: ListDraft<IpSet>;
   readonly virtualServers: ListDraft<VirtualServer>;
   readonly links: ListDraft<Link>;
-  readonly sysctls: SysctlsDraft;
-  readonly ipvsTimeouts: TimeoutsDraft;
+  readonly sysctls: ValueDraft<KernelState['sysctls']>;
+  readonly ipvsTimeouts: ValueDraft<KernelState['ipvsTimeouts']>;
 }
 
 /** Drafts of a dump of which nothing is read yet. */
@@ -35,8 +35,8 @@ export function startDrafts(): Drafts {
     sets: new ListDraft<IpSet>(({ name }) => name),
     virtualServers: new ListDraft<VirtualServer>(virtualServerKey, compareVirtualServers),
     links: new ListDraft<Link>(({ name }) => name),
-    sysctls: new SysctlsDraft(),
-    ipvsTimeouts: new TimeoutsDraft(),
+    sysctls: new ValueDraft<KernelState['sysctls']>(new Map()),
+    ipvsTimeouts: new ValueDraft<KernelState['ipvsTimeouts']>(undefined),
     // A dump tells none: what needs a module is in the kernel with it only.
     modules: { objects: [], told: false },
   };
@@ -81,36 +81,17 @@ class ListDraft<T> {
   }
 }
 
-class SysctlsDraft {
-  readonly #sysctls = new Map<string, string>();
-  #isTold = false;
+/** A kind that is known as soon as any of it was printed. */
+class ValueDraft<T> {
+  objects: T;
+  told = false;
 
-  add(sysctls: ReadonlyMap<string, string>): void {
-    for (const [key, value] of sysctls) this.#sysctls.set(key, value);
-    this.#isTold = true;
+  constructor(nothing: T) {
+    this.objects = nothing;
   }
 
-  get objects(): ReadonlyMap<string, string> {
-    return this.#sysctls;
-  }
-
-  get told(): boolean {
-    return this.#isTold;
-  }
-}
-
-class TimeoutsDraft {
-  #timeouts: IpvsTimeouts | undefined;
-
-  set(timeouts: IpvsTimeouts): void {
-    this.#timeouts = timeouts;
-  }
-
-  get objects(): IpvsTimeouts | undefined {
-    return this.#timeouts;
-  }
-
-  get told(): boolean {
-    return this.#timeouts !== undefined;
+  set(objects: T): void {
+    this.objects = objects;
+    this.told = true;
   }
 }

@@ -177,7 +177,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'sysctl': {
       const { sysctls } = read(parseSysctls(text));
       if (isSecond(sysctls, false)) return;
-      draft.kinds.sysctls.add(sysctls);
+      draft.kinds.sysctls.set(new Map([...draft.kinds.sysctls.objects, ...sysctls]));
       break;
     }
     default:

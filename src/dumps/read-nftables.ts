@@ -1,4 +1,3 @@
-import { isCutOff } from './nft-blocks.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
@@ -11,7 +10,6 @@ import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
 import type { Reader } from './dump.ts';
-import { readOtherTable } from './read-other-tables.ts';
 import { listNftables } from './second-listings.ts';
 
 /**
@@ -19,8 +17,8 @@ import { listNftables } from './second-listings.ts';
  * of them than iptables-save.
  */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput, read: Reader): void {
-  const { text, command, firstLine } = output;
-  if (isCutOff(text)) {
+  const { text, command, firstLine, isCutOff } = output;
+  if (isCutOff) {
     draft.fault(file, 'cut-off-file', { expected: 'nft list ruleset' });
     return;
   }
@@ -99,3 +97,41 @@ const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFam
 function isOfIptables(table: string): boolean {
   return /^ip6? (?:nat|filter|mangle|raw|security)$/.test(table);
 }
+
+/**
+ * Another program's table, such as "inet firewalld", as packets meet it: one of the family inet sees those of both families.
+ * What kpc does not read of a rule is an unknown expression. Undefined for a table of which more than that could not be read.
+ */
+function readOtherTable(family: string, text: string): readonly NftTable[] | undefined {
+  const seenAs = family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
+  const read = seenAs.map((each) => parseNftText(textAs(text, nftFamily[each])));
+  if (read.some(({ unread }) => unread.some(({ text: line, reason }) => !isHarmless(line, reason)))) return undefined;
+  return read.flatMap(({ tables }) => tables);
+}
+
+/** Objects that only rules use, which are unknown then, and properties that change no lookup. */
+function isHarmless(line: string, reason: string): boolean {
+  if (reason === 'a property that is not known') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
+  if (reason === 'neither a chain, a set, a map nor a counter') return true;
+  return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
+}
+
+/** Without counters and logging, which let packets be, and with lists of states in the form of sets. */
+function textAs(text: string, family: string): string {
+  const [head = '', ...lines] = text.trimStart().split('\n');
+  return [head.replace(/^(\s*table )\S+/, `$1${family}`), ...lines.map(plainLine)].join('\n');
+}
+
+function plainLine(line: string): string {
+  const plain = line
+    .replaceAll(/[ \t]counter packets \d+ bytes \d+/g, '')
+    .replaceAll(logging, '')
+    .replaceAll(/[ \t]ct state (!= )?([a-z]+(?:,[a-z]+)+)/g, (_, not: string | undefined, states: string) => {
+      return ` ct state ${not ?? ''}{ ${states.replaceAll(',', ', ')} }`;
+    });
+  // A rule that does nothing else counts all the same.
+  return plain.trim() === '' && line.trim() !== '' ? 'continue' : plain;
+}
+
+const logging =
+  /(?<!jump|goto|chain)[ \t]log(?![\w-])(?: (?:prefix "[^"]*"|level [a-z]+|flags [a-z]+|tcp [a-z,]+|ip options|group \d+|snaplen \d+))*/g;

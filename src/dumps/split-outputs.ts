@@ -1,6 +1,5 @@
 import { isChatter, isEllipsis, readCommand, takePrefix, type Command } from './commands.ts';
 import { readHost, readTitle, type Host } from './hosts.ts';
-import { beginsNft } from './nft-blocks.ts';
 import { isRefused, recognisers, type OutputKind } from './output-kinds.ts';
 
 /** The output of one tool in a text that may hold those of several. */
@@ -16,6 +15,8 @@ export interface ToolOutput {
   readonly host: Host | undefined;
   /** Whether lines were left out of it, or a part was asked for. */
   readonly isPart: boolean;
+  /** Of a table of nftables: whether it ends before its last brace. */
+  readonly isCutOff: boolean;
 }
 
 /** A text that was printed, or pasted from a terminal, cut into what each tool printed. */
@@ -34,6 +35,7 @@ interface DraftOutput {
   readonly lines: string[];
   readonly command: Command | undefined;
   readonly host: Host | undefined;
+  readonly isCutOff: boolean;
   /** Of rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
@@ -77,6 +79,7 @@ export function splitOutputs(text: string): SplitText {
           lines: [],
           command,
           host,
+          isCutOff: block?.isCutOff === true,
           table: undefined,
           hasEllipsis: false,
           once: new Set(),
@@ -127,6 +130,7 @@ export function splitOutputs(text: string): SplitText {
       text: `${draft.lines.join('\n')}\n`,
       command: draft.command,
       host: draft.host,
+      isCutOff: draft.isCutOff,
       isPart: draft.hasEllipsis || draft.command?.isPart === true || lacksLines(draft),
     })),
     strays,
@@ -236,6 +240,13 @@ function takes(current: DraftOutput, line: string, raw: string): boolean {
   }
 }
 
+/** What goes on over many lines, to its closing bracket. */
+interface Block {
+  readonly kind: 'ip -j addr' | 'nft list ruleset';
+  readonly text: string;
+  readonly isCutOff: boolean;
+}
+
 /** The lines of a text one by one, without what a terminal or a carriage return adds to them. */
 class Lines {
   readonly #text: string;
@@ -269,11 +280,12 @@ class Lines {
   }
 
   /** What begins with the line given last and goes on to its closing bracket, or to the end of the text. */
-  takeBlock(line: string): { readonly kind: 'ip -j addr' | 'nft list ruleset'; readonly text: string } | undefined {
+  takeBlock(line: string): Block | undefined {
     if (!/^(?:\[|\{|table )/.test(line)) return undefined;
     const head = this.#text.slice(this.#from, this.#from + mostOfNext);
-    const kind = isLinksJson.test(head) ? 'ip -j addr' : beginsNft(head) ? 'nft list ruleset' : undefined;
-    return kind && { kind, text: this.#text.slice(this.#from, endOfBlock(this.#text, this.#from)) };
+    const kind = isLinksJson.test(head) ? 'ip -j addr' : isTable.test(head) ? 'nft list ruleset' : undefined;
+    const end = kind && endOfBlock(this.#text, this.#from);
+    return kind && { kind, text: this.#text.slice(this.#from, end), isCutOff: end === undefined };
   }
 
   /** Goes on behind a text that the line given last begins with. */
@@ -303,8 +315,11 @@ function plain(line: string): string {
 /** What `ip -j addr` begins with, be it that another program sorted its fields. */
 const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/;
 
-/** The offset behind the value of JSON, or the table of nft, that begins at `start`; the end of the text where it has none. */
-function endOfBlock(text: string, start: number): number {
+/** The line that a table of `nft list` begins with. */
+const isTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
+
+/** The offset behind the value of JSON, or the table of nft, that begins at `start`; undefined where it has no end. */
+function endOfBlock(text: string, start: number): number | undefined {
   let depth = 0;
   let quoted = false;
   for (let i = start; i < text.length; i++) {
@@ -316,7 +331,7 @@ function endOfBlock(text: string, start: number): number {
     else if (code === openBracket || code === openBrace) depth++;
     else if ((code === closeBracket || code === closeBrace) && --depth === 0) return i + 1;
   }
-  return text.length;
+  return undefined;
 }
 
 const quote = 34;

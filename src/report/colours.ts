@@ -4,47 +4,40 @@ import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Paint } from './text.ts';
 import { oneLine } from '../diff/one-line.ts';
 
-/** Colours of the lines of a report. */
-export function reportPainter(colour: boolean): Paint {
+type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'plain';
+
+const reportStyles: { readonly [R in Parameters<Paint>[0]]: Style } = {
+  heading: 'bold',
+  title: 'bold',
+  added: 'green',
+  removed: 'red',
+  changed: 'yellow',
+  more: 'dim',
+  reason: 'plain',
+  summary: 'plain',
+};
+
+const descriptionStyles: { readonly [R in DescriptionLine['role']]: Style } = {
+  heading: 'bold',
+  good: 'green',
+  bad: 'red',
+  dim: 'dim',
+  plain: 'plain',
+};
+
+function painter<Role extends string>(styles: Readonly<Record<Role, Style>>, colour: boolean) {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
-  return (role, text) => {
-    switch (role) {
-      case 'heading':
-      case 'title':
-        return chalk.bold(text);
-      case 'added':
-        return chalk.green(text);
-      case 'removed':
-        return chalk.red(text);
-      case 'changed':
-        return chalk.yellow(text);
-      case 'more':
-        return chalk.dim(text);
-      case 'reason':
-      case 'summary':
-        return text;
-    }
+  return (role: Role, text: string): string => {
+    const style: Style = styles[role];
+    return style === 'plain' ? text : chalk[style](text);
   };
 }
 
+/** Colours of the lines of a report. */
+export const reportPainter = (colour: boolean): Paint => painter(reportStyles, colour);
+
 /** Colours of the lines of a description. */
-export function descriptionPainter(colour: boolean): (role: DescriptionLine['role'], text: string) => string {
-  const chalk = new Chalk({ level: colour ? 1 : 0 });
-  return (role, text) => {
-    switch (role) {
-      case 'heading':
-        return chalk.bold(text);
-      case 'good':
-        return chalk.green(text);
-      case 'bad':
-        return chalk.red(text);
-      case 'dim':
-        return chalk.dim(text);
-      case 'plain':
-        return text;
-    }
-  };
-}
+export const descriptionPainter = (colour: boolean) => painter(descriptionStyles, colour);
 
 /** Descriptions for people, each a block of lines. On a terminal, tables are cut to its width. */
 export function formatDescription(

@@ -1,4 +1,4 @@
-import { createTwoFilesPatch } from 'diff';
+import { createTwoFilesPatch, formatPatch } from 'diff';
 import { printable, printableLines } from '../base/printable.ts';
 import type { CheckResult } from '../sides/check-bundle.ts';
 
@@ -7,6 +7,8 @@ import type { CheckResult } from '../sides/check-bundle.ts';
  * seconds' work, it is not sought. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
+
+const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
 
 /**
  * The unified diff of a file, with the names as diff -u writes them; an absent side is /dev/null. Files too different
@@ -17,14 +19,14 @@ export function formatUnifiedDiff(name: string, before: string | undefined, afte
   const path = name.replace(/^\/+/, '');
   const from = before === undefined ? '/dev/null' : `a/${path}`;
   const to = after === undefined ? '/dev/null' : `b/${path}`;
-  const options = {
-    context: 3,
-    headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
-  };
   const patch =
     leastEdits(before ?? '', after ?? '') > maxEditLength
       ? undefined
-      : createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, { ...options, maxEditLength });
+      : createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, {
+          context: 3,
+          headerOptions,
+          maxEditLength,
+        });
   return printableLines(patch ?? replaceWhole(from, to, before ?? '', after ?? ''));
 }
 
@@ -49,25 +51,20 @@ function leastEdits(before: string, after: string): number {
 }
 
 function replaceWhole(from: string, to: string, before: string, after: string): string {
-  const removed = lines(before);
-  const added = lines(after);
-  return [
-    `--- ${from}`,
-    `+++ ${to}`,
-    `@@ -${rangeOf(removed)} +${rangeOf(added)} @@`,
-    ...signed('-', removed, before),
-    ...signed('+', added, after),
-    '',
-  ].join('\n');
+  const [removed, added] = [lines(before), lines(after)];
+  const hunk = {
+    oldStart: 1,
+    oldLines: removed.length,
+    newStart: 1,
+    newLines: added.length,
+    lines: [...signed('-', removed, before), ...signed('+', added, after)],
+  };
+  const headers = { oldFileName: from, newFileName: to, oldHeader: undefined, newHeader: undefined };
+  return formatPatch({ ...headers, hunks: [hunk] }, headerOptions);
 }
 
 function lines(text: string): readonly string[] {
   return text === '' ? [] : text.replace(/\n$/, '').split('\n');
-}
-
-/** Where the lines begin and how many they are; none begin at line 0. */
-function rangeOf(all: readonly string[]): string {
-  return all.length === 0 ? '0,0' : `1,${all.length}`;
 }
 
 function signed(sign: string, all: readonly string[], text: string): readonly string[] {

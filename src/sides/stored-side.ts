@@ -51,7 +51,11 @@ export interface DumpedSide {
 
 /** A side that nothing can be compared with, and why. */
 export function unreadable(reason: Diagnostic): StoredSide & { readonly kind: 'unreadable' } {
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics: [reason], files: noFiles, notes: [] } };
+  return { kind: 'unreadable', reading: withoutSide([reason]) };
+}
+
+function withoutSide(diagnostics: readonly Diagnostic[]): SideReading {
+  return { side: undefined, diagnostics, files: noFiles, notes: [] };
 }
 
 /** The side that a bundle's files are; `path` is what the user calls it. */
@@ -74,7 +78,7 @@ export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { r
 
 function brokenSide(path: string, problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
   const diagnostics = problems.map((problem) => diagnose('bad-bundle', { path, problem }));
-  return { kind: 'bundle', manifest: undefined, reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+  return { kind: 'bundle', manifest: undefined, reading: withoutSide(diagnostics) };
 }
 
 function sideOfStored(
@@ -116,24 +120,14 @@ function sideOfStored(
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
   // Of a family that has no rules there is none in its files, which is to say that the node has none.
-  const coverage = { ...coverAll(), modules: false };
-  const side: Side = {
-    kind: 'dump',
-    name: path,
-    state,
-    labels: undefined,
-    coverage,
-    families: bothFamilies,
-    doubts: [],
-    services: undefined,
-  };
+  const dump: Dump = { state, coverage: { ...coverAll(), modules: false }, files: [], faults: [], doubts: [] };
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
     kind: 'dump',
-    dump: { state, coverage, files: [], faults: [], doubts: [] },
+    dump,
     hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
-    reading: { side, diagnostics: [], files: noFiles, notes },
+    reading: { side: sideOf(path, dump), diagnostics: [], files: noFiles, notes },
   };
 }
 
@@ -156,26 +150,30 @@ export function sideOfDump(
   const errors = diagnostics.map((each) =>
     each.code === 'unread-output' ? diagnose(each.code, { ...each.arguments, isAll: true }, each.place) : each,
   );
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
+  return { kind: 'unreadable', reading: withoutSide(errors) };
 }
 
 function readingOfDump(path: string, dump: Dump, diagnostics: readonly Diagnostic[]): SideReading {
   const names = [...new Set(dump.files.map((file) => file.name))];
   const read = names.map((name) => describeFile(name, dump.files)).join(', ');
   return {
-    side: {
-      kind: 'dump',
-      name: path,
-      state: dump.state,
-      labels: undefined,
-      coverage: dump.coverage,
-      families: bothFamilies,
-      doubts: dump.doubts,
-      services: undefined,
-    },
+    side: sideOf(path, dump),
     diagnostics,
     files: noFiles,
     notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
+  };
+}
+
+function sideOf(name: string, { state, coverage, doubts }: Dump): Side {
+  return {
+    kind: 'dump',
+    name,
+    state,
+    labels: undefined,
+    coverage,
+    families: bothFamilies,
+    doubts,
+    services: undefined,
   };
 }
 

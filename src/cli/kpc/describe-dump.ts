@@ -1,6 +1,12 @@
 import { decompile, type Decompiled } from '../../describe/decompile.ts';
 import type { DecompiledPort } from '../../describe/decompiled-port.ts';
-import { describeDecompiled, hasPort, isAbout, resolveName } from '../../describe/decompiled-words.ts';
+import {
+  describeDecompiled,
+  hasPort,
+  isAbout,
+  resolveName,
+  describeLeftovers,
+} from '../../describe/decompiled-words.ts';
 import { findClosedPort, findDeafPort, type AskedNode } from '../../describe/find-port.ts';
 import { findOwnAddresses } from '../../describe/node-addresses.ts';
 import {
@@ -11,7 +17,6 @@ import {
 } from '../../describe/describe-words.ts';
 import { bareName, findHeld } from '../../describe/find-subject.ts';
 import type { SharedSubject } from '../../describe/find-nftables.ts';
-import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
 import { oneLine } from '../../diff/one-line.ts';

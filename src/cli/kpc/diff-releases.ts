@@ -4,7 +4,7 @@ import { checkNodes, oneNode } from '../../compile/check-node.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { oneLine } from '../../diff/one-line.ts';
-import { chooseReleases } from '../../sides/choose-releases.ts';
+import { chooseReleases } from '../../sides/compare-releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';

@@ -1,14 +1,51 @@
 import type { KernelDelta } from '../../kernel/delta.ts';
 import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
 import { tableChanges } from './chain-changes.ts';
-import type { ChangeCount, ChangeLister } from './change-lister.ts';
-import type { OwnedChange } from './kernel-change.ts';
+import { type ChangeCount, type ChangeLister, tally } from './change-lister.ts';
+import type { OwnedChange, ChangeKind, KernelChange } from './kernel-change.ts';
 import { linkChanges } from './link-changes.ts';
 import { nftChanges } from './nft-changes.ts';
 import { serverChanges } from './server-changes.ts';
 import { setChanges } from './set-changes.ts';
-import { moduleChanges, sysctlChanges, timeoutsChanges } from './setting-changes.ts';
 import type { SideOwners } from './owners.ts';
+import type { ModuleChange } from '../../kernel/modules.ts';
+import type { SysctlChange } from '../../kernel/sysctl.ts';
+import type { TimeoutsChange } from '../../kernel/ipvs/timeouts-delta.ts';
+
+const sysctlChanges: ChangeLister<readonly SysctlChange[]> = {
+  list: (changes) =>
+    changes.map((change) =>
+      ofNode(
+        change.kind === 'drop-sysctl'
+          ? { kind: 'sysctl', change: 'removed', name: change.name, from: change.from }
+          : { kind: 'sysctl', change: kindOfSysctl(change), name: change.name, from: change.from, to: change.to },
+      ),
+    ),
+  count: (changes) => tally(changes.map((change) => ['sysctl', kindOfSysctl(change)])),
+};
+
+function kindOfSysctl(change: SysctlChange): ChangeKind {
+  if (change.kind === 'drop-sysctl') return 'removed';
+  return change.from === undefined ? 'added' : 'changed';
+}
+
+const timeoutsChanges: ChangeLister<TimeoutsChange | undefined> = {
+  list: (change) => (change ? [ofNode({ kind: 'ipvs-timeouts', change: 'changed', ...change })] : []),
+  count: (change) => (change ? [{ object: 'IPVS timeouts', change: 'changed', number: 1 }] : []),
+};
+
+const moduleChanges: ChangeLister<readonly ModuleChange[]> = {
+  list: (changes) => changes.map((each) => ofNode({ kind: 'module', change: kindOfModule(each), name: each.name })),
+  count: (changes) => tally(changes.map((each) => ['kernel module', kindOfModule(each)])),
+};
+
+function kindOfModule({ kind }: ModuleChange): 'added' | 'removed' {
+  return kind === 'load-module' ? 'added' : 'removed';
+}
+
+function ofNode(change: KernelChange): OwnedChange {
+  return { owner: undefined, change };
+}
 
 type Listers = { readonly [K in ObjectKind]: ChangeLister<KernelDelta[K]> };
 

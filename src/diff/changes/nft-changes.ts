@@ -16,39 +16,55 @@ import {
 } from '../../kernel/nftables/table.ts';
 import { tally, type ChangedObject, type ChangeLister } from './change-lister.ts';
 import { compareRules, subtract } from './compare-rules.ts';
-import type { ChangeKind, OwnedChange } from './kernel-change.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
 import { targetsOf } from './nft-owners.ts';
 import type { Owners, SideOwners } from './owners.ts';
 
 export const nftChanges: ChangeLister<readonly NftTableDelta[]> = {
   list: (deltas, owners) => deltas.flatMap((delta) => nftTableChanges(delta, owners)),
-  count: (deltas) => tally(deltas.flatMap(countTable)),
+  count: (deltas) =>
+    tally(
+      deltas.flatMap((delta) => {
+        const { whole, changes } = partsOf(delta);
+        return [...(whole ? [['table', whole] as const] : []), ...changes.flatMap(countStep)];
+      }),
+    ),
 };
 
-type Counted = readonly [ChangedObject, ChangeKind];
-
-/** The table, and each chain, set and element in it. */
-function countTable(delta: NftTableDelta): readonly Counted[] {
+/** What becomes of a table as a whole, and of each counter, set and chain in it. */
+function partsOf(delta: NftTableDelta): {
+  readonly whole: ChangeKind | undefined;
+  readonly changes: readonly NftChange[];
+} {
   switch (delta.kind) {
     case 'create-table':
       return delta.replaced
-        ? [['table', 'changed'], ...diffReplaced(delta.replaced, delta.table).flatMap(countStep)]
-        : countWhole(delta.table, 'added');
+        ? { whole: 'changed', changes: diffReplaced(delta.replaced, delta.table) }
+        : { whole: 'added', changes: contentOf(delta.table, 'add') };
     case 'delete-table':
-      return countWhole(delta.table, 'removed');
+      return { whole: 'removed', changes: contentOf(delta.table, 'delete') };
     case 'change-table':
-      return delta.changes.flatMap(countStep);
+      return { whole: undefined, changes: delta.changes };
   }
 }
 
-function countWhole({ chains, counters, sets }: NftTable, change: 'added' | 'removed'): readonly Counted[] {
+function contentOf({ counters, sets, chains }: NftTable, verb: 'add' | 'delete'): readonly NftChange[] {
   return [
-    ['table', change],
-    ...[...counters.values()].map((): Counted => ['counter', change]),
-    ...[...sets.values()].flatMap((set) => countSet(set, change)),
-    ...[...chains.values()].map((): Counted => ['chain', change]),
+    ...[...counters.values()].map((counter): NftChange => ({ kind: `${verb}-counter`, counter })),
+    ...[...sets.values()].map((set): NftChange => ({ kind: `${verb}-set`, set })),
+    ...[...chains.values()].map((chain): NftChange => ({ kind: `${verb}-chain`, chain })),
   ];
 }
+
+/** How the two differ but for what is strange. */
+function diffReplaced(from: NftTable, to: NftTable): readonly NftChange[] {
+  const plain = (table: NftTable): NftTable => ({ ...table, strange: undefined });
+  return diffNftTables([plain(from)], [plain(to)]).flatMap((delta) =>
+    delta.kind === 'change-table' ? delta.changes : [],
+  );
+}
+
+type Counted = readonly [ChangedObject, ChangeKind];
 
 function countSet(set: NftSet | NftMap, change: 'added' | 'removed'): readonly Counted[] {
   return [[set.kind, change], ...set.elements.map((): Counted => ['set element', change])];
@@ -92,53 +108,25 @@ interface At {
 
 /** The changes of one table one by one, each with its owner. */
 function nftTableChanges(delta: NftTableDelta, owners: SideOwners): readonly OwnedChange[] {
-  switch (delta.kind) {
-    case 'create-table':
-      return delta.replaced
-        ? replacedTable(delta.replaced, delta.table, owners)
-        : wholeTable(delta, 'added', owners.to);
-    case 'delete-table':
-      return wholeTable(delta, 'removed', owners.from);
-    case 'change-table': {
-      const at = { family: delta.family, table: delta.name };
-      return delta.changes.flatMap((change) => changesOf(change, at, owners));
-    }
+  const { family, name: table } = delta.kind === 'change-table' ? delta : delta.table;
+  const at = { family, table };
+  const content = partsOf(delta).changes.flatMap((change) => changesOf(change, at, owners));
+  if (delta.kind === 'change-table') return content;
+  if (delta.kind === 'create-table' && delta.replaced) {
+    const strangeFrom = delta.replaced.strange?.heads ?? [];
+    const strangeTo = delta.table.strange?.heads ?? [];
+    const change: KernelChange = { kind: 'nft-table', change: 'changed', ...at, strangeFrom, strangeTo };
+    return [{ owner: undefined, change }, ...content];
   }
-}
-
-/** A table that one side lacks: what belongs to no Service port is told by its number. */
-function wholeTable(
-  { table: { family, name, chains, sets } }: NftTableDelta & { readonly kind: 'create-table' | 'delete-table' },
-  change: 'added' | 'removed',
-  owners: Owners,
-): readonly OwnedChange[] {
-  const at = { family, table: name };
-  const ofChains = [...chains.values()].map((chain) => oneChain(chain, change, at, owners));
-  const ofSets = [...sets.values()].map((set) => oneSet(set, change, at, owners));
-  const ofElements = [...sets.values()].flatMap((set) => ownedElements(set, change, at, owners));
+  // What belongs to no Service port is told by its number.
+  const ofKind = (kind: KernelChange['kind']) => content.filter(({ change }) => change.kind === kind);
+  const [sets, chains] = [ofKind('nft-set'), ofKind('nft-chain')] as const;
   const free = (list: readonly OwnedChange[]) => list.filter(({ owner }) => owner === undefined).length;
+  const change = delta.kind === 'create-table' ? 'added' : 'removed';
   return [
-    { owner: undefined, change: { kind: 'nft-table', change, ...at, chains: free(ofChains), sets: free(ofSets) } },
-    ...[...ofElements, ...ofSets, ...ofChains].filter(({ owner }) => owner !== undefined),
+    { owner: undefined, change: { kind: 'nft-table', change, ...at, chains: free(chains), sets: free(sets) } },
+    ...[...ofKind('nft-element'), ...sets, ...chains].filter(({ owner }) => owner !== undefined),
   ];
-}
-
-/** A table that is made anew: what was strange, and what else differs. */
-function replacedTable(from: NftTable, to: NftTable, owners: SideOwners): readonly OwnedChange[] {
-  const at = { family: to.family, table: to.name };
-  const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
-  return [
-    { owner: undefined, change: { kind: 'nft-table', change: 'changed', ...at, strangeFrom, strangeTo } },
-    ...diffReplaced(from, to).flatMap((change) => changesOf(change, at, owners)),
-  ];
-}
-
-/** How the two differ but for what is strange. */
-function diffReplaced(from: NftTable, to: NftTable): readonly NftChange[] {
-  const plain = (table: NftTable): NftTable => ({ ...table, strange: undefined });
-  return diffNftTables([plain(from)], [plain(to)]).flatMap((delta) =>
-    delta.kind === 'change-table' ? delta.changes : [],
-  );
 }
 
 function changesOf(change: NftChange, at: At, owners: SideOwners): readonly OwnedChange[] {
