@@ -4,7 +4,7 @@
 //   node packaging/build.mjs [x64] [arm64]
 //
 // It needs npm's registry for Node itself (packaging/node/package-lock.json says which), dpkg-deb, and rpmbuild of Debian's
-// package rpm. KPC_REPOSITORY is the address of the project, whose releases hold the files.
+// package rpm. package.json says where the project is, whose releases hold the files, and who its author is.
 // @ts-check
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,11 +32,10 @@ import { makeSingleFile } from '../scripts/single-file.mjs';
 import { listBundled } from './sbom.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const { version } = readJson(join(root, 'package.json'));
+const { version, author, repository: shorthand } = readJson(join(root, 'package.json'));
 const out = join(root, 'dist', 'packages');
 const programs = ['kpc', 'kpc-apply'];
-const repository = process.env['KPC_REPOSITORY'] ?? 'https://github.com/OWNER/REPOSITORY';
-const maintainer = 'The kpc authors <noreply@kpc.invalid>';
+const repository = shorthand.replace(/^github:/, 'https://github.com/');
 
 const shortDescription = "compiles Kubernetes Services to kube-proxy's rules, offline";
 const longDescription = [
@@ -232,7 +231,8 @@ function makeDeb(architecture, files, size) {
   const control = `Package: kpc
 Version: ${version}
 Architecture: ${debian}
-Maintainer: ${maintainer}
+Maintainer: ${author}
+Homepage: ${repository}
 Installed-Size: ${Math.ceil(size / 1024)}
 Section: net
 Priority: optional

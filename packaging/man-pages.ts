@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { version } from '../src/base/version.ts';
 import { examplesOf } from '../src/cli/shared/help-examples.ts';
+import { notesOf } from '../src/cli/shared/help-notes.ts';
 import { readPrograms, type ProgramCommands } from './programs.ts';
 
 /** Commands of users are in section 1, those of the administrator in section 8. */
@@ -75,7 +76,7 @@ function commandPage(each: ProgramCommands, command: Command, date: string): str
   return page(title, section, date, [
     ...nameSection(title, summaryOf(command)),
     ...heading('SYNOPSIS', [`\\fB${escape(`${each.name} ${command.name()}`)}\\fR ${escape(command.usage())}`]),
-    ...heading('DESCRIPTION', paragraphs(command.description())),
+    ...heading('DESCRIPTION', paragraphs(command.description().split('\n'))),
     ...heading(
       'ARGUMENTS',
       help
@@ -83,6 +84,7 @@ function commandPage(each: ProgramCommands, command: Command, date: string): str
         .flatMap((argument) => entry(help.argumentTerm(argument), '', help.argumentDescription(argument))),
     ),
     ...optionSection(command),
+    ...heading('NOTES', paragraphs(notesOf(each.name, command.name()))),
     ...exampleSection(examplesOf(each.name, command.name())),
     ...seeAlso([`${each.name}(${section})`]),
   ]);
@@ -126,8 +128,8 @@ function entry(term: string, more: string, text: string): readonly string[] {
   return ['.TP', `\\fB${escape(term)}\\fR${escape(more)}`, escape(text)];
 }
 
-function paragraphs(text: string): readonly string[] {
-  return text.split('\n').flatMap((line, i) => (i === 0 ? [escape(line)] : ['.PP', escape(line)]));
+function paragraphs(texts: readonly string[]): readonly string[] {
+  return texts.flatMap((line, i) => (i === 0 ? [escape(line)] : ['.PP', escape(line)]));
 }
 
 function page(title: string, section: number, date: string, lines: readonly string[]): string {

@@ -141,7 +141,7 @@ export function describeBreach({ from, to, written, line }) {
   if (!rule) return `${place}: the folder ${folder} is not in the table`;
   if (to === '') return `${place}, which is neither a file of src nor a package`;
   if (to.startsWith('node:')) return rule.node.includes(to.slice(5)) ? undefined : `${place}: ${folder} may not`;
-  if (!to.endsWith('.ts')) return rule.packages.includes(to) ? undefined : `${place}: ${folder} may not`;
+  if (!/\.(?:ts|json)$/.test(to)) return rule.packages.includes(to) ? undefined : `${place}: ${folder} may not`;
   const other = folderOf(to);
   return other === folder || rule.folders.includes(other) ? undefined : `${place}: ${folder} may not`;
 }
@@ -149,7 +149,7 @@ export function describeBreach({ from, to, written, line }) {
 /** All modules of src. */
 export function readModules() {
   return readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.includes('.'))
+    .filter((path) => /\.(?!json$)\w+$/.test(path))
     .map((path) => path.split(sep).join('/'))
     .map((path) => readModule(path, readFileSync(join(source, path), 'utf8')));
 }

@@ -45,7 +45,7 @@ export const folders = {
   'diff/changes': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs/promises', 'zlib'] },
   'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
-  dumps: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
+  dumps: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics'], ...pure },
   diff: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'diff/changes', 'dumps'],
     packages: [],

@@ -7,6 +7,7 @@ export const sections = [
     title: 'Start',
     pages: [
       ['README.md', 'What kpc does'],
+      ['docs/install.md', 'Install kpc'],
       ['docs/README.md', 'All pages, by purpose'],
     ],
   },
@@ -45,6 +46,7 @@ export const sections = [
       ['docs/releases.md', 'Releases'],
       ['docs/security.md', 'Security'],
       ['docs/architecture.md', 'How kpc is built'],
+      ['docs/extending.md', 'How to extend kpc'],
     ],
   },
   {
@@ -54,6 +56,7 @@ export const sections = [
       ['docs/rule-counts.md', 'Rules per Service'],
       ['docs/faults.md', 'Faults that were tried'],
       ['docs/real-inputs.md', 'Inputs that were tried'],
+      ['docs/comparison.md', 'kpc beside other tools'],
     ],
   },
   {

@@ -1,33 +1,35 @@
-import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { serviceChainPattern } from '../kube-proxy/chains.ts';
 import { nodeOfBundle } from './bundle-node.ts';
-import { isOwnEntryChange, type PartOfServices } from './certify-entries.ts';
-import { areSameLines, lineBefore, type Versions } from './certify-lines.ts';
-import { isOwnNftChange } from './certify-nftables.ts';
-import { isOwnServerChange } from './certify-servers.ts';
-import type { Compile } from './check-forms.ts';
+import type { Compile } from './check-bundle.ts';
 import { checkServiceValues } from './check-values.ts';
 import { countState, formatFile, type BundleFiles } from './make-bundle.ts';
-import { bundleFileNames, settingsOf, type BundleFileName, type Manifest } from './manifest.ts';
+import { settingsOf, type Manifest } from './manifest.ts';
 import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
 import { readServices, writeServices } from './services-file.ts';
 import type { ServicePortRecord } from './services-shape.ts';
+import { spliceFile } from './splice-file.ts';
+import { stateFileNames, type StateFileName } from './state-files.ts';
+
+/** The same before a change and after it. */
+export interface Versions<T> {
+  readonly old: T;
+  readonly new: T;
+}
 
 /**
- * The bundle of these files, where it differs from one that is known to hold what kpc writes in nothing but endpoints
- * of Service ports, and in what comes of these; undefined where that cannot be told so, which says nothing against it.
+ * The bundle of these files, if it differs from one that is known to hold what kpc writes in nothing but endpoints
+ * of Service ports, and in what results from these; undefined if that is not certain, which says nothing against it.
  *
- * The chains and real servers of a Service port come of that port and the settings alone. So the ports
- * that changed are compiled by themselves, as they were and as they are: what is new in each file must be what is new in
- * theirs, line by line and at the same place. Whatever else differs, be it one character, is for checkForms to look at.
+ * The chains and real servers of a Service port result from that port and the settings alone. So each port that changed is
+ * compiled by itself, as it was and as it is, and the one text is put in the place of the other in the known files. These
+ * must then be the new files, to the byte. Whatever else differs is for the whole check.
  */
 export function certifyChange(known: BundleFiles, files: BundleFiles, compile: Compile): StoredBundle | undefined {
   try {
     return certify(known, files, compile);
   } catch {
-    // checkForms says what is wrong with it.
+    // The whole check says what is wrong with it.
     return undefined;
   }
 }
@@ -37,22 +39,28 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
   const before = JSON.parse(known.get('manifest.json') ?? 'null') as Manifest | null;
   if (!before || !manifest || !haveSameSettings(before, manifest)) return undefined;
   const services = { old: known.get('services.json') ?? '', new: files.get('services.json') ?? '' };
-  const change = findChangedPorts(services.old, services.new);
-  if (!change || checkServiceValues(change.new, manifest).length > 0) return undefined;
-  const parts = { old: compilePart(change.old, manifest, compile), new: compilePart(change.new, manifest, compile) };
-  if (!haveSameCounts(before, manifest, parts)) return undefined;
-  if (!standAlone(change, parts, (cluster) => compilePart(cluster, manifest, compile))) return undefined;
-  const clusters = {
-    old: { services: services.old, part: change.old },
-    new: { services: services.new, part: change.new },
-  };
-  for (const name of bundleFileNames) {
-    if (name === 'services.json') continue;
-    const whole = { old: known.get(name), new: files.get(name) };
-    const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
-    if (!isOwnChange(name, whole, part, clusters)) return undefined;
+  const changes = findChangedPorts(services);
+  if (!changes || changes.some((change) => checkServiceValues(change.new, manifest).length > 0)) return undefined;
+  const expected = new Map(known);
+  const counts = new Map(Object.entries(before.counts));
+  for (const change of changes) {
+    const parts = compileVersions(change, manifest, compile);
+    if (!parts) return undefined;
+    for (const name of stateFileNames) {
+      const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
+      if (part.old === part.new) continue;
+      const spliced = spliceFile(name, expected.get(name), part, { services, ports: change });
+      if (spliced === undefined) return undefined;
+      expected.set(name, spliced);
+    }
+    for (const [name, count] of counts) {
+      counts.set(name, count + (parts.new.counts[name] ?? 0) - (parts.old.counts[name] ?? 0));
+    }
   }
-  return openBundle(manifest, files);
+  const isExpected =
+    stateFileNames.every((name) => expected.get(name) === files.get(name)) &&
+    JSON.stringify([...counts]) === JSON.stringify(Object.entries(manifest.counts));
+  return isExpected ? openBundle(manifest, files) : undefined;
 }
 
 /** All but what a change of endpoints changes. */
@@ -61,52 +69,42 @@ function haveSameSettings(a: Manifest, b: Manifest): boolean {
   return a.dumped === undefined && rest(a) === rest(b);
 }
 
-const endpointStart = ' {"address":"';
+/** More are not worth a look one by one. */
+const mostChangedPorts = 100;
 
-/** The Service ports that changed, as they were and as they are; undefined where anything else did. */
-function findChangedPorts(old: string, now: string): Versions<Cluster> | undefined {
-  const changes = findChangedLines(old, now);
-  if (!changes || !changes.every(({ removed, added }) => [...removed, ...added].every(isEndpoint))) return undefined;
-  const blocks = { old: new Set<string>(), new: new Set<string>() };
-  for (const { at, newAt } of changes) {
-    const [was, is] = [findBlock(old, at), findBlock(now, newAt)];
-    if (was === undefined || is === undefined || headerOf(was) !== headerOf(is)) return undefined;
-    blocks.old.add(was);
-    blocks.new.add(is);
+/**
+ * The Service ports whose endpoints changed, each as a cluster of its own, as it was and as it is; undefined where anything
+ * else changed.
+ */
+function findChangedPorts(services: Versions<string>): readonly Versions<Cluster>[] | undefined {
+  const records = { old: cutRecords(services.old), new: cutRecords(services.new) };
+  if (records.old.length !== records.new.length) return undefined;
+  const places = [...records.new.keys()].filter((i) => records.old[i] !== records.new[i]);
+  if (places.length > mostChangedPorts) return undefined;
+  const ports = listPorts(records.new);
+  const totals = { old: countEndpoints(listPorts(records.old)), new: countEndpoints(ports) };
+  const changes: Versions<Cluster>[] = [];
+  for (const i of places) {
+    const [was, is] = [cutPort(records.old[i] ?? ''), cutPort(records.new[i] ?? '')];
+    if (was.head !== is.head || was.rest !== is.rest) return undefined;
+    const [old, now] = [readPart(was.text, records.old, totals.old), readPart(is.text, records.new, totals.new)];
+    const [port] = now?.servicePorts ?? [];
+    if (!old || !now || !port || ports.filter((other) => claimSame(port, other.header)).length !== 1) return undefined;
+    changes.push({ old, new: now });
   }
-  const ports = listPorts(now);
-  const clusters = { old: readPart(old, [...blocks.old]), new: readPart(now, [...blocks.new]) };
-  if (!ports || !clusters.old || !clusters.new) return undefined;
-  const isAlone = clusters.new.servicePorts.every(
-    (port) => ports.filter((other) => claimSame(port, other.header)).length === 1,
-  );
-  if (!isAlone) return undefined;
-  // Only endpoints of these Service ports differ, so there are as many besides as there were.
-  const endpointsElsewhere = countElsewhere(ports, clusters.new);
-  return { old: { ...clusters.old, endpointsElsewhere }, new: { ...clusters.new, endpointsElsewhere } };
+  return changes;
 }
 
-function isEndpoint(line: string): boolean {
-  return line.startsWith(endpointStart);
+/** The records of all lists of services.json, in the order of the file. No text in it has a line end. */
+function cutRecords(services: string): readonly string[] {
+  return services.split('\n{');
 }
 
-/** The Service port in whose endpoints a place is. */
-function findBlock(text: string, at: number): string | undefined {
-  // What differs is a line of an endpoint, so its Service port begins before.
-  const start = text.lastIndexOf('\n{', at - 1) + 1;
-  const end = text.indexOf('\n]}', at - 1);
-  const block = text.slice(start, end + '\n]}'.length);
-  const lines = block.split('\n');
-  const isWhole = end >= 0 && isHeader(lines[0] ?? '') && lines.slice(1, -1).every(isEndpoint);
-  return isWhole ? block : undefined;
-}
-
-function headerOf(block: string): string {
-  return block.slice(0, block.indexOf('\n'));
-}
-
-function isHeader(line: string): boolean {
-  return line.startsWith('{"namespace":"') && line.endsWith(',"endpoints":[');
+/** A record of a Service port with endpoints: its first line, all of it, and what follows it. */
+function cutPort(record: string): { readonly head: string; readonly text: string; readonly rest: string } {
+  const end = record.indexOf('\n]}') + '\n]}'.length;
+  const head = record.slice(0, record.indexOf('\n'));
+  return { head, text: record.slice(0, end), rest: record.slice(end) };
 }
 
 /** A Service port without its endpoints, and how many these are. */
@@ -115,22 +113,25 @@ interface ListedPort {
   readonly endpoints: number;
 }
 
-/** All Service ports. The text is long: it is cut where they begin and where their endpoints do, and not searched further. */
-function listPorts(text: string): readonly ListedPort[] | undefined {
-  const [, ...blocks] = text.slice(text.indexOf('\n"servicePorts": [')).split('\n{"namespace":"');
-  try {
-    return blocks.map((block) => {
-      const [header = '', ...endpoints] = block.split(`\n${endpointStart}`);
-      const end = header.lastIndexOf(',"endpoints":[');
-      const record = JSON.parse(`{"namespace":"${header.slice(0, end)}}`) as ServicePortRecord;
-      return { header: record, endpoints: endpoints.length };
-    });
-  } catch {
-    return undefined;
-  }
+function listPorts(records: readonly string[]): readonly ListedPort[] {
+  const start = records.findIndex((record) => record.endsWith('\n"servicePorts": [')) + 1;
+  const end = records.findIndex((record) => record.includes('\n"healthChecks": ['));
+  return records.slice(start, end + 1).map((record) => {
+    const [header = '', ...endpoints] = record.split('\n {');
+    const fields = header.slice(0, header.lastIndexOf(',"endpoints":['));
+    return { header: JSON.parse(`{${fields}}`) as ServicePortRecord, endpoints: endpoints.length };
+  });
 }
 
-/** Whether both could have one virtual server or one chain: only a part that no other claims can be compiled alone. */
+type EndpointCounts = { readonly [F in Family]: number };
+
+function countEndpoints(ports: readonly ListedPort[]): EndpointCounts {
+  const counts = { ipv4: 0, ipv6: 0 };
+  for (const { header, endpoints } of ports) counts[header.family] += endpoints;
+  return counts;
+}
+
+/** Whether both could have one virtual server or one chain: only a port that no other claims can be compiled alone. */
 function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   if (port.protocol !== other.protocol || port.family !== other.family) return false;
   const isOneService = port.namespace === other.namespace && port.service === other.service;
@@ -144,39 +145,26 @@ function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   return others.some((text) => own.has(text));
 }
 
-/** These Service ports as a cluster, where they are written as kpc writes them. */
-function readPart(text: string, blocks: readonly string[]): Cluster | undefined {
-  const services = new Set<string>();
-  const end = text.indexOf('\n"servicePorts": [');
-  for (const block of blocks) {
-    const { namespace, service } = JSON.parse(block) as ServicePortRecord;
-    const at = text.indexOf(`\n${JSON.stringify({ namespace, name: service }).slice(0, -1)},`) + 1;
-    if (at === 0 || at > end) return undefined;
-    services.add(text.slice(at, text.indexOf('\n', at)).replace(/,$/, ''));
-  }
-  const list = (items: readonly string[]) => (items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`);
-  const part = `{\n"services": ${list([...services])},\n"servicePorts": ${list(blocks)},\n"healthChecks": [\n]\n}\n`;
+/** A Service port as a cluster, if it is written as kpc writes it. `total`: the endpoints of all Service ports. */
+function readPart(port: string, records: readonly string[], total: EndpointCounts): Cluster | undefined {
+  const { namespace, service } = JSON.parse(`{${port}`) as ServicePortRecord;
+  const start = `${JSON.stringify({ namespace, name: service }).slice(1, -1)},`;
+  const found = records.find((record) => record.startsWith(start));
+  if (found === undefined) return undefined;
+  const [line = ''] = found.split(/,?\n|,$/, 1);
+  const part = `{\n"services": [\n{${line}\n],\n"servicePorts": [\n{${port}\n],\n"healthChecks": [\n]\n}\n`;
   const stored = readServices(part);
   if (typeof stored === 'string') return undefined;
+  const [own] = stored.servicePorts;
+  if (!own) return undefined;
+  const endpointsElsewhere = { ...total, [own.family]: total[own.family] - own.endpoints.length };
   // What networks there are shapes only rules of all Services.
-  const cluster: Cluster = { ...stored, serviceCidrs: [] };
+  const cluster: Cluster = { ...stored, serviceCidrs: [], endpointsElsewhere };
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
-type EndpointCounts = { readonly [F in Family]: number };
-
-const noEndpoints: EndpointCounts = { ipv4: 0, ipv6: 0 };
-
-/** Endpoints of Service ports besides these. */
-function countElsewhere(ports: readonly ListedPort[], part: Cluster): EndpointCounts {
-  const counts = { ...noEndpoints };
-  for (const { header, endpoints } of ports) counts[header.family] += endpoints;
-  for (const port of part.servicePorts) counts[port.family] -= port.endpoints.length;
-  return counts;
-}
-
 interface CompiledPart {
-  readonly files: ReadonlyMap<BundleFileName, string | undefined>;
+  readonly files: ReadonlyMap<StateFileName, string | undefined>;
   readonly counts: Readonly<Record<string, number>>;
 }
 
@@ -186,80 +174,41 @@ function compilePart(cluster: Cluster, manifest: Manifest, compile: Compile): Co
   const state = compile(cluster, node, settings, chosen);
   const content = { state, cluster, node, settings, families: chosen, assigned, kpcVersion };
   return {
-    files: new Map(bundleFileNames.map((name) => [name, formatFile(name, content)])),
+    files: new Map(stateFileNames.map((name) => [name, formatFile(name, content)])),
     counts: countState(state),
   };
 }
 
 /**
- * Whether the parts would be the same with as many endpoints in the cluster as the other version has. Where they would not,
- * as for iptables mode past some number of them, the rules of all other Service ports change too.
+ * Both versions compiled. Undefined if either would be another with as many endpoints in the cluster as the other has: then the
+ * rules of all other Service ports change too, as in iptables mode past some number of them.
  */
-function standAlone(
+function compileVersions(
   change: Versions<Cluster>,
-  parts: Versions<CompiledPart>,
-  recompile: (cluster: Cluster) => CompiledPart,
-): boolean {
+  manifest: Manifest,
+  compile: Compile,
+): Versions<CompiledPart> | undefined {
+  const compileOne = (cluster: Cluster): CompiledPart => compilePart(cluster, manifest, compile);
+  const parts = { old: compileOne(change.old), new: compileOne(change.new) };
   const totals = { old: countAll(change.old), new: countAll(change.new) };
-  if (families.every((family) => totals.old[family] === totals.new[family])) return true;
+  if (families.every((family) => totals.old[family] === totals.new[family])) return parts;
   const isSteady = (version: 'old' | 'new', total: EndpointCounts): boolean => {
-    const { endpointsElsewhere = noEndpoints, ...cluster } = change[version];
-    const more = (family: Family) => endpointsElsewhere[family] + total[family] - totals[version][family];
-    const { files } = recompile({ ...cluster, endpointsElsewhere: { ipv4: more('ipv4'), ipv6: more('ipv6') } });
-    return bundleFileNames.every((name) => files.get(name) === parts[version].files.get(name));
+    const more = (family: Family): number => total[family] - totals[version][family];
+    const { endpointsElsewhere = noEndpoints } = change[version];
+    const elsewhere = {
+      ipv4: endpointsElsewhere.ipv4 + more('ipv4'),
+      ipv6: endpointsElsewhere.ipv6 + more('ipv6'),
+    };
+    const { files } = compileOne({ ...change[version], endpointsElsewhere: elsewhere });
+    return stateFileNames.every((name) => files.get(name) === parts[version].files.get(name));
   };
-  return isSteady('old', totals.new) && isSteady('new', totals.old);
+  return isSteady('old', totals.new) && isSteady('new', totals.old) ? parts : undefined;
 }
+
+const noEndpoints: EndpointCounts = { ipv4: 0, ipv6: 0 };
 
 function countAll({ servicePorts, endpointsElsewhere = noEndpoints }: Cluster): EndpointCounts {
   const counts = { ...endpointsElsewhere };
   for (const { family, endpoints } of servicePorts) counts[family] += endpoints.length;
   return counts;
 }
-
-function haveSameCounts(before: Manifest, after: Manifest, parts: Versions<CompiledPart>): boolean {
-  const names = Object.keys(before.counts);
-  if (names.join() !== Object.keys(after.counts).join()) return false;
-  return names.every((name) => {
-    const change = (parts.new.counts[name] ?? 0) - (parts.old.counts[name] ?? 0);
-    return (before.counts[name] ?? 0) + change === after.counts[name];
-  });
-}
-
-/** Whether a file changed as the part did, and only in lines that come of one Service port each. */
-function isOwnChange(
-  name: BundleFileName,
-  whole: Versions<string | undefined>,
-  part: Versions<string | undefined>,
-  clusters: Versions<PartOfServices>,
-): boolean {
-  if (whole.old === whole.new && part.old === part.new) return true;
-  if (!areThere(whole) || !areThere(part)) return false;
-  if (name === 'ipset.restore') return isOwnEntryChange(whole, part, clusters);
-  if (name === 'nftables.nft') return isOwnNftChange(whole, part, clusters);
-  if (name === 'ipvsadm.restore') return isOwnServerChange(whole, part);
-  const changes = findChangedLines(whole.old, whole.new);
-  const own = findChangedLines(part.old, part.new);
-  if (!changes || !own || changes.length !== own.length) return false;
-  const isOwn = (line: string): boolean => ownLines[name]?.test(line) === true;
-  return changes.every(({ at, removed, added }, i) => {
-    const twin = own[i];
-    if (!twin || !areSameLines(removed, twin.removed) || !areSameLines(added, twin.added)) return false;
-    if (![...removed, ...added].every(isOwn)) return false;
-    // What is nothing but new stands behind a line of the same Service port.
-    const anchor = lineBefore(whole.old, at);
-    return removed.length > 0 || (isOwn(anchor) && anchor === lineBefore(part.old, twin.at));
-  });
-}
-
-function areThere(versions: Versions<string | undefined>): versions is Versions<string> {
-  return versions.old !== undefined && versions.new !== undefined;
-}
-
-const ownRule = new RegExp(`^(?::|-A )${serviceChainPattern} `);
-
-/** The lines that come of one Service port and of no other. Each is once in its file. */
-const ownLines: { readonly [N in BundleFileName]?: RegExp } = {
-  'iptables.restore': ownRule,
-  'ip6tables.restore': ownRule,
-};

@@ -17,7 +17,8 @@ export type FolderProblem =
   | { readonly kind: 'is-a-file'; readonly folder: string }
   | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
 
-const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
+/** The files that a bundle may hold. */
+export const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
 
 /** Whether a bundle may hold a file of that name. */
 export function isBundleFile(name: string): boolean {

@@ -4,7 +4,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { writeNode } from './bundle-node.ts';
-import type { Compile } from './check-forms.ts';
+import type { Compile } from './check-bundle.ts';
 import { cutLines, indexLines } from './cut-lines.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';

@@ -38,36 +38,34 @@ export type BundleProblem =
   | { readonly kind: 'bad-services'; readonly reason: string };
 
 /** A bundle, or all that is wrong with it: nothing of a broken one is to be used. */
-export type BundleReading =
-  | { readonly kind: 'bundle'; readonly bundle: StoredBundle }
-  | {
-      readonly kind: 'broken';
-      readonly problems: readonly BundleProblem[];
-      /** What the bundle means, where nothing is wrong but lines that cannot be read. */
-      readonly meaning?: BundleMeaning | undefined;
-    };
+export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBundle } | BrokenBundle;
 
-/** The part of a bundle that everything else in it comes of. */
+interface BrokenBundle {
+  readonly kind: 'broken';
+  readonly problems: readonly BundleProblem[];
+}
+
+/** The part of a bundle from which everything else in it results. */
 export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
 /** Reads a bundle's files (readFolder gives them): checks format version and checksums, then reads each file back. */
 export function readBundle(files: BundleFiles): BundleReading {
-  const listed = readListed(files);
-  if (listed.kind === 'broken') return listed;
-  const { manifest } = listed;
-  const { state, problems } = readState(manifest, files);
-  const cluster = readCluster(manifest, files);
-  if ('kind' in cluster) return { kind: 'broken', problems: [...problems, cluster] };
-  if (problems.length > 0) return { kind: 'broken', problems, meaning: { manifest, cluster } };
-  return { kind: 'bundle', bundle: { manifest, state, cluster } };
+  const reading = readBundleMeaning(files);
+  if (reading.kind === 'broken') return reading;
+  const { state, problems } = readState(reading.meaning.manifest, files);
+  if (problems.length > 0) return { kind: 'broken', problems };
+  return { kind: 'bundle', bundle: { ...reading.meaning, state } };
 }
 
-/** Reads what everything else in a bundle comes of, and checks format version and checksums; undefined where that fails. */
-export function readBundleMeaning(files: BundleFiles): BundleMeaning | undefined {
+/** Reads the part from which everything else in a bundle results, and checks format version and checksums. */
+export function readBundleMeaning(
+  files: BundleFiles,
+): { readonly kind: 'meaning'; readonly meaning: BundleMeaning } | BrokenBundle {
   const listed = readListed(files);
-  if (listed.kind === 'broken') return undefined;
+  if (listed.kind === 'broken') return listed;
   const cluster = readCluster(listed.manifest, files);
-  return 'kind' in cluster ? undefined : { manifest: listed.manifest, cluster };
+  if ('kind' in cluster) return { kind: 'broken', problems: [cluster] };
+  return { kind: 'meaning', meaning: { manifest: listed.manifest, cluster } };
 }
 
 /** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined where that fails. */
@@ -106,9 +104,7 @@ function findConflicts(files: BundleFiles): readonly BundleProblem[] {
 }
 
 /** The manifest, where the other files are those that it lists. */
-function readListed(
-  files: BundleFiles,
-): { readonly kind: 'listed'; readonly manifest: Manifest } | (BundleReading & { readonly kind: 'broken' }) {
+function readListed(files: BundleFiles): { readonly kind: 'listed'; readonly manifest: Manifest } | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [{ kind: 'golden' }] };
   const conflicts = findConflicts(files);
   if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };

@@ -3,7 +3,7 @@ import { parseAddressRange, singleAddress } from '../kernel/address-range.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 
 /** An address that is asked about, in any form that a tool or a person writes it. */
-interface AskedAddress {
+export interface AskedAddress {
   readonly address: Address;
   readonly port: number | undefined;
   /** In capitals. */

@@ -4,12 +4,14 @@ import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import { tableWords } from '../diff/changes/change-words.ts';
 import { count } from '../diff/changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
 import { describeElsewhere } from './elsewhere.ts';
-import type { Because, ClosedPort, DeafNodePort, Finding } from './find-subject.ts';
+import type { ClosedPort, DeafNodePort } from './find-port.ts';
+import type { Because, Finding } from './find-subject.ts';
 import type { SharedSubject } from './find-nftables.ts';
 import { describePolicies } from '../diff/port-facts.ts';
 import type { Masquerade, MasqueradedClients } from './decompiled-port.ts';
@@ -83,6 +85,8 @@ function describeBecause(because: Because): string | undefined {
       return 'this is one of its external IPs';
     case 'load-balancer-ip':
       return "this is its load balancer's address";
+    case 'unknown':
+      return 'this is one of its addresses';
     case 'port':
       return 'this is its port';
     case 'node-port':
@@ -361,10 +365,6 @@ export function cutLines(lines: readonly DescriptionLine[], limit: number, depth
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;
   return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];
-}
-
-function tableWords(family: string, table: string): string {
-  return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
 /** "  (svc.yaml:12)", or nothing. */

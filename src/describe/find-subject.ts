@@ -1,6 +1,6 @@
-import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { ServiceInfo } from '../cluster/model.ts';
 import { isServiceChain } from '../diff/changes/owners.ts';
-import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
@@ -8,12 +8,7 @@ import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { formatEntry, parseEntry } from '../kernel/ipset/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import {
-  findNodePortListeners,
-  listensOn,
-  type FindListeners,
-  type NodePortListeners,
-} from '../kube-proxy/node-port-listeners.ts';
+import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { setName } from '../kube-proxy/sets.ts';
@@ -21,6 +16,20 @@ import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
 import { findElsewhere, type Elsewhere } from './elsewhere.ts';
+import {
+  askablePort,
+  closedAt,
+  findClosedPort,
+  findDeafPort,
+  hasOwnPort,
+  roleOfAddress,
+  roleOfNumber,
+  type AskablePort,
+  type AskedNode,
+  type ClosedPort,
+  type DeafNodePort,
+  type PortRole,
+} from './find-port.ts';
 import { bareNftName, findNftSubject, nftNames, type SharedSubject } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
@@ -40,29 +49,6 @@ export type Finding =
       readonly elsewhere?: Elsewhere | undefined;
     };
 
-/** An address of Services that was asked for with a port that they do not have. */
-export interface ClosedPort {
-  readonly address: string;
-  /** "81", or "81/UDP" where the protocol was asked for. */
-  readonly port: string;
-  readonly owners: readonly {
-    /** "namespace/name"; undefined where nothing names it. */
-    readonly service: string | undefined;
-    readonly isEndpoint: boolean;
-    /** "80/TCP". */
-    readonly ports: readonly string[];
-  }[];
-}
-
-/** A node port that was asked for at an address of the node on which node ports do not listen. */
-export interface DeafNodePort {
-  readonly port: number;
-  /** Of the Service port; undefined where nothing names it. */
-  readonly label: string | undefined;
-  readonly address: string;
-  readonly listeners: NodePortListeners;
-}
-
 interface OtherMode {
   /** The mode of the view. */
   readonly lacking: ProxyMode;
@@ -79,11 +65,8 @@ interface ServiceMatch {
 
 /** What the thing asked about is to the Service port. */
 export type Because =
-  | {
-      readonly kind:
-        'name' | 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'port' | 'node-port' | 'health-check-node-port';
-    }
-  | { readonly kind: 'endpoint'; readonly endpoint: string }
+  | PortRole
+  | { readonly kind: 'name' | 'port' }
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string }
   /** A set of nftables that holds the clients of an endpoint. */
   | { readonly kind: 'affinity-set'; readonly set: string; readonly endpoint?: string }
@@ -111,8 +94,9 @@ export function findSubject(text: string, view: View): Finding {
   const named = nameInKubectl(what);
   if (named !== undefined)
     return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: undefined };
-  const deaf = findDeaf(what, view);
-  const closed = deaf ? undefined : findClosed(what, view);
+  const ports = view.services.cluster.servicePorts.map(askablePort);
+  const deaf = findDeafPort(ports, what, nodeOf(view));
+  const closed = deaf ? undefined : findClosed(what, ports, view);
   const asked = parseAskedAddress(what);
   const elsewhere = asked && view.objects && findElsewhere(asked, view.objects, view.services);
   if (deaf ?? closed ?? elsewhere)
@@ -275,105 +259,51 @@ function findNftables(what: string, view: View): Finding | undefined {
 function findAddress(what: string, view: View): Finding | undefined {
   const asked = parseAskedAddress(what);
   if (!asked) return undefined;
-  const find = findNodePortListeners(view.state);
-  const { address, port, protocol } = asked;
-  return (
-    matchPorts(view, (each) => {
-      if (each.family !== address.family || (protocol !== undefined && protocol !== each.protocol)) return undefined;
-      const endpoint = each.endpoints.find(
-        (one) => one.address.text === address.text && (port === undefined || one.port === port),
-      );
-      if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
-      if (port !== undefined && each.nodePort === port && listensAt(address, each, view, find) === 'yes')
-        return { kind: 'node-port' };
-      if (port !== undefined && port !== each.port) return undefined;
-      if (each.clusterIP.text === address.text) return { kind: 'cluster-ip' };
-      if (each.externalIPs.some(({ text }) => text === address.text)) return { kind: 'external-ip' };
-      if (each.loadBalancerIPs.some(({ text }) => text === address.text)) return { kind: 'load-balancer-ip' };
-      return undefined;
-    }) ?? matchHeadless(view, address.text)
-  );
+  const node = nodeOf(view);
+  return matchPorts(view, (port) => roleOfAddress(port, asked, node)) ?? matchHeadless(view, asked.address.text);
 }
 
-/** Whether connections to an address reach the node port: it has to be the node's, and one of those that node ports listen on. */
-function listensAt(
-  address: Address,
-  { family, protocol, nodePort }: ServicePort,
-  view: View,
-  find: FindListeners,
-): 'yes' | 'deaf' | 'no' {
-  // Loopback is every node's, whether or not its addresses are known.
-  const isOwn = isLoopback(address) || view.services.node.hostAddresses.some(({ text }) => text === address.text);
-  if (!isOwn || address.family !== family) return 'no';
-  return listensOn(find({ family, protocol, port: nodePort }), address) === false ? 'deaf' : 'yes';
-}
-
-/** A node port of that number, where the address is the node's and node ports do not listen on it. */
-function findDeaf(what: string, view: View): DeafNodePort | undefined {
-  const { address, port, protocol } = parseAskedAddress(what) ?? {};
-  if (!address || port === undefined) return undefined;
-  const find = findNodePortListeners(view.state);
-  const found = view.services.cluster.servicePorts.find(
-    (each) =>
-      each.nodePort === port &&
-      (protocol === undefined || protocol === each.protocol) &&
-      listensAt(address, each, view, find) === 'deaf',
-  );
-  if (!found) return undefined;
-  const { family, label } = found;
-  const listeners = find({ family, protocol: found.protocol, port });
-  return { port, label, address: address.text, listeners };
-}
-
-/** The Services of an address that was asked for with another port than theirs. */
-function findClosed(what: string, view: View): ClosedPort | undefined {
-  const asked = parseAskedAddress(what);
-  if (asked?.port === undefined) return undefined;
-  const found = findAddress(asked.address.text, view);
-  if (found?.kind !== 'services') return undefined;
+function nodeOf({ state, services: { node } }: View): AskedNode {
   return {
-    address: asked.address.text,
-    port: asked.protocol === undefined ? String(asked.port) : `${asked.port}/${asked.protocol}`,
-    owners: found.matches.map(({ service, labels, because }) => {
-      const isEndpoint = because.every(({ kind }) => kind === 'endpoint');
-      const ports = view.services.cluster.servicePorts
-        .filter((port) => labels?.has(port.label) && port.family === asked.address.family)
-        .flatMap((port) =>
-          isEndpoint
-            ? port.endpoints
-                .filter(({ address }) => address.text === asked.address.text)
-                .map((endpoint) => `${endpoint.port}/${port.protocol}`)
-            : [`${port.port}/${port.protocol}`],
-        );
-      return { service: `${service.namespace}/${service.name}`, isEndpoint, ports: [...new Set(ports)] };
-    }),
+    isOwn: (address) => node.hostAddresses.some(({ text }) => text === address.text),
+    listeners: findNodePortListeners(state),
   };
 }
 
+/** The Services of an address that was asked for with another port than theirs; a headless one has no ports there. */
+function findClosed(what: string, ports: readonly AskablePort[], view: View): ClosedPort | undefined {
+  const asked = parseAskedAddress(what);
+  if (asked?.port === undefined) return undefined;
+  const headless = headlessAt(view, asked.address.text).map(({ namespace, name }) => {
+    return { service: `${namespace}/${name}`, isEndpoint: true, ports: [] };
+  });
+  const found = findClosedPort(ports, what);
+  return found ?? (headless.length > 0 ? { ...closedAt(asked, asked.port), owners: headless } : undefined);
+}
+
 function matchHeadless(view: View, address: string): Finding | undefined {
-  const matches = view.services.cluster.services
-    .filter((service) => service.headlessEndpoints.some((endpoint) => endpoint.address === address))
-    .map((service) => ({ service, labels: undefined, because: [{ kind: 'endpoint', endpoint: address } as const] }));
+  const matches = headlessAt(view, address).map((service) => {
+    return { service, labels: undefined, because: [{ kind: 'endpoint', endpoint: address } as const] };
+  });
   return matches.length > 0 ? { kind: 'services', matches } : undefined;
+}
+
+function headlessAt({ services: { cluster } }: View, address: string): readonly ServiceInfo[] {
+  return cluster.services.filter(({ headlessEndpoints }) => headlessEndpoints.some((each) => each.address === address));
 }
 
 function findNodePort(what: string, view: View): Finding | undefined {
   const asked = parseAskedPort(what);
   if (!asked) return undefined;
-  const isMeant = ({ protocol }: ServicePort): boolean => asked.protocol === undefined || asked.protocol === protocol;
-  const ofNode = matchPorts(view, (port) => {
-    if (port.nodePort === asked.port && isMeant(port)) return { kind: 'node-port' };
-    return port.healthCheckNodePort === asked.port ? { kind: 'health-check-node-port' } : undefined;
-  });
-  if (ofNode ?? asked.isOfNode) return ofNode;
-  return matchPorts(view, (port) => (port.port === asked.port && isMeant(port) ? { kind: 'port' } : undefined));
+  const ofNode = matchPorts(view, (port) => roleOfNumber(port, asked));
+  return ofNode ?? matchPorts(view, (port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
 }
 
 /** All Service ports for which `why` gives a reason, by Service. */
-function matchPorts(view: View, why: (port: ServicePort) => Because | undefined): Finding | undefined {
+function matchPorts(view: View, why: (port: AskablePort) => Because | undefined): Finding | undefined {
   const found = new Map<string, { readonly labels: Set<string>; readonly because: Map<string, Because> }>();
   for (const port of view.services.cluster.servicePorts) {
-    const because = why(port);
+    const because = why(askablePort(port));
     if (!because) continue;
     const key = `${port.namespace}/${port.service}`;
     const match = found.get(key) ?? { labels: new Set<string>(), because: new Map<string, Because>() };
@@ -389,7 +319,7 @@ function matchPorts(view: View, why: (port: ServicePort) => Because | undefined)
 }
 
 function matchLabel(label: string, view: View, because: Because): Finding | undefined {
-  return matchPorts(view, (port) => (port.label === label ? because : undefined));
+  return matchPorts(view, (port) => (port.name === label ? because : undefined));
 }
 
 function findName(what: string, view: View): Finding | undefined {

@@ -1,5 +1,6 @@
 import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
 import { quote } from '../base/wording.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
 import { shapeWords } from './shape.ts';
 import { severityBy, wordsBy, type DiagnosticTable } from './table.ts';
 
@@ -140,7 +141,7 @@ export const serviceDiagnostics = {
     meaning: 'trafficDistribution is not a value that Kubernetes knows',
     example: () => manifests(aService(`${anIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
     words: ({ value, hint }: { readonly value: string; /** What to write. */ readonly hint: string }) => [
-      `trafficDistribution is ${quote(value)}, which Kubernetes v1.36 does not know`,
+      `trafficDistribution is ${quote(value)}, which Kubernetes ${newestRelease} does not know`,
       `write ${hint}`,
     ],
   },

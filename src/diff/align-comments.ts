@@ -1,3 +1,4 @@
+import { subtract } from './changes/compare-rules.ts';
 import { labelInComment } from './changes/owners.ts';
 import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -71,28 +72,13 @@ function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule
       taken.add(other);
     }
   };
-  const gone = subtractRules(from, to);
-  const made = subtractRules(to, from);
+  const gone = subtract(from, to, ruleMeaning);
+  const made = subtract(to, from, ruleMeaning);
   const isSilent = (rule: Rule): boolean => labelInComment(rule) === undefined;
   pair(gone, made, (rule) => `${labelInComment(rule) ?? ''} ${bareMeaning(rule)}`);
   pair(gone.filter(isSilent), made, bareMeaning);
   pair(gone, made.filter(isSilent), bareMeaning);
   return pairs;
-}
-
-/** The rules of one list that are not in the other, each as often as it is there. */
-function subtractRules(rules: readonly Rule[], others: readonly Rule[]): readonly Rule[] {
-  const left = new Map<string, number>();
-  for (const rule of others) {
-    const meaning = ruleMeaning(rule);
-    left.set(meaning, (left.get(meaning) ?? 0) + 1);
-  }
-  return rules.filter((rule) => {
-    const meaning = ruleMeaning(rule);
-    const count = left.get(meaning) ?? 0;
-    if (count > 0) left.set(meaning, count - 1);
-    return count === 0;
-  });
 }
 
 /** What a rule does, without what it says of itself. */

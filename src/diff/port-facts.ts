@@ -53,7 +53,8 @@ export function factsOfCluster({ services, servicePorts }: Cluster): ReadonlyMap
   );
 }
 
-function factsOf(port: ServicePort, type: ServiceInfo['type'] | undefined): PortFacts {
+/** The facts of one Service port. */
+export function factsOf(port: ServicePort, type: ServiceInfo['type'] | undefined): PortFacts {
   const addresses = (kind: PortAddress['kind'], items: readonly { readonly text: string }[]) =>
     items.map(({ text: address }) => ({ kind, address }));
   const policy = (isLocal: boolean): TrafficPolicy => (isLocal ? 'Local' : 'Cluster');

@@ -1,3 +1,5 @@
+import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
+import { faultOf } from '../diagnostics/diagnostic.ts';
 import { areApart, type Host } from './hosts.ts';
 import type { OutputKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
@@ -24,11 +26,20 @@ export class DumpDraft {
   readonly #listings = new Map<string, { readonly items: Listing; readonly isWhole: boolean }>();
 
   /** Adds what is wrong with a file; what is wrong with it in the same way again is told once. */
-  fault(fault: DumpFault): void {
-    const key = JSON.stringify({ ...fault, line: 0, count: 0 });
+  fault<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
+    const key = JSON.stringify([file, code, details]);
     if (this.#told.has(key)) return;
     this.#told.add(key);
-    this.#faults.push(fault);
+    this.#push(file, code, details, line);
+  }
+
+  /** Adds why an output is not read, or not all of it: `reason` is a clause about it. */
+  refuse(file: string, line: number, output: string, reason: string): void {
+    this.fault(file, 'unread-output', { output, reason, isAll: false }, line);
+  }
+
+  #push<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
+    this.#faults.push({ ...faultOf(code, details), file, line });
   }
 
   /** Whether an output is of another host than the first one, which is then said: a dump is of one node. */
@@ -44,7 +55,7 @@ export class DumpDraft {
     }
     const outputs = [kind];
     this.#ofOthers.set(key, outputs);
-    this.#faults.push({ kind: 'other-host', file, line: firstLine, outputs, host, first });
+    this.#push(file, 'other-host', { outputs, host, first }, firstLine);
     return true;
   }
 
@@ -53,17 +64,17 @@ export class DumpDraft {
    * taken for one.
    */
   isSecond(
-    at: Omit<DumpFault & { readonly kind: 'second-listing' }, 'kind' | 'differences'>,
+    { file, line, output }: { readonly file: string; readonly line: number; readonly output: DumpFileKind },
     items: Listing,
     isWhole: boolean,
   ): boolean {
-    const first = this.#listings.get(at.output);
+    const first = this.#listings.get(output);
     const differences = first ? findDifferences(first.items, items, isWhole && first.isWhole) : [];
     if (differences.length > 0) {
-      this.#faults.push({ kind: 'second-listing', ...at, differences });
+      this.#push(file, 'second-listing', { output, differences }, line);
       return true;
     }
-    this.#listings.set(at.output, {
+    this.#listings.set(output, {
       items: new Map([...(first?.items ?? []), ...items]),
       isWhole: isWhole || first?.isWhole === true,
     });
@@ -86,9 +97,9 @@ export class DumpDraft {
       const known = this.#unread.get(key);
       if (known) known.more++;
       else {
-        const draft = { kind: 'unread-line' as const, file, line: { ...line, line: line.line + offset }, more: 0 };
-        this.#unread.set(key, draft);
-        this.#faults.push(draft);
+        const details = { reason: line.reason, more: 0 };
+        this.#unread.set(key, details);
+        this.#push(file, 'unread-line', details, line.line + offset);
       }
     }
     if (this.#doubts.every((doubt) => doubt.kind !== 'unread' || doubt.file !== file)) {

@@ -22,6 +22,7 @@ export type RefusedKind =
   | 'ip link'
   | 'ifconfig'
   | 'conntrack -L'
+  | 'nft -j'
   | 'a part of nft list ruleset';
 
 export type OutputKind = ReadableKind | RefusedKind;
@@ -36,6 +37,7 @@ const refusals: { readonly [K in RefusedKind]: string } = {
   'ipset list -o xml': 'is XML, which kpc does not read: print ipset save instead',
   'ip link': 'shows no addresses: print ip addr instead',
   ifconfig: 'leaves out addresses: print ip addr instead',
+  'nft -j': 'is JSON, which kpc does not read: print nft list ruleset instead',
   'a part of nft list ruleset':
     'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
   'conntrack -L': 'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
@@ -160,6 +162,11 @@ export const recognisers: readonly Recogniser[] = [
   {
     kind: 'conntrack -L',
     starts: (line) => /^(?:ipv[46]\s+\d+ )?(?:tcp|udp|icmp|sctp)\s+\d+ \d+ (?:[A-Z_]+ )?src=/.test(line),
+    continues: anyLine,
+  },
+  {
+    kind: 'nft -j',
+    starts: (line, next) => line.startsWith('{') && /^\{\s*"nftables"\s*:/.test(line + next),
     continues: anyLine,
   },
   // What stands in a table of nft, without it.

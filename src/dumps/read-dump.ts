@@ -14,7 +14,7 @@ import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
-import { readNftOutput } from './read-nftables.ts';
+import { readNftTable } from './read-nftables.ts';
 import { listLinks, listRules, listServers, listSets, type Listing } from './second-listings.ts';
 import type { Dump, DumpFileKind, Reader } from './dump.ts';
 
@@ -58,14 +58,14 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
     // A tool that has nothing to print prints nothing.
     if (text.split('\n').every((line) => line.trim() === '' || line.startsWith('#')))
       readNothing(draft, name, expected, text);
-    else draft.fault({ kind: 'no-output', file: name, expected });
+    else draft.fault(name, 'unread-file', { problem: 'other-content', expected });
     return;
   }
   const [firstStray] = strays;
   if (firstStray !== undefined) {
-    draft.fault({ kind: 'strays', file: name, line: firstStray, count: strays.length });
+    draft.fault(name, 'stray-lines', { count: strays.length }, firstStray);
   }
-  if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault({ kind: 'legacy-tables', file: name });
+  if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault(name, 'legacy-tables', {});
   // It stands before or behind the tables that are shown: in a file of both families nothing tells of which it is.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => nameOf('rules', output, name))))
@@ -92,7 +92,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
     case 'ip -j addr':
     case 'sysctl':
       // Every network has a loopback link, and every kernel sysctls.
-      draft.fault({ kind: 'no-output', file, expected: kind });
+      draft.fault(file, 'unread-file', { problem: 'other-content', expected: kind });
       return;
     case 'nft list ruleset':
       draft.kinds.nftables.add([], 'ruleset');
@@ -107,14 +107,14 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine, text } = output;
   if (isRefused(kind)) {
-    draft.fault({ kind: 'refused', file, line: firstLine, output: kind, reason: refusalOf(kind) ?? '' });
+    draft.refuse(file, firstLine, kind, refusalOf(kind) ?? '');
     return;
   }
   const read = <T extends { readonly unread: readonly UnreadLine[] }>(result: T): T => {
     draft.unread(file, result.unread, firstLine - 1);
     return result;
   };
-  const cutOff = (): void => draft.fault({ kind: 'cut-off', file, expected: nameOf(kind, output) });
+  const cutOff = (): void => draft.fault(file, 'cut-off-file', { expected: nameOf(kind, output) });
   const isWhole = !output.isPart;
   const isSecond = (items: Listing, whole = isWhole): boolean =>
     draft.isSecond({ file, line: firstLine, output: nameOf(kind, output, file) }, items, whole);
@@ -135,8 +135,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       draft.kinds.sets.add(sets, isWhole && lacks === undefined);
       if (lacks === 'end') cutOff();
       if (lacks === 'members') {
-        const reason = 'shows no members: print ipset save instead';
-        draft.fault({ kind: 'refused', file, line: firstLine, output: 'ipset list -t', reason });
+        draft.refuse(file, firstLine, 'ipset list -t', 'shows no members: print ipset save instead');
       }
       break;
     }
@@ -144,16 +143,14 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { virtualServers } = read(parseIpvsadm(text));
       if (isSecond(listServers(virtualServers))) return;
       draft.kinds.virtualServers.add(virtualServers, isWhole);
-      if (isWhole && !isNamed && virtualServers.length === 1)
-        draft.fault({ kind: 'taken-whole', file, line: firstLine });
+      if (isWhole && !isNamed && virtualServers.length === 1) draft.fault(file, 'taken-whole', {}, firstLine);
       break;
     }
     case 'ipvsadm -Ln': {
       const { virtualServers, lacks } = read(parseIpvsadmList(text));
       if (isSecond(listServers(virtualServers))) return;
       draft.kinds.virtualServers.add(virtualServers, isWhole);
-      if (isWhole && !isNamed && !/^(?:IP|Prot) /m.test(text))
-        draft.fault({ kind: 'taken-whole', file, line: firstLine });
+      if (isWhole && !isNamed && !/^(?:IP|Prot) /m.test(text)) draft.fault(file, 'taken-whole', {}, firstLine);
       if (lacks.has('forwarding')) draft.doubt({ file, kind: 'no-forwarding' });
       break;
     }
@@ -167,7 +164,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'ip addr': {
       const result = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
       if (result.links.length === 0) {
-        draft.fault({ kind: 'no-output', file, expected: kind });
+        draft.fault(file, 'unread-file', { problem: 'other-content', expected: kind });
         return;
       }
       if (isSecond(listLinks(result.links), false)) return;
@@ -175,7 +172,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       break;
     }
     case 'nft list ruleset':
-      readNftOutput(draft, file, output, read);
+      readNftTable(draft, file, output, read);
       break;
     case 'sysctl': {
       const { sysctls } = read(parseSysctls(text));
@@ -202,7 +199,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
     if (isWhole && draft.isSecond({ file, line: firstLine, output: kind }, listing, false)) return;
     draft.kinds.iptables.add(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
     if (complete || isPart) return;
-    draft.fault({ kind: 'cut-off', file, expected: kind });
+    draft.fault(file, 'cut-off-file', { expected: kind });
     draft.kinds.iptables.cutOff(family);
     return;
   }
@@ -216,7 +213,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
     draft.unread(file, unread, firstLine - 2);
   }
   if (names.length > 0 && !isWhole && command?.table === undefined) {
-    draft.fault({ kind: 'no-table', file, line: firstLine, tables: names });
+    draft.fault(file, 'no-table', { tables: names }, firstLine);
   }
   draft.kinds.iptables.add(family, tables, isWhole && !output.isPart ? names : 'none');
 }
@@ -228,8 +225,7 @@ function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, text: st
   const line = hidden[0] && found.get(hidden[0]);
   if (line === undefined) return;
   const those = hidden.length === 1 ? 'the table' : 'the tables';
-  const reason = `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`;
-  draft.fault({ kind: 'refused', file, line, output: kind, reason });
+  draft.refuse(file, line, kind, `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`);
   draft.kinds.iptables.hide(familyOf(kind), hidden);
 }
 

@@ -1,89 +1,58 @@
 import { findNearest } from '../base/find-nearest.ts';
 import type { GateProblem } from '../diagnostics/settings.ts';
-import { isSince, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
-import { gatesOf, type Gate } from './feature-gate-histories.ts';
+import { isSince, releases, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import table from './feature-gates.json' with { type: 'json' };
 import { featureGatesField, featureGatesFlag } from '../kube-proxy/settings/feature-gates.ts';
 import { readSwitch, splitList } from '../kube-proxy/settings/flag.ts';
 import { onCommandLine, refuse, type SettingSource } from '../kube-proxy/settings/setting.ts';
 
-/** The name of a gate, and the releases that ask for it where not all do. */
-type Need = string | { readonly name: string; readonly since?: Release; readonly until?: Release };
+/** What a release makes of a feature gate. */
+interface Gate {
+  /** Its value where it is not set. */
+  readonly isOn: boolean;
+  readonly isLocked: boolean;
+  /** Whether AllAlpha or AllBeta turns it, too. */
+  readonly stage: 'alpha' | 'beta' | 'other';
+}
+
+const kinds: Readonly<Record<string, Gate>> = {
+  alpha: { isOn: false, isLocked: false, stage: 'alpha' },
+  'alpha-on': { isOn: true, isLocked: false, stage: 'alpha' },
+  beta: { isOn: true, isLocked: false, stage: 'beta' },
+  'beta-off': { isOn: false, isLocked: false, stage: 'beta' },
+  on: { isOn: true, isLocked: false, stage: 'other' },
+  off: { isOn: false, isLocked: false, stage: 'other' },
+  'locked-on': { isOn: true, isLocked: true, stage: 'other' },
+  'locked-off': { isOn: false, isLocked: true, stage: 'other' },
+};
+
+/**
+ * All that the program of each kube-proxy registers, though it looks at few of them (DefaultMutableFeatureGate.GetAll of a
+ * program that imports what cmd/kube-proxy/app imports, at the versions of kubeProxyVersions): what the first release makes of
+ * it that is named, what each does that changes it, and what it needs to be on, too.
+ */
+const gateTable: Readonly<Record<string, { readonly history: string; readonly needs?: string }>> = table;
+
+/** The feature gates that a release's kube-proxy knows, but AllAlpha and AllBeta. */
+export function gatesOf(release: Release): ReadonlyMap<string, Gate> {
+  return new Map(
+    Object.entries(gateTable).flatMap(([name, { history }]) => {
+      const changes = history.split(', ').map((change) => change.split(' '));
+      const [, kind = ''] = changes.findLast(([since]) => isSince(release, releaseOf(since))) ?? [];
+      const gate = kinds[kind];
+      return gate ? [[name, gate] as const] : [];
+    }),
+  );
+}
+
+function releaseOf(text: string | undefined): Release {
+  const release = releases.find((each) => each === text);
+  if (!release) throw new Error(`${text} is not a release`);
+  return release;
+}
 
 /** The first release whose gates need others. */
 const dependenciesSince: Release = '1.35';
-
-/** What a gate that is on needs to be on, too. */
-const dependencies: Readonly<Record<string, readonly Need[]>> = {
-  AuthorizeNodeWithSelectors: ['AuthorizeWithSelectors'],
-  ClusterTrustBundleProjection: ['ClusterTrustBundle'],
-  CompositePodGroup: ['GenericWorkload', 'TopologyAwareWorkloadScheduling'],
-  DRAAdminAccess: ['DynamicResourceAllocation'],
-  DRAConsumableCapacity: ['DynamicResourceAllocation'],
-  DRADerivedAttributes: ['DynamicResourceAllocation'],
-  DRADeviceBindingConditions: ['DRAResourceClaimDeviceStatus', 'DynamicResourceAllocation'],
-  DRADeviceCompatibilityGroups: ['DRAPartitionableDevices', 'DynamicResourceAllocation'],
-  DRADeviceTaintRules: ['DRADeviceTaints'],
-  DRADeviceTaints: ['DynamicResourceAllocation'],
-  DRAExtendedResource: ['DynamicResourceAllocation'],
-  DRAFractionalCapacityRange: ['DRAConsumableCapacity'],
-  DRAListTypeAttributes: ['DynamicResourceAllocation'],
-  DRANodeAllocatableResources: ['DynamicResourceAllocation'],
-  DRAOptionalNodeOperations: ['DynamicResourceAllocation', 'NodeDeclaredFeatures'],
-  DRAPartitionableDevices: ['DynamicResourceAllocation'],
-  DRAPartitionableDevicesType: ['DRAPartitionableDevices', 'DRAResourcePoolStatus', 'DynamicResourceAllocation'],
-  DRAPrioritizedList: ['DynamicResourceAllocation'],
-  DRAResourceClaimGranularStatusAuthorization: ['DRAResourceClaimDeviceStatus', 'DynamicResourceAllocation'],
-  DRAResourcePoolStatus: ['DynamicResourceAllocation'],
-  DRASchedulerFilterTimeout: ['DynamicResourceAllocation'],
-  DRAWorkloadResourceClaims: ['DynamicResourceAllocation', 'GenericWorkload'],
-  DeclarativeValidationBeta: ['DeclarativeValidation'],
-  DeclarativeValidationTakeover: ['DeclarativeValidation'],
-  DisableAllocatorDualWrite: ['MultiCIDRServiceAllocator'],
-  EventedPLEG: [{ name: 'PLEGOnDemandRelist', since: '1.37' }],
-  ExtendWebSocketsToKubelet: ['NodeDeclaredFeatures'],
-  GangScheduling: ['GenericWorkload'],
-  GracefulNodeShutdownBasedOnPodPriority: ['GracefulNodeShutdown'],
-  H2CContainerProbe: ['NodeDeclaredFeatures'],
-  ImageVolumeWithDigest: ['ImageVolume'],
-  InPlacePodLevelResourcesVerticalScaling: ['InPlacePodVerticalScaling', 'NodeDeclaredFeatures', 'PodLevelResources'],
-  InPlacePodVerticalScalingAllocatedStatus: ['InPlacePodVerticalScaling'],
-  InPlacePodVerticalScalingExclusiveCPUs: ['InPlacePodVerticalScaling'],
-  InPlacePodVerticalScalingExclusiveMemory: ['InPlacePodVerticalScaling', { name: 'MemoryManager', until: '1.36' }],
-  InPlacePodVerticalScalingInitContainers: ['InPlacePodVerticalScaling', 'NodeDeclaredFeatures'],
-  InPlacePodVerticalScalingMemoryBackedVolumes: ['InPlacePodVerticalScaling', 'NodeDeclaredFeatures'],
-  InPlacePodVerticalScalingSchedulerPreemption: ['InPlacePodVerticalScaling'],
-  KubeletAllocatedPodsEndpoint: ['InPlacePodVerticalScaling'],
-  MatchLabelKeysInPodTopologySpreadSelectorMerge: ['MatchLabelKeysInPodTopologySpread'],
-  NodeControllerLeaseCircuitBreaker: ['AtomicFIFO'],
-  PodCertificateRequest: [{ name: 'AuthorizeNodeWithSelectors', until: '1.37' }],
-  PodGroupPreemptionPolicy: ['GenericWorkload'],
-  PodLevelResourceManagers: ['PodLevelResources'],
-  PodLevelResourcesFixDefaulting: ['PodLevelResources'],
-  PodLevelResourcesFixKubeletQOSClass: ['PodLevelResources'],
-  PodLifecycleSleepActionAllowZero: ['PodLifecycleSleepAction'],
-  ProcMountType: ['UserNamespacesSupport'],
-  ResourceHealthStatus: ['DynamicResourceAllocation'],
-  ResourceHealthStatusMessage: ['ResourceHealthStatus'],
-  RestartAllContainersOnContainerExits: ['ContainerRestartRules', 'NodeDeclaredFeatures'],
-  ServiceAccountTokenNodeBinding: ['ServiceAccountTokenNodeBindingValidation'],
-  StaleControllerConsistencyDaemonSet: ['AtomicFIFO'],
-  StaleControllerConsistencyHPA: ['AtomicFIFO'],
-  StaleControllerConsistencyJob: ['AtomicFIFO'],
-  StaleControllerConsistencyReplicaSet: ['AtomicFIFO'],
-  StaleControllerConsistencyStatefulSet: ['AtomicFIFO'],
-  StorageVersionAPI: ['APIServerIdentity'],
-  StructuredAuthenticationConfigurationEgressSelector: [
-    { name: 'StructuredAuthenticationConfiguration', until: '1.37' },
-  ],
-  StructuredAuthenticationConfigurationJWKSMetrics: [{ name: 'StructuredAuthenticationConfiguration', until: '1.37' }],
-  TopologyAwareWorkloadScheduling: ['GenericWorkload'],
-  UnknownVersionInteroperabilityProxy: ['APIServerIdentity'],
-  UserNamespacesHostNetworkSupport: [{ name: 'NodeDeclaredFeatures', since: '1.36' }, 'UserNamespacesSupport'],
-  WindowsCPUAndMemoryAffinity: [{ name: 'MemoryManager', until: '1.36' }],
-  WindowsGracefulNodeShutdown: ['GracefulNodeShutdown'],
-  WorkloadAwarePreemption: ['GangScheduling'],
-  WorkloadWithJob: ['GenericWorkload'],
-};
 
 /** Gates that stand for all of a stage. */
 const stages = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
@@ -142,9 +111,9 @@ function checkDependencies(
   release: Release,
 ): readonly GateFault[] {
   if (!isSince(release, dependenciesSince)) return [];
-  return Object.entries(dependencies).flatMap(([name, needs]) => {
-    if (!known.has(name) || !isKnownGateOn(name, gates, known)) return [];
-    const needed = needs.flatMap((need) => needIn(release, need));
+  return Object.entries(gateTable).flatMap(([name, { needs }]) => {
+    if (needs === undefined || !known.has(name) || !isKnownGateOn(name, gates, known)) return [];
+    const needed = needs.split(', ').flatMap((need) => needIn(release, need));
     const missing = needed.filter((other) => !isKnownGateOn(other, gates, known));
     const [first] = missing;
     if (first === undefined) return [];
@@ -153,11 +122,10 @@ function checkDependencies(
   });
 }
 
-function needIn(release: Release, need: Need): readonly string[] {
-  if (typeof need === 'string') return [need];
-  const { since, until, name } = need;
-  if (since !== undefined && !isSince(release, since)) return [];
-  return until !== undefined && isSince(release, until) ? [] : [name];
+/** "MemoryManager until 1.36" is needed in the releases before, "PLEGOnDemandRelist since 1.37" in that one and later ones. */
+function needIn(release: Release, need: string): readonly string[] {
+  const [name = '', word, bound] = need.split(' ');
+  return word === undefined || isSince(release, releaseOf(bound)) === (word === 'since') ? [name] : [];
 }
 
 /** What the settings of gates are read from. */

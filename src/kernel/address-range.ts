@@ -1,4 +1,12 @@
-import { compareAddresses, hostNetwork, parseAddress, parseNetwork, type Address, type Network } from './address.ts';
+import {
+  addressBits,
+  compareAddresses,
+  hostNetwork,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from './address.ts';
 
 /** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
 export type AddressRange = Address | Network;
@@ -21,7 +29,7 @@ export function networkOfRange(range: AddressRange): Network {
 /** The address of a range that holds only one, in either form; undefined where it holds more. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetwork(range)) return range;
-  return range.prefixLength === (range.family === 'ipv4' ? 32 : 128) ? range.address : undefined;
+  return range.prefixLength === addressBits[range.family] ? range.address : undefined;
 }
 
 /** By first address. Of ranges with the same first address, the widest comes first; an address is narrower than any network. */

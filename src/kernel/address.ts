@@ -180,9 +180,12 @@ export function parseNetwork(text: string): Network | undefined {
   return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
 }
 
+/** How many bits an address has. */
+export const addressBits: { readonly [F in Family]: number } = { ipv4: 32, ipv6: 128 };
+
 /** The network of one address alone. */
 export function hostNetwork(address: Address): Network {
-  return networkOf(address, address.family === 'ipv4' ? 32 : 128);
+  return networkOf(address, addressBits[address.family]);
 }
 
 function networkOf(first: Address, prefixLength: number): Network {
@@ -214,12 +217,13 @@ export function addressAfter(address: Address, offset: number): Address {
   return ipv6Address(groups);
 }
 
-function ipv4Address(bits: number): Address {
+/** `bits` as a signed number. */
+export function ipv4Address(bits: number): Address {
   const text = [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
   return { family: 'ipv4', text, bits };
 }
 
-function ipv6Address(groups: readonly number[]): Address {
+export function ipv6Address(groups: readonly number[]): Address {
   return { family: 'ipv6', text: formatIpv6(groups), groups };
 }
 

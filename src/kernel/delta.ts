@@ -31,14 +31,9 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
   return isEmptyDelta(diffStates(a, b));
 }
 
-/** The state after the changes. */
-export function applyDelta(state: KernelState, delta: KernelDelta): KernelState {
-  return mapKinds<KernelState>((kind) => rows[kind].apply(state[kind], delta[kind]));
-}
-
 /**
- * Splits the delta in two: additions, and removals to make once everything new is there. Applying both in turn is
- * applying the delta.
+ * Splits the delta in two: additions, and removals to make once everything new is there. Making both in turn
+ * makes all of the delta.
  */
 export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelta; readonly removals: KernelDelta } {
   return {

@@ -1,13 +1,13 @@
-import { applySetsDelta, diffSets, splitSetsDelta } from './ipset/ipset-delta.ts';
-import { applyVirtualServersDelta, diffVirtualServers, splitVirtualServersDelta } from './ipvs/ipvs-delta.ts';
-import { applyLinksDelta, diffLinks, splitLinksDelta } from './link/link-delta.ts';
-import { applyModulesDelta, diffModules, splitModulesDelta } from './modules.ts';
-import { applyNftDelta, diffNftTables, splitNftDelta } from './nftables/delta.ts';
+import { diffSets, splitSetsDelta } from './ipset/ipset-delta.ts';
+import { diffVirtualServers, splitVirtualServersDelta } from './ipvs/ipvs-delta.ts';
+import { diffLinks, splitLinksDelta } from './link/link-delta.ts';
+import { diffModules, splitModulesDelta } from './modules.ts';
+import { diffNftTables, splitNftDelta } from './nftables/delta.ts';
 import type { Split } from './split.ts';
 import type { KernelState } from './state.ts';
-import { applySysctlsDelta, diffSysctls, splitSysctlsDelta } from './sysctl.ts';
-import { applyFamilyTablesDelta, diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/family-tables-delta.ts';
-import { applyTimeoutsDelta, diffTimeouts } from './ipvs/timeouts-delta.ts';
+import { diffSysctls, splitSysctlsDelta } from './sysctl.ts';
+import { diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/family-tables-delta.ts';
+import { diffTimeouts } from './ipvs/timeouts-delta.ts';
 
 /** A kind of kernel object, named after the field of a state that holds such objects. */
 export type ObjectKind = keyof KernelState;
@@ -17,7 +17,6 @@ export interface Kind<State, Delta> {
   /** How to get from one to the other, in an order in which the changes can be made. */
   diff(from: State, to: State): Delta;
   isEmpty(delta: Delta): boolean;
-  apply(state: State, delta: Delta): State;
   /** Splits a delta: additions, and removals to make once everything new is there. */
   split(delta: Delta): { readonly additions: Delta; readonly removals: Delta };
 }
@@ -27,26 +26,24 @@ export interface Kind<State, Delta> {
  * takes the reverse order. Each kind has its own files beside this one: types, formatter and parser, and diff.
  */
 export const kinds = {
-  modules: listKind(diffModules, applyModulesDelta, splitModulesDelta),
-  sysctls: listKind(diffSysctls, applySysctlsDelta, splitSysctlsDelta),
+  modules: listKind(diffModules, splitModulesDelta),
+  sysctls: listKind(diffSysctls, splitSysctlsDelta),
   ipvsTimeouts: {
     diff: diffTimeouts,
     isEmpty: (change) => change === undefined,
-    apply: applyTimeoutsDelta,
     split: (change) => ({ additions: change, removals: undefined }),
   } satisfies Kind<KernelState['ipvsTimeouts'], ReturnType<typeof diffTimeouts>>,
   // A table takes over from rules and virtual servers of other modes, or gives way to them: it is there before these.
-  nftables: listKind(diffNftTables, applyNftDelta, splitNftDelta),
-  sets: listKind(diffSets, applySetsDelta, splitSetsDelta),
+  nftables: listKind(diffNftTables, splitNftDelta),
+  sets: listKind(diffSets, splitSetsDelta),
   iptables: {
     diff: diffFamilyTables,
     isEmpty: isEmptyFamilyTablesDelta,
-    apply: applyFamilyTablesDelta,
     // iptables-restore changes a table at once. So the rules of a set are gone before the set goes.
     split: (delta) => ({ additions: delta, removals: {} }),
   } satisfies Kind<KernelState['iptables'], ReturnType<typeof diffFamilyTables>>,
-  virtualServers: listKind(diffVirtualServers, applyVirtualServersDelta, splitVirtualServersDelta),
-  links: listKind(diffLinks, applyLinksDelta, splitLinksDelta),
+  virtualServers: listKind(diffVirtualServers, splitVirtualServersDelta),
+  links: listKind(diffLinks, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
 
 export const objectKinds = Object.keys(kinds) as readonly ObjectKind[];
@@ -61,8 +58,7 @@ export function mapKinds<Values extends { readonly [K in ObjectKind]: unknown }>
 /** A kind whose delta is a list of changes. */
 function listKind<State, Change>(
   diff: (from: State, to: State) => readonly Change[],
-  apply: (state: State, changes: readonly Change[]) => State,
   split: (changes: readonly Change[]) => Split<Change>,
 ): Kind<State, readonly Change[]> {
-  return { diff, isEmpty: (changes) => changes.length === 0, apply, split };
+  return { diff, isEmpty: (changes) => changes.length === 0, split };
 }

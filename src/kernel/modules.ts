@@ -37,12 +37,6 @@ export function diffModules(from: readonly string[], to: readonly string[]): rea
   ];
 }
 
-export function applyModulesDelta(modules: readonly string[], changes: readonly ModuleChange[]): readonly string[] {
-  const dropped = new Set(changes.filter((change) => change.kind === 'drop-module').map((change) => change.name));
-  const loaded = changes.filter((change) => change.kind === 'load-module').map((change) => change.name);
-  return [...modules.filter((name) => !dropped.has(name)), ...loaded];
-}
-
 export function splitModulesDelta(changes: readonly ModuleChange[]): Split<ModuleChange> {
   return partition(changes, ({ kind }) => kind === 'drop-module');
 }

@@ -29,7 +29,7 @@ export function parseSysctls(text: string): {
 }
 
 /** Reads "name = value", blanks behind the value included; undefined for a line that is none. */
-export function readAssignment(line: string): { readonly name: string; readonly value: string } | undefined {
+function readAssignment(line: string): { readonly name: string; readonly value: string } | undefined {
   const at = line.indexOf('=');
   if (at < 0) return undefined;
   // A minus sign in front: whether it can be set does not matter.
@@ -63,15 +63,6 @@ export function diffSysctls(from: Sysctls, to: Sysctls): readonly SysctlChange[]
 /** The kernel prints tabs between the numbers of a sysctl that has several. */
 function isSameValue(a: string, b: string): boolean {
   return a === b || a.trim().split(/\s+/).join(' ') === b.trim().split(/\s+/).join(' ');
-}
-
-export function applySysctlsDelta(sysctls: Sysctls, changes: readonly SysctlChange[]): Sysctls {
-  const result = new Map(sysctls);
-  for (const change of changes) {
-    if (change.kind === 'set-sysctl') result.set(change.name, change.to);
-    else result.delete(change.name);
-  }
-  return result;
 }
 
 export function splitSysctlsDelta(changes: readonly SysctlChange[]): Split<SysctlChange> {

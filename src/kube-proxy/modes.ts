@@ -39,6 +39,9 @@ export interface ModeFacts {
   readonly serviceKinds: readonly ObjectKind[];
   /** Tools that put the objects into a kernel, with the oldest versions whose formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
+  /** Kernel modules that any Service may need, and the IPVS schedulers that it may need. */
+  readonly modules: readonly string[];
+  readonly schedulers: readonly string[];
   /** Sysctls that kube-proxy sets in this mode. */
   readonly sysctls: readonly string[];
   /** Sysctls that it sets besides where the configuration or the kernel's release asks for it. */
@@ -73,6 +76,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     serviceKinds: ['sets', 'virtualServers'],
     // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
     tools: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
+    modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
+    schedulers: ['rr'],
     // NewProxier in ipvs/proxier.go.
     sysctls: [
       'net.ipv4.vs.conntrack',
@@ -108,6 +113,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     mainKind: 'iptables',
     serviceKinds: ['iptables'],
     tools: { iptables: '1.6.2' },
+    modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'],
+    schedulers: [],
     sysctls: ['net.ipv4.conf.all.route_localnet'],
     conditionalSysctls: [],
     summary: [
@@ -132,6 +139,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     serviceKinds: ['nftables'],
     // What kube-proxy asks for (newInternal in nftables.go of sigs.k8s.io/knftables).
     tools: { nftables: '1.0.1' },
+    modules: ['nf_conntrack'],
+    schedulers: [],
     sysctls: [],
     conditionalSysctls: [],
     summary: [

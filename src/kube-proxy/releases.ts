@@ -5,7 +5,7 @@ export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36',
 
 export type Release = (typeof releases)[number];
 
-export const newestRelease: Release = '1.37';
+export const newestRelease: Release = releases.at(-1) ?? releases[0];
 
 /** The releases that kpc follows, for people. */
 export const releaseRange = `${releases[0]} to ${newestRelease}`;
@@ -24,7 +24,7 @@ export const kubeProxyVersions = {
 
 /**
  * A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. All gates of
- * each release are in src/input/feature-gate-histories.ts.
+ * each release are in src/input/feature-gates.json.
  */
 interface BehaviourGate {
   readonly name: string;

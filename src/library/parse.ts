@@ -1,8 +1,8 @@
+import { diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
-import { describeDumpFault } from '../sides/dump-faults.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { mapOf, type LibraryDiagnostic, type Texts } from './texts.ts';
 
@@ -40,7 +40,7 @@ export function parseDump(name: string, files: Texts): ParsedDump {
     ([file, text]) => expectDumpFile(file) !== undefined || holdsOutput(text),
   );
   const dump = readDump(new Map(texts));
-  const faults = dump.faults.map((fault) => describeDumpFault(fault, fault.file));
+  const faults = dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line)));
   const { side, diagnostics } = sideOfDump(name, dump, faults).reading;
   return { side: dump.files.length === 0 ? undefined : side, diagnostics: diagnosticsToJson(diagnostics) };
 }

@@ -1,6 +1,7 @@
 import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
+import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { explore, type Choices } from './explore.ts';
 import type { Flow } from './flow.ts';
@@ -8,29 +9,39 @@ import { hooks, ipvsStations, natStations, tableStations, type Hook } from './ho
 import { indexIpSet } from './ip-sets.ts';
 import { runTable, type PreparedTable } from './iptables-rules.ts';
 import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
-import { loopbackInterface, routingOf, type PacketNode, type Routing } from './node.ts';
-import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way, Decision, End } from './packet.ts';
+import { loopbackInterface, routingOf, type Routing } from './routing.ts';
+import {
+  sourceText,
+  type Fate,
+  type Packet,
+  type ReachedEndpoint,
+  type RouteDecision,
+  type Verdict,
+  type Way,
+  type Decision,
+  type End,
+} from './packet.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 
 /**
- * What a node does with a packet. `prepare(state, node)` makes an evaluator of a kernel's state and of what the node is
- * besides; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
+ * What a node does with a packet. `prepare(state, links)` makes an evaluator of a kernel's state and of the node's own
+ * links; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
  * probabilities, source in the end, and the steps with the rules that matched. Both are pure and know no tool's files:
  *
- *     const evaluate = prepare(side.state, { links, routes, sysctls });
+ *     const evaluate = prepare(side.state, links);
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
  *
- * Shapes are in packet.ts and node.ts. A packet of the node itself has `enters: undefined`. Where a rule cannot be
+ * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Where a rule cannot be
  * understood, both its results are tried; if they differ in the end, the verdict is unknown, and the last step is the rule.
  */
 
 export type Evaluator = (packet: Packet) => Fate;
 
 /** Prepares a state for packets. Big chains and sets are hashed when the first packet comes to them. */
-export function prepare(state: KernelState, node: PacketNode): Evaluator {
-  const worlds = { ipv4: prepareFamily(state, node, 'ipv4'), ipv6: prepareFamily(state, node, 'ipv6') };
+export function prepare(state: KernelState, links: readonly Link[]): Evaluator {
+  const worlds = { ipv4: prepareFamily(state, links, 'ipv4'), ipv6: prepareFamily(state, links, 'ipv6') };
   return (packet) => {
     const world = worlds[packet.destination.family];
     return sumUp(explore((choices) => walk(world, packet, choices)));
@@ -54,7 +65,7 @@ interface World {
   readonly visitors: Readonly<Record<Hook, readonly Visitor[]>>;
 }
 
-function prepareFamily(state: KernelState, node: PacketNode, family: Family): World {
+function prepareFamily(state: KernelState, links: readonly Link[], family: Family): World {
   const all = [...tableVisitors(state, family), ...nftVisitors(state, family), ...ipvsVisitors(state)];
   const at = (hook: Hook): readonly Visitor[] =>
     all
@@ -63,7 +74,7 @@ function prepareFamily(state: KernelState, node: PacketNode, family: Family): Wo
       .toSorted((a, b) => a.priority - b.priority || (a.natOrder ?? 0) - (b.natOrder ?? 0));
   return {
     family,
-    routing: routingOf(node, state, family),
+    routing: routingOf(links, state, family),
     visitors: Object.fromEntries(hooks.map((hook) => [hook, at(hook)])) as Record<Hook, readonly Visitor[]>,
   };
 }
@@ -133,12 +144,11 @@ function ipvsVisitors(state: KernelState): readonly PlacedVisitor[] {
 
 /** One way of a packet, from where it enters to where it ends. */
 function walk({ family, routing, visitors }: World, packet: Packet, choices: Choices): Way {
-  const { enters, destination, protocol, port, sourcePort } = packet;
+  const { enters, destination, protocol, port } = packet;
   const source = packet.source ?? routing.sourceTo(destination);
   const flow: Flow = {
     family,
     protocol,
-    sourcePort,
     source,
     destination,
     port,
@@ -175,16 +185,14 @@ function arrive(flow: Flow, visitors: Visitors): Verdict {
   if (isLoopback(destination) && flow.input !== loopbackInterface && !admitsLoopback(flow)) {
     return lose(flow, 'loopback-outside');
   }
-  const route = routing.route(destination);
-  if (route.kind === 'local') {
-    report(flow, route);
+  if (routing.isLocal(destination)) {
+    report(flow, { kind: 'local' });
     const input = pass(flow, visitors, 'input');
     return input ? endOf(flow, visitors, input) : arrived(flow, 'local');
   }
-  if (route.kind === 'no-route') return lose(flow, route.kind);
   if (routing.sysctl(forwardingSysctls[family]) === '0') return lose(flow, 'not-forwarding');
-  report(flow, route);
-  flow.output = route.interface;
+  flow.output = routing.interfaceOf(destination);
+  report(flow, { kind: 'out', interface: flow.output });
   const forward = pass(flow, visitors, 'forward');
   return forward ? endOf(flow, visitors, forward) : depart(flow, visitors);
 }
@@ -200,28 +208,29 @@ function admitsLoopback({ family, routing }: Flow): boolean {
 
 /** A packet that leaves from the node itself, or that IPVS sends on. */
 function leave(flow: Flow, visitors: Visitors): Verdict {
-  const route = flow.routing.route(nextHop(flow));
-  if (route.kind === 'no-route') return lose(flow, route.kind);
-  flow.output = route.kind === 'local' ? loopbackInterface : route.interface;
+  flow.output = outputTo(flow, nextHop(flow));
   const end = pass(flow, visitors, 'output');
   return end ? endOf(flow, visitors, end) : depart(flow, visitors);
 }
 
 /** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
 function depart(flow: Flow, visitors: Visitors): Verdict {
-  const { routing, source } = flow;
-  const route = routing.route(nextHop(flow));
-  if (route.kind === 'no-route') return lose(flow, route.kind);
-  if (route.kind === 'out' && isLoopback(source) && !admitsLoopback(flow)) return lose(flow, 'loopback-outside');
-  flow.output = route.kind === 'local' ? loopbackInterface : route.interface;
+  const hop = nextHop(flow);
+  const isLocal = flow.routing.isLocal(hop);
+  if (!isLocal && isLoopback(flow.source) && !admitsLoopback(flow)) return lose(flow, 'loopback-outside');
+  flow.output = outputTo(flow, hop);
   const end = pass(flow, visitors, 'postrouting');
   if (end) return endOf(flow, visitors, end);
-  if (route.kind === 'out') {
-    report(flow, route);
+  if (!isLocal) {
+    report(flow, { kind: 'out', interface: flow.output });
     return arrived(flow, 'forwarded');
   }
   flow.input = loopbackInterface;
   return arrive(flow, visitors);
+}
+
+function outputTo({ routing }: Flow, address: Address): string | undefined {
+  return routing.isLocal(address) ? loopbackInterface : routing.interfaceOf(address);
 }
 
 /** Real servers that are not reached by NAT get the packet with the destination that the client asked for. */
@@ -274,7 +283,7 @@ function sumUp(ways: readonly Way[]): Fate {
   for (const { verdict, probability, endpoint, source } of ways) {
     verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + probability);
     if (!endpoint) continue;
-    const key = `${endpoint.address.text} ${endpoint.port} ${source === 'masqueraded' ? source : source.text}`;
+    const key = `${endpoint.address.text} ${endpoint.port} ${sourceText(source)}`;
     const known = endpoints.get(key)?.probability ?? 0;
     endpoints.set(key, { ...endpoint, source, probability: known + probability });
   }

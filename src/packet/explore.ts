@@ -1,4 +1,4 @@
-import type { Step, Way, Decision } from './packet.ts';
+import { sourceText, type Step, type Way, type Decision } from './packet.ts';
 
 /**
  * Where a packet's way forks: at random, or at a rule that may or may not match. A way is walked
@@ -110,6 +110,5 @@ export function isSameEnd(
 }
 
 function exactEnd({ verdict, endpoint, source }: Way): string {
-  const from = source === 'masqueraded' ? source : source.text;
-  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${from}`;
+  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${sourceText(source)}`;
 }

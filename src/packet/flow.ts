@@ -5,14 +5,13 @@ import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
 import { trackingPriority, type Hook, type NatHalf } from './hooks.ts';
 import type { PacketProtocol, Step } from './packet.ts';
-import type { Routing } from './node.ts';
+import type { Routing } from './routing.ts';
 import { negateIf, type Maybe } from './maybe.ts';
 
 /** A packet on its way through the node. Rules change it as they do in the kernel. */
 export interface Flow {
   readonly family: Family;
   readonly protocol: PacketProtocol;
-  readonly sourcePort: number | undefined;
   source: Address;
   destination: Address;
   port: number;
@@ -103,8 +102,8 @@ export function hasAddressType({ routing }: Flow, address: Address, type: string
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
-export function isPortIn(port: number | undefined, first: number, last: number): Maybe {
-  if (port !== undefined) return port >= first && port <= last;
+/** Whether a client's kernel chooses its port from among these. */
+export function isSourcePortIn(first: number, last: number): Maybe {
   if (last < ephemeral.first || first > ephemeral.last) return false;
   return first <= ephemeral.first && last >= ephemeral.last ? true : undefined;
 }

@@ -27,8 +27,7 @@ function portTest(entries: readonly SetEntry[]): IpSetTest {
   return (flow, [direction]) => {
     // The kernel reads no ports of SCTP here.
     if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
-    const port = direction === 'src' ? flow.sourcePort : flow.port;
-    return port === undefined ? undefined : ports.has(port);
+    return direction === 'src' ? undefined : ports.has(flow.port);
   };
 }
 
@@ -52,8 +51,8 @@ function addressTest(set: IpSet, dimensions: number): IpSetTest {
     const [first, second, third] = directions;
     const address = addressIn(flow, first);
     if (address.family !== family) return false;
-    const port = second === 'src' ? flow.sourcePort : flow.port;
-    if (dimensions > 1 && port === undefined) return undefined;
+    const { port } = flow;
+    if (dimensions > 1 && second === 'src') return undefined;
     const other = dimensions > 2 ? addressIn(flow, third) : undefined;
     const isHit = ({ source }: SetEntry): boolean =>
       other === undefined || (source !== undefined && contains(networkOfRange(source), other));

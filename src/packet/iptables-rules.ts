@@ -3,8 +3,16 @@ import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
 import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables/iptables.ts';
-import { parsePortRange } from '../kernel/port.ts';
-import { hasAddressType, hasState, isInterface, isPortIn, masquerade, rewriteDestination, type Flow } from './flow.ts';
+import { parsePortRange, type PortRange } from '../kernel/port.ts';
+import {
+  hasAddressType,
+  hasState,
+  isInterface,
+  isSourcePortIn,
+  masquerade,
+  rewriteDestination,
+  type Flow,
+} from './flow.ts';
 import type { Decision } from './packet.ts';
 import type { IpSetTest } from './ip-sets.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
@@ -180,9 +188,9 @@ function matches(flow: Flow, table: PreparedTable, arg: RuleArg, rule: Rule): Ma
     case 'protocol':
       return negateIf(arg.negated, isProtocol(flow, arg.protocol));
     case 'destination-port':
-      return negateIf(arg.negated, isPortIn(flow.port, arg.ports.first, arg.ports.last));
+      return negateIf(arg.negated, isPortIn(flow, arg.ports));
     case 'source-port':
-      return negateIf(arg.negated, isPortIn(flow.sourcePort, arg.ports.first, arg.ports.last));
+      return negateIf(arg.negated, isSourcePortIn(arg.ports.first, arg.ports.last));
     case 'mark':
       return negateIf(arg.negated, (flow.mark & arg.mask) >>> 0 === arg.value);
     case 'conntrack-state':
@@ -262,9 +270,9 @@ function matchesModule(flow: Flow, module: string, [option, value, ...rest]: rea
     case 'state --state':
       return anyOf(value.split(','), (state) => hasState(flow, state));
     case 'multiport --dports':
-      return isPortAmong(flow.port, value);
+      return anyOf(readPorts(value), (ports) => ports && isPortIn(flow, ports));
     case 'multiport --sports':
-      return isPortAmong(flow.sourcePort, value);
+      return anyOf(readPorts(value), (ports) => ports && isSourcePortIn(ports.first, ports.last));
     case 'icmp --icmp-type':
     case 'icmp6 --icmpv6-type':
       return isEcho(value);
@@ -273,11 +281,12 @@ function matchesModule(flow: Flow, module: string, [option, value, ...rest]: rea
   }
 }
 
-function isPortAmong(port: number | undefined, text: string): Maybe {
-  return anyOf(text.split(','), (part) => {
-    const ports = parsePortRange(part);
-    return ports && isPortIn(port, ports.first, ports.last);
-  });
+function readPorts(text: string): readonly (PortRange | undefined)[] {
+  return text.split(',').map(parsePortRange);
+}
+
+function isPortIn({ port }: Flow, { first, last }: PortRange): boolean {
+  return port >= first && port <= last;
 }
 
 function isEcho(type: string): Maybe {

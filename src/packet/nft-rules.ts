@@ -1,7 +1,15 @@
 import type { Element, Verdict } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
-import { hasAddressType, hasState, isInterface, isPortIn, masquerade, rewriteDestination, type Flow } from './flow.ts';
+import {
+  hasAddressType,
+  hasState,
+  isInterface,
+  isSourcePortIn,
+  masquerade,
+  rewriteDestination,
+  type Flow,
+} from './flow.ts';
 import type { Decision } from './packet.ts';
 import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './nft-sets.ts';
 import { anyOf, negateIf, type Maybe } from './maybe.ts';
@@ -216,8 +224,7 @@ function testOf(flow: Flow, field: Field): ((text: string) => Maybe) | undefined
     return (name) => isInterface(flow.input, name, '*');
   if (field.kind === 'meta' && (field.key === 'oifname' || field.key === 'oif'))
     return (name) => isInterface(flow.output, name, '*');
-  if (field.kind === 'payload' && field.field === 'sport')
-    return (port) => isPortIn(flow.sourcePort, Number(port), Number(port));
+  if (field.kind === 'payload' && field.field === 'sport') return (port) => isSourcePortIn(Number(port), Number(port));
   return undefined;
 }
 
@@ -264,8 +271,7 @@ function payloadOf(flow: Flow, protocol: string, name: string): FieldReading {
   }
   // A ping has no ports: the bytes in their place never match a Service.
   if (protocol === 'th' ? flow.protocol === 'icmp' : flow.protocol !== protocol) return 'absent';
-  if (name === 'dport') return { is: flow.port };
-  return name === 'sport' && flow.sourcePort !== undefined ? { is: flow.sourcePort } : 'unknown';
+  return name === 'dport' ? { is: flow.port } : 'unknown';
 }
 
 function metaOf(flow: Flow, key: string): FieldReading {

@@ -1,3 +1,4 @@
+import { singleAddress } from '../kernel/address-range.ts';
 import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
 import { keyMeaning } from '../kernel/nftables/meaning.ts';
@@ -25,7 +26,7 @@ export function indexNftSet({ elements }: NftSet | NftMap): NftSetLookup {
 function isSingle(value: Value): boolean {
   switch (value.kind) {
     case 'network':
-      return value.network.prefixLength === (value.network.family === 'ipv4' ? 32 : 128);
+      return singleAddress(value.network) !== undefined;
     case 'word':
       return !value.text.endsWith('*');
     case 'range':

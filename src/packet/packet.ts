@@ -20,8 +20,6 @@ export interface Packet {
   readonly protocol: PacketProtocol;
   /** 0 with icmp. */
   readonly port: number;
-  /** Undefined for any port that a client's kernel may choose. */
-  readonly sourcePort?: number | undefined;
   /** Where the packet enters the node. Undefined for one of the node itself; without a name, the node's routes name it. */
   readonly enters: { readonly interface?: string | undefined } | undefined;
 }
@@ -73,11 +71,11 @@ export type Step =
 /**
  * - local: the address is the node's own
  * - out: it leaves by an interface; undefined where the routes are not known
- * - no-route, not-forwarding, loopback-outside: the kernel throws it away
+ * - not-forwarding, loopback-outside: the kernel throws it away
  * - own-address: the endpoint gets a packet that has its own address for source, and cannot answer
  */
 export type RouteDecision =
-  | { readonly kind: 'local' | 'no-route' | 'not-forwarding' | 'loopback-outside' | 'own-address' }
+  | { readonly kind: 'local' | 'not-forwarding' | 'loopback-outside' | 'own-address' }
   | { readonly kind: 'out'; readonly interface: string | undefined };
 
 /** One of the ways that a packet may take. */
@@ -97,6 +95,11 @@ export interface ReachedEndpoint extends SocketAddress {
   readonly probability: number;
   /** The source that it sees. */
   readonly source: Address | 'masqueraded';
+}
+
+/** The source that receivers see, as a word. */
+export function sourceText(source: Way['source']): string {
+  return source === 'masqueraded' ? source : source.text;
 }
 
 /** How a packet ends. */

@@ -1,8 +1,8 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
-import type { Fate } from '../packet/packet.ts';
 import { fateInShort, type Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
-import { endpointsJson, sourceText } from '../packet/trace/explain.ts';
+import { sourceText, type Fate } from '../packet/packet.ts';
+import { endpointsJson } from '../packet/trace/explain.ts';
 
 /** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
 export function formatMatrix(

@@ -69,6 +69,8 @@ export function compareReleases(
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
   if (conntrack.maxPerCore <= 0) return [];
   const cores = Math.floor(defaultConntrackLimit / conntrack.maxPerCore);
-  const { before, after } = behaviourChanges['conntrack-limit'];
-  return [`on a node with more than ${count(cores, 'core')} kube-proxy before 1.36 ${before}, and since then ${after}`];
+  const { since, before, after } = behaviourChanges['conntrack-limit'];
+  return [
+    `on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`,
+  ];
 }

@@ -3,10 +3,9 @@ import { basename, join } from 'node:path';
 import { decodePrinted, type Decoded } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, diagnoseFault, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
 import type { Dump } from '../dumps/dump.ts';
-import { describeDumpFault } from './dump-faults.ts';
 
 /** A dump, and what is to be said of its files. */
 export interface DumpReading {
@@ -46,13 +45,15 @@ export function readDumpFiles(
   if (!meant && dump.files.every(isBeside) && (isFolder || dump.files.length === 0) && !isRefusedOnly(dump)) {
     return undefined;
   }
-  const faults = dump.faults.map((fault) => describeDumpFault(fault, paths.get(fault.file) ?? fault.file));
+  const faults = dump.faults.map((fault) =>
+    diagnoseFault(fault, placeAtLine(paths.get(fault.file) ?? fault.file, fault.line)),
+  );
   return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
 }
 
 /** Whether a tool's output is there, but none that kpc reads. */
 function isRefusedOnly({ files, faults }: Dump): boolean {
-  return files.length === 0 && faults.some(({ kind }) => kind === 'refused');
+  return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
 /** What is no tool's output, by its name: documents and programs may quote some. */

@@ -143,7 +143,7 @@ export function sideOfDump(
   dump: Dump,
   diagnostics: readonly Diagnostic[],
 ): DumpedSide | (StoredSide & { readonly kind: 'unreadable' }) {
-  const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
+  const isRefused = dump.files.length === 0 && dump.faults.some(({ code }) => code === 'unread-output');
   if (!isRefused) {
     return {
       kind: 'dump',

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { nftChanges } from '../../src/diff/changes/nft-changes.ts';
 import { describeKernelChange } from '../../src/diff/changes/change-words.ts';
-import { applyNftDelta, diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
+import { applyNftDelta } from '../support/apply-nft-delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';
 import { isOwnedByProgram, type NftTable } from '../../src/kernel/nftables/table.ts';

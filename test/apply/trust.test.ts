@@ -1,4 +1,14 @@
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -49,7 +59,7 @@ describe('a bundle that root applies', () => {
       'belongs to another user',
       { owner: 1000 },
       undefined,
-      /\/x belongs to user 1000 .*\n {2}help: check what it holds, then run "chown root \/x"/,
+      /\/x belongs to user 1000 .*\n {2}help: check what it holds, then run "chown -h root \/x"/,
     ],
     ['belongs to another user than who ran sudo', { owner: 1001 }, sudo, /belongs to user 1001/],
     [
@@ -108,3 +118,25 @@ test.runIf(process.getuid?.() === 0)('the levels of a path are those of the link
   expect(levels.map(({ path }) => path)).toEqual(expect.arrayContaining([mine, join(theirs, 'bundle'), '/']));
   expect(await realHost.examine(join(scratch, 'none/at/all'))).not.toEqual([]);
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'a link belongs to the levels, and so does each folder that a chain of links passes',
+  async () => {
+    const [open, target] = [join(scratch, 'open'), join(scratch, 'kpc.pub')];
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    writeFileSync(target, '');
+    symlinkSync(target, join(open, 'middle'));
+    lchownSync(join(open, 'middle'), 1234, 1234);
+    symlinkSync('open/middle', join(scratch, 'chain'));
+    const levels = await realHost.examine(join(scratch, 'chain'));
+    expect(levels[0]).toEqual(level({ path: target, mode: 0o644 }));
+    expect(levels).toContainEqual(level({ path: join(scratch, 'chain'), isParent: true }));
+    expect(levels).toContainEqual(level({ path: open, mode: 0o777, isParent: true }));
+    expect(levels).toContainEqual(level({ path: join(open, 'middle'), owner: 1234, group: 1234, isParent: true }));
+    symlinkSync('loop', join(scratch, 'loop'));
+    expect(await realHost.examine(join(scratch, 'loop'))).toContainEqual(
+      level({ path: join(scratch, 'loop'), isParent: true }),
+    );
+  },
+);

@@ -106,6 +106,16 @@ describe('--trust', () => {
     await expectRefusal(['apply', renumbered, ...trust], /has changed since it was signed/);
     const broken = await edit(signed, (files) => files.set('signature.json', '{"keyId":'));
     await expectRefusal(['apply', broken, ...trust], /the signature of .* is damaged/);
+    for (const [from, to] of [
+      ['"serial": 1', '"serial": 9, "serial": 1'],
+      ['"serial": 1', '"serial": 1e0'],
+      ['{', '{"more": 1,'],
+    ] as const) {
+      const respelled = await edit(first, (files) => {
+        files.set('signature.json', (files.get('signature.json') ?? '').replace(from, to));
+      });
+      await expectRefusal(['apply', respelled, ...trust], /the signature of .* is damaged/);
+    }
     // The signature is of the manifest, which has the checksums of the rest.
     const line = await edit(signed, (files) => files.set('ip.batch', 'link add x type dummy\n'));
     const { host, commands } = createFakeNode();

@@ -61,7 +61,7 @@ test.each<[string, () => void, RegExp]>([
   [
     'whose folder is a file',
     () => (rmSync(folder, { recursive: true }), writeFileSync(folder, '')),
-    /it is not a folder/,
+    /it is neither a folder nor a pack/,
   ],
 ])('goes by the last good bundle in the place of one %s, and says so once', async (_, spoil, why) => {
   const node = createFakeNode();

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { certifyChange } from '../../src/bundle/certify-change.ts';
-import { checkForms } from '../../src/bundle/check-forms.ts';
-import { readBundleMeaning } from '../../src/bundle/read-bundle.ts';
+import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
 import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
 
@@ -22,8 +21,7 @@ function recompile(files: Files, edit: (services: Editable) => void): Files {
 
 /** Nothing of it is what kpc would not have written. */
 function isGenuine(files: Files): boolean {
-  const meaning = readBundleMeaning(files);
-  return meaning !== undefined && checkForms(meaning, files, compile).length === 0;
+  return checkBundle(files, compile).kind === 'good';
 }
 
 const names = ['quickstart', 'dual-stack'].flatMap((name) => [

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { certifyChange } from '../../src/bundle/certify-change.ts';
-import { checkForms } from '../../src/bundle/check-forms.ts';
-import { readBundleMeaning } from '../../src/bundle/read-bundle.ts';
+import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
 import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
 
@@ -16,8 +15,7 @@ const name = 'dual-stack/expected-nftables';
 const file = 'nftables.nft';
 
 function isGenuine(files: Files): boolean {
-  const meaning = readBundleMeaning(files);
-  return meaning !== undefined && checkForms(meaning, files, compile).length === 0;
+  return checkBundle(files, compile).kind === 'good';
 }
 
 function recompile(files: Files, edit: (services: Editable) => void): Files {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkForms } from '../../src/bundle/check-forms.ts';
+import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
@@ -9,7 +9,7 @@ import { resolveSettings } from '../../src/input/settings.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { parseNetwork } from '../../src/kernel/address.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
-import { fixtureBundle, forge } from './forge.ts';
+import { fixtureBundle, forge, type Files } from './forge.ts';
 
 const serviceCidrs: Cluster['serviceCidrs'] = ['10.96.0.0/12', 'fd00::/112'].flatMap((text, i) => {
   const network = parseNetwork(text);
@@ -42,13 +42,11 @@ test.each(proxyModes)(
 const bundle = fixtureBundle('dual-stack/expected-iptables');
 
 /** The bundle with these networks in its manifest, which is of a mode that does not look at any. */
-function forgeRanges(ranges: unknown) {
-  return readBundle(
-    forge(bundle, (files) => {
-      const manifest: object = JSON.parse(files.get('manifest.json') ?? '');
-      files.set('manifest.json', JSON.stringify({ ...manifest, serviceCidrs: ranges }));
-    }),
-  );
+function forgeRanges(ranges: unknown): Files {
+  return forge(bundle, (files) => {
+    const manifest: object = JSON.parse(files.get('manifest.json') ?? '');
+    files.set('manifest.json', JSON.stringify({ ...manifest, serviceCidrs: ranges }));
+  });
 }
 
 test.each([
@@ -58,13 +56,15 @@ test.each([
   [[{ cidr: '10.96.0.0/12', from: 'me' }]],
   [[{ cidr: '10.96.0.0/12' }]],
 ])('what is no list of networks is refused: %j', (ranges) => {
-  expect(forgeRanges(ranges)).toMatchObject({ kind: 'broken', problems: [{ kind: 'bad-manifest' }] });
+  expect(readBundle(forgeRanges(ranges))).toMatchObject({ kind: 'broken', problems: [{ kind: 'bad-manifest' }] });
 });
 
 test('networks in a mode that does not look at them are no form of a bundle', () => {
-  const reading = forgeRanges([{ cidr: '10.96.0.0/12', from: 'ServiceCIDR' }]);
+  const forged = forgeRanges([{ cidr: '10.96.0.0/12', from: 'ServiceCIDR' }]);
+  const reading = readBundle(forged);
   if (reading.kind !== 'bundle') throw new Error(reading.kind);
   expect(reading.bundle.cluster.serviceCidrs.map(({ network }) => network.text)).toEqual(['10.96.0.0/12']);
-  const problems = checkForms(reading.bundle, bundle, (...args) => compileState(...args, undefined));
-  expect(problems).toEqual(['manifest.json: serviceCidrs does not match services.json and the settings']);
+  expect(checkBundle(forged, (...args) => compileState(...args, undefined))).toMatchObject({
+    problems: ['manifest.json: serviceCidrs does not match services.json and the settings'],
+  });
 });

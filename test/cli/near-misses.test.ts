@@ -28,32 +28,18 @@ const kpc = (line: string) => spawnKpc(line.split(' '), { cwd: folder });
 describe('kpc says what was meant by', () => {
   test.each([
     ['complie -f svc.yaml', 'did you mean compile?'],
-    ['svc.yaml', 'did you mean "kpc compile -f svc.yaml"?'],
-    ['./svc.yaml', 'did you mean "kpc compile -f ./svc.yaml"?'],
-    ['.', 'did you mean "kpc compile -f ."?'],
-    ['-', 'did you mean "kpc compile -f -"?'],
-    ['-f svc.yaml', 'write the command first, as in "kpc compile -f ..."'],
-    ['apply', 'did you mean "kpc-apply apply"?'],
-    ['apply out', 'did you mean "kpc-apply apply"?'],
-    ['doctor', 'did you mean "kpc-apply doctor"?'],
-    ['rollback', 'did you mean "kpc-apply rollback"?'],
-    ['get svc', 'did you mean "kpc describe"?'],
-    ['render -f svc.yaml', 'did you mean "kpc compile"?'],
     ['compile svc.yaml other.json', 'other.json: error: there is no such file or folder'],
     ['compile -f svc.yaml --ipvs-schedular rr', 'did you mean --ipvs-scheduler?'],
     ['compile -f svc.yaml --node wroker-1', 'did you mean worker-1?'],
     ['describe web -f svc.yaml --node wroker-1', 'did you mean worker-1?'],
-    ['compile -f svc.yaml -o yaml', '-o names a folder, not a format; for a folder of this name, write -o ./yaml'],
-    ['compile -f svc.yaml -o json', 'for the format, write --output json'],
-    ['compile -f svc.yaml -ojson', 'for the format, write --output json'],
-    ['compile -f svc.yaml --out=json', 'for the format, write --output json'],
+    ['compile -f svc.yaml -o yaml', 'a folder, not a format; for a folder of this name, write ./yaml'],
+    ['compile -f svc.yaml -ojson', 'a folder, not a format'],
+    ['compile -f svc.yaml -o jsonpath={.items}', 'a folder, not a format'],
+    ['compile -f svc.yaml --golden yaml', 'a folder, not a format'],
     ['compile -f svc.yaml --output yaml', 'allowed choices are text, json'],
-    ['compile -f svc.yaml --output bundle', 'did you mean "-o bundle" (a folder)?'],
-    ['describe svc web -f svc.yaml', 'did you mean "kpc describe web"?'],
-    ['describe web -f svc.yaml -o json', 'did you mean "--output json"?'],
+    ['compile https://example.com/a.yaml', 'pipe it in, as in "curl -sSL https://example.com/a.yaml | kpc'],
+    ['compile *.json', 'kpc expands no patterns'],
     ['describe web -f svc.yaml --otput json', 'did you mean --output?'],
-    ['describe web -f svc.yaml --otput=json', 'did you mean --output?'],
-    ['diff svc.yaml svc.yaml -o json', 'did you mean "--output json"?'],
   ])('kpc %s', async (line, meant) => {
     const before = readdirSync(folder);
     const run = await kpc(line);
@@ -87,23 +73,13 @@ describe('kpc says what was meant by', () => {
     const { stderr } = await kpc('frobnicate');
     expect(stderr).toBe("error: unknown command 'frobnicate'\n");
   });
-
-  test('no word that a shell would not take as it is', async () => {
-    const { stderr } = await spawnKpc(['a b;$(reboot).yaml'], { cwd: folder });
-    expect(stderr).not.toContain('did you mean');
-  });
 });
 
 describe('kpc-apply says what was meant by', () => {
   test.each([
     ['complie', 'unknown command'],
-    ['compile -f svc.yaml', 'did you mean "kpc compile"?'],
-    ['describe web', 'did you mean "kpc describe"?'],
     ['aply out', 'did you mean apply?'],
-    ['status', 'did you mean "kpc-apply verify"?'],
-    ['undo', 'did you mean "kpc-apply rollback"?'],
-    ['dump -o json', '-o names a folder, not a format; for a folder of this name, write -o ./json'],
-    ['plan out -o json', 'did you mean "--output json"?'],
+    ['dump -o json', 'a folder, not a format; for a folder of this name, write ./json'],
   ])('kpc-apply %s', async (line, meant) => {
     const run = await runKpcApply(line.split(' '));
     expect(run).toMatchObject({ status: 2, stdout: '' });

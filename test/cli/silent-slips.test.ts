@@ -235,22 +235,6 @@ describe('folders', () => {
 describe('flags', () => {
   beforeEach(() => write({ 'in.yaml': service('port: 80') }));
 
-  const names = [
-    ['mode', 'proxy-mode'],
-    ['service-cidr', 'service-cluster-ip-range'],
-    ['node-port-range', 'service-node-port-range'],
-  ] as const;
-
-  test.each(names)('--%s', async (name, meant) => {
-    for (const words of [[`--${name}`, 'x'], [`--${name}=x`]]) {
-      const run = await compile(...words);
-      expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining(`help: did you mean --${meant}?`) });
-      expect(run.stderr.match(/did you mean/g)).toHaveLength(1);
-    }
-    write({ 'kpc.yaml': `${name}: x\n` });
-    expect((await compile()).stderr).toContain(`kpc.yaml:1:1: error: kpc has no flag --${name} [bad-kpc-yaml]`);
-  });
-
   test.each(['--masquerade-all', '--ipvs-strict-arp'])('%s does not take a file for its value', async (flag) => {
     const words = ['compile', '--proxy-mode', 'ipvs', '--print', 'ipvsadm', flag];
     expect(await runKpc([...words, 'in.yaml'], { cwd })).toMatchObject({ status: 0 });
@@ -275,13 +259,6 @@ describe('flags', () => {
     write({ 'b.yaml': service('port: 81') });
     expect((await diff('b.yaml')).stderr).not.toContain('--file');
     expect((await diff('-f', 'b.yaml')).stderr).not.toContain('--file');
-  });
-
-  test('kpc.yml is not read, and kpc says so', async () => {
-    write({ 'kpc.yml': 'node: w1\n' });
-    expect((await compile()).stderr).toContain('warning: kpc.yml is not read: kpc reads flags from a file called');
-    write({ 'kpc.yaml': 'node: w1\n' });
-    expect((await compile()).stderr).not.toContain('kpc.yml');
   });
 });
 

@@ -43,14 +43,6 @@ describe("a table of kube-proxy's that is dormant", () => {
     expect(described.stderr).toContain(warning);
   });
 
-  test('JSON shows it too', async () => {
-    const tables = { nftables: [{ table: { family: 'ip', name: 'kube-proxy', handle: 1, flags: ['dormant'] } }] };
-    dump(JSON.stringify(tables));
-    const run = await runKpc(['diff', 'dump', 'bundle'], { cwd });
-    expect(run.stderr).toContain(warning);
-    expect(run.status).toBe(1);
-  });
-
   test('a dormant table of another program is no matter', async () => {
     dump(`${table}table ip firewall {\n\tflags dormant\n}\n`);
     expect(await runKpc(['diff', 'dump', 'bundle'], { cwd })).toMatchObject({ status: 0, stdout: 'No difference.\n' });

@@ -59,6 +59,93 @@ test.runIf(hasPromtool)('promtool finds nothing wrong with the alert rules', () 
   expect(execFileSync('promtool', args, { encoding: 'utf8' })).toContain('SUCCESS: 8 rules found');
 });
 
+/** What a node's series are, one sample a minute for an hour, and which alert then fires. */
+const troubles: readonly (readonly [alert: string, series: Readonly<Record<string, string>>])[] = [
+  ['KpcApplyDown', { up: '0x60' }],
+  ['KpcApplyUnhealthy', { kpc_apply_healthy: '0x60' }],
+  ['KpcApplyUnhealthy', { kpc_apply_last_success_timestamp_seconds: '0x60' }],
+  ['KpcApplyStuck', { 'kpc_apply_rounds_total{result="stuck"}': '0x55 1x5' }],
+  ['KpcApplyBundleBad', { kpc_apply_bundle_good: '0x60' }],
+  [
+    'KpcApplyDriftNotRepaired',
+    {
+      'kpc_apply_drift_found_total{object="chain"}': '0x55 9x5',
+      'kpc_apply_drift_repaired_total{object="chain"}': '0x60',
+    },
+  ],
+  [
+    'KpcApplyDriftReturns',
+    {
+      'kpc_apply_drift_found_total{object="set"}': '0+1x60',
+      'kpc_apply_drift_repaired_total{object="set"}': '0+1x60',
+    },
+  ],
+  ['KpcApplyToolFails', { 'kpc_apply_tool_failures_total{tool="nft"}': '0+1x60' }],
+  [
+    'KpcApplySlow',
+    {
+      'kpc_apply_round_duration_seconds_bucket{le="30"}': '0x60',
+      'kpc_apply_round_duration_seconds_bucket{le="60"}': '0+1x60',
+      'kpc_apply_round_duration_seconds_bucket{le="+Inf"}': '0+1x60',
+    },
+  ],
+];
+
+/** A node on which all is well: what each case begins with. */
+const well = {
+  up: '1x60',
+  kpc_apply_healthy: '1x60',
+  kpc_apply_last_success_timestamp_seconds: '0+60x60',
+  kpc_apply_bundle_good: '1x60',
+};
+
+/** Which alerts fire after that hour must be the expected ones. */
+function expectAlerts(series: Readonly<Record<string, string>>, alerts: readonly string[]): void {
+  const node = 'job="kpc-apply", instance="worker-1:9810"';
+  const input = Object.entries({ ...well, ...series }).map(([name, values]) => ({
+    series: name.endsWith('}') ? `${name.slice(0, -1)}, ${node}}` : `${name}{${node}}`,
+    values,
+  }));
+  const labels = alerts.map((alert) => `{alertname="${alert}"}`);
+  const rules = {
+    rule_files: [join(projectFolder, 'examples/monitoring/alerts.yml')],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: input,
+        promql_expr_test: [
+          {
+            expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+            eval_time: '1h',
+            exp_samples: labels.map((each) => ({ labels: each, value: 1 })),
+          },
+        ],
+      },
+    ],
+  };
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-alerts-'));
+  try {
+    writeFileSync(join(folder, 'tests.yml'), JSON.stringify(rules));
+    execFileSync('promtool', ['test', 'rules', join(folder, 'tests.yml')], { encoding: 'utf8' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test.runIf(hasPromtool)('no alert fires on a node on which all is well', () => {
+  expectAlerts({}, []);
+});
+
+test.runIf(hasPromtool).each(troubles)('%s fires alone, in its case', (alert, series) => {
+  expectAlerts(series, [alert]);
+});
+
+test('each alert has a case in which it fires', () => {
+  const named = readPage('examples/monitoring/alerts.yml').match(/(?<=alert: )\w+/g);
+  expect([...new Set(troubles.map(([alert]) => alert))]).toEqual(named);
+});
+
 test.runIf(hasPromtool)('promtool finds nothing wrong with what watch serves', () => {
   expect(execFileSync('promtool', ['check', 'metrics'], { input: serve(), encoding: 'utf8' })).toBe('');
 });

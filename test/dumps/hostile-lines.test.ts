@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { describeStrangeLine } from '../../src/bundle/strange-lines.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 
 const size = 200_000;
@@ -62,13 +61,3 @@ describe.each(Object.entries(heads))('%s', (name, head) => {
     expect(slow.map(([kind]) => kind)).toEqual([]);
   });
 });
-
-test.each(['modules.conf', 'sysctl.conf', 'ipset.restore', 'iptables.restore', 'ipvsadm.restore', 'ip.batch'])(
-  'a strange line of %s is described soon',
-  (file) => {
-    const slow = Object.entries(hostile).filter(
-      ([, text]) => cpuSeconds(() => describeStrangeLine(file, text, 'net.ipv4.ip_forward = 1\n')) > 1,
-    );
-    expect(slow.map(([kind]) => kind)).toEqual([]);
-  },
-);

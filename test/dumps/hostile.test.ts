@@ -64,7 +64,7 @@ describe('a text of bad intent', () => {
       const { outputs, strays } = splitOutputs(text);
       const lines = text.split('\n').length;
       const { faults } = readDump(new Map([['pasted.txt', text]]));
-      const told = faults.flatMap((fault) => (fault.kind === 'unread-line' ? [fault.line.line] : []));
+      const told = faults.flatMap(({ code, line = 0 }) => (code === 'unread-line' ? [line] : []));
       const numbers = [...outputs.map(({ firstLine }) => firstLine), ...strays, ...told];
       expect(numbers.filter((line) => line < 1 || line > lines)).toEqual([]);
     }
@@ -74,6 +74,6 @@ describe('a text of bad intent', () => {
     const text = `$ ip a\n${ipAddr}$ iptables-save\n${natTable.replace(':INPUT ACCEPT', 'INPUT ACCEPT')}`;
     const line = text.split('\n').findIndex((each) => each.startsWith('INPUT ACCEPT')) + 1;
     const { faults } = readDump(new Map([['pasted.txt', text]]));
-    expect(faults).toMatchObject([{ kind: 'unread-line', line: { line } }]);
+    expect(faults).toMatchObject([{ code: 'unread-line', line }]);
   });
 });

@@ -120,7 +120,7 @@ suite('a Service', () => {
       'an unknown distribution of traffic',
       ['clusterIP: 10.96.0.1', 'trafficDistribution: PreferCloses', port],
       [
-        '6:24 warning: trafficDistribution is "PreferCloses", which Kubernetes v1.36 does not know: write PreferClose [bad-traffic-distribution]',
+        '6:24 warning: trafficDistribution is "PreferCloses", which Kubernetes 1.37 does not know: write PreferClose [bad-traffic-distribution]',
       ],
     ],
     [

@@ -84,9 +84,9 @@ test('a field of a Service in its status belongs elsewhere', async () => {
 
 test('what a cluster prints of a Node and a Service is known', async () => {
   const full = node(
-    '{ podCIDR: 10.244.0.0/24, podCIDRs: [10.244.0.0/24], providerID: x, unschedulable: true, taints: [] }',
+    '{ podCIDR: 10.244.0.0/24, podCIDRs: [10.244.0.0/24], providerID: x, unschedulable: true, taints: [], podPreemptionPolicy: {} }',
     '{ addresses: [{ type: InternalIP, address: 192.168.50.11 }], allocatable: {}, capacity: {}, conditions: [], ' +
-      'daemonEndpoints: {}, features: {}, images: [], nodeInfo: {}, runtimeHandlers: [], volumesAttached: [], volumesInUse: [] }',
+      'daemonEndpoints: {}, declaredFeatures: [], features: {}, images: [], nodeInfo: {}, runtimeHandlers: [], volumesAttached: [], volumesInUse: [] }',
   );
   const conditions = service('{ hostname: lb.example }').replace('status:', 'status:\n  conditions: []');
   expect(await warningsOf(`${full}---\n${conditions}---\n${slice('{}')}`)).toEqual([]);

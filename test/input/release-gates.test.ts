@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { diagnose } from '../../src/diagnostics/diagnostic.ts';
-import { gatesOf } from '../../src/input/feature-gate-histories.ts';
-import { checkFeatureGates, isGateOn } from '../../src/input/feature-gates.ts';
+import { checkFeatureGates, gatesOf, isGateOn } from '../../src/input/feature-gates.ts';
 import { kubeProxyVersions, releases, type Release } from '../../src/kube-proxy/releases.ts';
 
 const check = (release: Release, gates: Record<string, boolean>) =>

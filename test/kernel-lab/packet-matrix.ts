@@ -1,7 +1,8 @@
-import { parseAddress, parseNetwork, type Address } from '../../src/kernel/address.ts';
+import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { families, type Family } from '../../src/kernel/family.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
-import type { PacketNode, Route } from '../../src/packet/node.ts';
+import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
+import type { KernelState } from '../../src/kernel/state.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { assert } from './harness.ts';
 import { addresses, pods, run } from './network.ts';
@@ -95,8 +96,8 @@ export function read(text: string): Address {
   return address;
 }
 
-/** Node 1 as buildNetwork makes it. */
-export function node1(): PacketNode {
+/** An evaluator of a state on node 1, as buildNetwork makes it. */
+export function prepareNode1(state: KernelState): Evaluator {
   const link = (name: string, ...texts: readonly string[]): Link => ({
     name,
     addresses: texts.map((text) => {
@@ -105,22 +106,16 @@ export function node1(): PacketNode {
       return { family: parsed.family, address: parsed, prefixLength: Number(length) };
     }),
   });
-  const route = (text: string, to: string): Route => {
-    const network = parseNetwork(text);
-    assert(network !== undefined, text);
-    return { network, interface: to };
-  };
-  return {
-    links: [
-      link('lo', '127.0.0.1/8', '::1/128'),
-      link('eth0', '192.168.0.1/24', 'fd00:192::1/64'),
-      link('cni0', '10.1.1.1/24', 'fd00:1:1::1/64'),
-    ],
-    routes: ['10.1.2.0/24', 'fd00:1:2::/64', '0.0.0.0/0', '::/0'].map((text) => route(text, 'eth0')),
-    sysctls: new Map([
-      ['net.ipv4.ip_forward', '1'],
-      ['net.ipv6.conf.all.forwarding', '1'],
-      ['net.ipv4.conf.all.route_localnet', run('sysctl', ['-n', 'net.ipv4.conf.all.route_localnet']).trim()],
-    ]),
-  };
+  const links = [
+    link('lo', '127.0.0.1/8', '::1/128'),
+    link('eth0', '192.168.0.1/24', 'fd00:192::1/64'),
+    link('cni0', '10.1.1.1/24', 'fd00:1:1::1/64'),
+  ];
+  const sysctls = new Map([
+    ['net.ipv4.ip_forward', '1'],
+    ['net.ipv6.conf.all.forwarding', '1'],
+    ['net.ipv4.conf.all.route_localnet', run('sysctl', ['-n', 'net.ipv4.conf.all.route_localnet']).trim()],
+    ...state.sysctls,
+  ]);
+  return prepare({ ...state, sysctls }, links);
 }

@@ -8,12 +8,12 @@ import { ruleMeaning } from '../../src/kernel/nftables/meaning.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { NftRule } from '../../src/kernel/nftables/table.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
-import { prepare } from '../../src/packet/evaluate.ts';
+
 import type { Way } from '../../src/packet/packet.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
-import { listQuestions, node1, read, type Question, type Services } from './packet-matrix.ts';
+import { listQuestions, prepareNode1, read, type Question, type Services } from './packet-matrix.ts';
 import { startServers } from './servers.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
@@ -30,7 +30,7 @@ await suite.check(`the steps are those of nft monitor trace (seed ${seed})`, asy
   const { reading } = (await readStoredSide(`${bundles}/whole-nftables`)) as {
     reading: { side: { state: KernelState; services: Services } };
   };
-  const evaluate = prepare(reading.side.state, node1());
+  const evaluate = prepareNode1(reading.side.state);
   const all = listQuestions(reading.side.services, false).filter(({ protocol }) => protocol !== 'icmp');
   const questions = shuffle(all, makeRandom(seed)).slice(0, 800);
   const monitor = watchTraces();

@@ -4,11 +4,12 @@
 import { spawn } from 'node:child_process';
 import { readStoredSide } from '../../src/sides/read-side.ts';
 import { contains, parseNetwork, type Address } from '../../src/kernel/address.ts';
-import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
+import type { Evaluator } from '../../src/packet/evaluate.ts';
 import type { Fate, PacketProtocol } from '../../src/packet/packet.ts';
+import type { KernelState } from '../../src/kernel/state.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
-import { listQuestions, nameOf, node1, read, type Question, type Services } from './packet-matrix.ts';
+import { listQuestions, nameOf, prepareNode1, read, type Question, type Services } from './packet-matrix.ts';
 import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
 
@@ -43,10 +44,10 @@ for (const mode of modes) {
     await expectApply(['apply', `${bundles}/whole-${mode}`, '--drain-timeout', '0s'], 0);
     run('conntrack', ['-F']);
     const { reading } = (await readStoredSide(`${bundles}/whole-${mode}`)) as {
-      reading: { side: { state: Parameters<typeof prepare>[0]; services: Services } };
+      reading: { side: { state: KernelState; services: Services } };
     };
     const { state, services } = reading.side;
-    const evaluate = prepare(state, node1());
+    const evaluate = prepareNode1(state);
     const trials = listQuestions(services, hasSctp)
       .filter((_, i) => i % every === 0)
       .map((question) => tryOut(evaluate, question));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { gatesOf } from '../../src/input/feature-gate-histories.ts';
+import { gatesOf } from '../../src/input/feature-gates.ts';
 import {
   behaviourChanges,
   behaviours,

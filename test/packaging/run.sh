@@ -18,6 +18,9 @@ trap 'dpkg -P kpc >/dev/null 2>&1; rm -rf "$scratch"' EXIT
 passed=0 failed=0
 version=$(node -p "require('./package.json').version")
 manifests=fixtures/quickstart/svc.yaml
+# One moment for both builds: a commit that is made meanwhile changes nothing.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
 
 # check NAME COMMAND...: passes if the command does.
 check() {

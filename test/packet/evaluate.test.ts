@@ -5,7 +5,7 @@ import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import { prepare } from '../../src/packet/evaluate.ts';
-import type { PacketNode } from '../../src/packet/node.ts';
+import type { Link } from '../../src/kernel/link/link.ts';
 import type { Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { evaluatorOf, inShort, labSide, packet, readAddress, type SenderName } from './lab.ts';
 
@@ -66,16 +66,13 @@ describe.each(['ipvs', 'iptables', 'nftables'] as const)('%s: what kernels were 
   });
 });
 
-const eth0: PacketNode['links'] = [
+const eth0: readonly Link[] = [
   { name: 'lo', addresses: [{ family: 'ipv4', address: readAddress('127.0.0.1'), prefixLength: 8 }] },
   { name: 'eth0', addresses: [{ family: 'ipv4', address: readAddress('192.0.2.1'), prefixLength: 24 }] },
 ];
 
-function ask(state: Partial<KernelState>, question: Partial<Packet> = {}, node: Partial<PacketNode> = {}) {
-  const evaluate = prepare(
-    { ...emptyState, ...state },
-    { links: eth0, routes: undefined, sysctls: new Map(), ...node },
-  );
+function ask(state: Partial<KernelState>, question: Partial<Packet> = {}) {
+  const evaluate = prepare({ ...emptyState, ...state }, eth0);
   return evaluate({
     source: readAddress('192.0.2.9'),
     destination: readAddress('10.0.0.1'),
@@ -138,13 +135,9 @@ describe("other programs' rules", () => {
 });
 
 describe('the kernel', () => {
-  test('drops what it has no route for, and what it is not to forward', () => {
-    expect(ask({}, {}, { routes: [] })).toMatchObject({
-      verdict: 'dropped',
-      steps: [{ decision: { kind: 'no-route' } }],
-    });
+  test('drops what it is not to forward', () => {
     const sysctls = new Map([['net.ipv4.ip_forward', '0']]);
-    expect(ask({}, {}, { sysctls })).toMatchObject({
+    expect(ask({ sysctls })).toMatchObject({
       verdict: 'dropped',
       steps: [{ decision: { kind: 'not-forwarding' } }],
     });

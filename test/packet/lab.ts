@@ -6,7 +6,7 @@ import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { compileInputs } from '../../src/sides/read-side.ts';
-import { nodeOfSide } from '../../src/packet/trace/scene.ts';
+import { linksOfSide } from '../../src/packet/trace/scene.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 
@@ -24,7 +24,7 @@ export async function labSide(mode: ProxyMode): Promise<Side> {
 }
 
 export function evaluatorOf(side: Side, state: KernelState = side.state): Evaluator {
-  return prepare(state, nodeOfSide(side));
+  return prepare(state, linksOfSide(side));
 }
 
 /** Who sends in the kernel tests. Where packets of pods come in matters to no rule there. */

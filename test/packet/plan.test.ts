@@ -1,3 +1,4 @@
+import type { Link } from '../../src/kernel/link/link.ts';
 // For random clusters: what packets come to is what the plan of a node's traffic says, in every mode and family. The plan
 // knows nothing of chains, sets and virtual servers, and the evaluator nothing of Services.
 import fc from 'fast-check';
@@ -11,7 +12,6 @@ import { families, type Family } from '../../src/kernel/family.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
 import { prepare } from '../../src/packet/evaluate.ts';
-import type { PacketNode } from '../../src/packet/node.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { address, clusterOf, defaults, network, worker } from '../modes/iptables/compile.ts';
 import { servicePort } from '../modes/nftables/arbitrary-cluster.ts';
@@ -22,20 +22,16 @@ const compilers = { ipvs: compileIpvs, iptables: compileIptables, nftables: comp
 const node: NodeContext = { ...worker, podCIDRs: [network('10.244.1.0/24'), network('fd00:10:244:1::/64')] };
 const clusterCIDRs = ['10.244.0.0/16', 'fd00:10:244::/48'];
 
-const packetNode: PacketNode = {
-  links: [
-    {
-      name: 'eth0',
-      addresses: node.hostAddresses.map((own) => ({
-        family: own.family,
-        address: own,
-        prefixLength: own.family === 'ipv4' ? 24 : 64,
-      })),
-    },
-  ],
-  routes: undefined,
-  sysctls: new Map(),
-};
+const links: readonly Link[] = [
+  {
+    name: 'eth0',
+    addresses: node.hostAddresses.map((own) => ({
+      family: own.family,
+      address: own,
+      prefixLength: own.family === 'ipv4' ? 24 : 64,
+    })),
+  },
+];
 
 /** None of them is an endpoint, nor in a source range except those that hold all addresses. */
 const pods = { ipv4: address('10.244.1.200'), ipv6: address('fd00:10:244:1::c8') };
@@ -134,7 +130,7 @@ for (const mode of ['ipvs', 'iptables', 'nftables'] as const) {
         fc.property(portsOf(family), (ports) => {
           const settings = { ...defaults, mode, clusterCIDRs };
           const state = compilers[mode](clusterOf(...ports), node, settings, families);
-          const evaluate = prepare(state, packetNode);
+          const evaluate = prepare(state, links);
           for (const port of ports) {
             for (const { what, from, to, port: number, expected } of askAll(port, mode)) {
               const packet: Packet = {

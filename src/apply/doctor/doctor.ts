@@ -3,7 +3,7 @@ import { settingsOf } from '../../bundle/manifest.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
-import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { examineKernel, examineNftables } from './examine-nftables.ts';
 import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
@@ -19,13 +19,6 @@ import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-dec
 import { faultOfLinks } from '../node/whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
 
-/** What any bundle of a mode may need besides its tools and sysctls. */
-const generalNeeds: { readonly [M in ProxyMode]: Pick<Needs, 'modules' | 'schedulers'> } = {
-  ipvs: { modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'], schedulers: ['rr'] },
-  iptables: { modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'], schedulers: [] },
-  nftables: { modules: ['nf_conntrack'], schedulers: [] },
-};
-
 /** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
 export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
   const runs = new Map<string, ReturnType<Host['run']>>();
@@ -40,13 +33,16 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
   };
   const groups = await Promise.all(
     proxyModes.map(async (mode) => {
-      const { sysctls, tools: leastVersions } = modeFacts[mode];
+      const { modules, schedulers, sysctls, tools: leastVersions } = modeFacts[mode];
       const needs = {
+        mode,
+        modules,
+        schedulers,
         sysctls: sysctls.map((name) => ({ name, value: undefined })),
         leastVersions,
         manifest: undefined,
       };
-      return examineNode(patient, { mode, ...generalNeeds[mode], ...needs });
+      return examineNode(patient, needs);
     }),
   );
   const keyOf = (finding: Finding) => JSON.stringify(finding);

@@ -51,14 +51,14 @@ export interface Host {
   uptime(): number;
 }
 
-/** A file or folder on the way to a path, and who may change it. */
+/** A file, folder or link on the way to a path, and who may change it. */
 export interface PathLevel {
   readonly path: string;
   readonly owner: number;
   readonly group: number;
   /** Permission bits. */
   readonly mode: number;
-  /** Whether it is a folder above the path. */
+  /** Whether it is a folder above the path, or a link on the way. */
   readonly isParent: boolean;
   /** Whether it is on a file system that cannot be written to from here. */
   readonly isReadOnly: boolean;

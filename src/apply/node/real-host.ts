@@ -2,18 +2,18 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import {
   access,
   constants,
+  lstat,
   mkdir,
   open,
   readdir,
   readlink,
-  realpath,
   rename,
   rm,
   stat,
   writeFile,
 } from 'node:fs/promises';
 import { uptime } from 'node:os';
-import { dirname, join, resolve as resolvePath } from 'node:path';
+import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
 import { Failure } from '../state/failure.ts';
@@ -238,38 +238,47 @@ function readId(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
 }
 
-async function examinePath(path: string): Promise<readonly PathLevel[]> {
-  const named = resolvePath(path);
-  const real = (await unlessDangling(realpath(named))) ?? named;
-  const levels = new Map<string, PathLevel>();
-  for (const start of new Set([named, real])) {
-    for (const level of listLevels(start)) {
-      const isParent = level !== start;
-      if (levels.get(level)?.isParent === false) continue;
-      const found = await unlessDangling(stat(level));
-      // What is neither is refused when it is read.
-      if (!found?.isFile() && !found?.isDirectory()) continue;
-      const isReadOnly = await access(level, constants.W_OK).then(
-        () => false,
-        (error: unknown) => hasCode(error, 'EROFS'),
-      );
-      levels.set(level, {
-        path: level,
-        owner: found.uid,
-        group: found.gid,
-        mode: found.mode & 0o7777,
-        isParent,
-        isReadOnly,
-      });
-    }
-  }
-  return [...levels.values()];
-}
+/** As many links as Linux follows in one path. */
+const mostLinks = 40;
 
-/** "/a/b" → "/a/b", "/a", "/". */
-function listLevels(path: string): readonly string[] {
-  const above = dirname(path);
-  return above === path ? [path] : [path, ...listLevels(above)];
+/** What the path leads through, links too: who may replace one of them decides what is read. The end comes first. */
+async function examinePath(path: string): Promise<readonly PathLevel[]> {
+  const levels = new Map<string, PathLevel>();
+  let folder = '/';
+  let names = resolvePath(path).split('/');
+  let links = 0;
+  while (names.length > 0 && links <= mostLinks) {
+    const [name = '', ...rest] = names;
+    const level = join(folder, name);
+    const found = await unlessDangling(lstat(level));
+    if (!found) break;
+    const isLink = found.isSymbolicLink();
+    if (isLink) {
+      const target = await readlink(level);
+      if (isAbsolute(target)) folder = '/';
+      names = [...target.split('/'), ...rest];
+      links++;
+    } else {
+      folder = level;
+      names = rest;
+    }
+    // What is none of these is refused when it is read.
+    if (!isLink && !found.isFile() && !found.isDirectory()) continue;
+    const isReadOnly = await access(isLink ? dirname(level) : level, constants.W_OK).then(
+      () => false,
+      (error: unknown) => hasCode(error, 'EROFS'),
+    );
+    levels.set(level, {
+      path: level,
+      owner: found.uid,
+      group: found.gid,
+      // A link cannot be written to; its owner can replace it in a folder like /tmp.
+      mode: isLink ? 0o755 : found.mode & 0o7777,
+      isParent: isLink || rest.length > 0,
+      isReadOnly,
+    });
+  }
+  return [...levels.values()].toReversed();
 }
 
 /** How long a process may take to say its first word: Node takes seconds to start on a busy machine. */

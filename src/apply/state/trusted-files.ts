@@ -61,7 +61,11 @@ function describeExposure(
   // A volume that is mounted read-only, as that of a ConfigMap is, belongs to who made it.
   if (isReadOnly) return undefined;
   if (!trusted.owners.has(owner)) {
-    return { text: `${path} belongs to user ${owner}`, advice: `check what it holds, then run "chown root ${path}"` };
+    // Of a link too: not of what it leads to.
+    return {
+      text: `${path} belongs to user ${owner}`,
+      advice: `check what it holds, then run "chown -h root ${path}"`,
+    };
   }
   // In a folder like /tmp no user may move what is another's.
   if (isParent && (mode & sticky) !== 0) return undefined;

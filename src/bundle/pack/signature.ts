@@ -45,7 +45,11 @@ export function signBundle(files: BundleFiles, key: KeyObject, serial: number): 
 
 /** The files of a bundle with its signature, which comes first. */
 export function addSignature(files: BundleFiles, signature: Signature): BundleFiles {
-  return new Map([[signatureFile, `${JSON.stringify(signature, undefined, 2)}\n`], ...files]);
+  return new Map([[signatureFile, formatSignature(signature)], ...files]);
+}
+
+function formatSignature({ keyId, serial, signature }: Signature): string {
+  return `${JSON.stringify({ keyId, serial, signature }, undefined, 2)}\n`;
 }
 
 /** What a bundle says about who signed it, unchecked: undefined without a signature, 'damaged' for one that kpc would not write. */
@@ -54,7 +58,7 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
   if (text === undefined) return undefined;
   try {
     const reading = readShape(signatureShape, JSON.parse(text));
-    return 'value' in reading ? reading.value : 'damaged';
+    return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
   } catch {
     return 'damaged';
   }
@@ -76,8 +80,11 @@ export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
   // Each PEM reader takes a private key for a public one. It must not be on a node.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
     return 'it holds a private key, which belongs to the signer alone';
-  const blocks = pem.match(/-----BEGIN [^-]*-----[^-]*-----END [^-]*-----/g) ?? [];
+  const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];
   if (blocks.length === 0) return 'it holds no public key in PEM';
+  // A certificate, or a key that was not copied whole: it would be missed later.
+  if (pem.split('-----BEGIN').length - 1 > blocks.length)
+    return 'it holds something else beside whole public keys in PEM';
   const keys: TrustedKey[] = [];
   for (const text of blocks) {
     const key = readKey(text, 'public', createPublicKey);

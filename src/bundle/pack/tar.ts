@@ -37,14 +37,17 @@ function writeHeader(name: string, length: number): Buffer {
 }
 
 /**
- * The files of an archive; undefined unless writeTar would write the same bytes. So no link, folder, path, owner or odd header comes
- * through, and each reader of tar finds the same files in it.
+ * The files of an archive that may hold files of these names, in this order; undefined unless writeTar would write the same
+ * bytes. So no link, folder, path, owner or odd header comes through, and each reader of tar finds the same files in it.
  */
-export function readTar(bytes: Buffer): ReadonlyMap<string, string> | undefined {
+export function readTar(bytes: Buffer, names: readonly string[]): ReadonlyMap<string, string> | undefined {
   const files = new Map<string, string>();
-  let at = 0;
+  let [at, next] = [0, 0];
   while (at + block <= bytes.length && bytes[at] !== 0) {
     const [name = ''] = bytes.toString('latin1', at, at + nameLength).split('\0');
+    const found = names.indexOf(name, next);
+    if (found < 0) return undefined;
+    next = found + 1;
     const length = Number.parseInt(bytes.toString('latin1', at + size.start, at + size.end), 8);
     const start = at + block;
     if (!(start + length <= bytes.length)) return undefined;

@@ -60,18 +60,9 @@ export function addApplyCommand(program: Command, environment: ApplyEnvironment,
     )
     .addOption(drainOption())
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addLogOption(addStateOption(addTrustOption(addClaimOptions(command)))).addHelpText('after', aboutConfirming);
+  addLogOption(addStateOption(addTrustOption(addClaimOptions(command))));
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
-
-const aboutConfirming = `
-With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process
-in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same
-name. If this process is killed, they put everything back when the time is over, or at once if it had not asked for
-confirmation yet.
-"kpc-apply confirm" within the time still keeps the changes. Neither undoes another apply. In a container, both end with
-the container.
-`;
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;

@@ -1,6 +1,6 @@
 import { Failure } from '../../apply/state/failure.ts';
 import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
-import { readRegularFile } from '../../base/read-file.ts';
+import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/shape.ts';
 import { printable } from '../../base/printable.ts';
 import { describeError } from '../../bundle/errors.ts';
@@ -85,7 +85,13 @@ export function openSource(
 /** A folder does without Node's zlib. */
 async function readPackFile(path: string): Promise<BundleFiles | undefined> {
   const { readPack } = await import('../../bundle/pack/pack.ts');
-  return readPack(path);
+  try {
+    return await readPack(path);
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    const advice = 'copy the pack again; if it is still refused, write it anew with "kpc bundle pack"';
+    throw new Failure('bad-bundle', `${path} is not a pack that can be applied: ${error.reason}`, advice);
+  }
 }
 
 function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {
@@ -121,6 +127,6 @@ function readKeyFile(file: string): readonly TrustedKey[] | string {
   try {
     return readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
   } catch (error) {
-    return describeError(error);
+    return error instanceof UnreadableFile ? error.reason : describeError(error);
   }
 }

@@ -7,7 +7,7 @@ import { makeBundle } from '../../bundle/make-bundle.ts';
 import { Failure } from '../../apply/state/failure.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
-import { parseOutFolder } from '../shared/near-misses.ts';
+import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { version } from '../../base/version.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
@@ -23,7 +23,7 @@ export function addDumpCommand(program: Command, environment: ApplyEnvironment, 
     .description(
       "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
     )
-    .requiredOption('-o, --out <folder>', 'the folder to write', parseOutFolder(false))
+    .requiredOption('-o, --out <folder>', 'the folder to write', parseOutFolder)
     .addOption(new Option('--node <name>', 'the name to give the node').default(hostname(), "the machine's name"));
   addStateOption(command).action(async (options: DumpOptions) => done(await runDump(options, environment)));
 }

@@ -54,18 +54,12 @@ export function addRollbackCommand(program: Command, environment: ApplyEnvironme
         'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
       ).hideHelp(),
     );
-  addStateOption(addForceOption(command)).addHelpText('after', aboutStates);
+  addStateOption(addForceOption(command));
   command.action(async (options: RollbackOptions) => {
     const work = chooseWork(options);
     done(await interruptible((signal) => work(openSession(environment, options, signal), options, environment)));
   });
 }
-
-const aboutStates = `
-The state folder keeps the last 5 states, or fewer if they take more than 64 MiB. A second rollback undoes the first.
-If the last command changed nothing, was refused or put everything back, there is nothing to undo: the exit status is 2.
-A repair by watch makes no new state.
-`;
 
 type Work = (session: Session, options: RollbackOptions, environment: ApplyEnvironment) => Promise<ExitStatus>;
 

@@ -51,18 +51,9 @@ export function addWatchCommand(program: Command, environment: ApplyEnvironment,
     .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addLogOption(addMonitorOptions(addStateOption(addTrustOption(addClaimOptions(command))))).addHelpText(
-    'after',
-    aboutDamage,
-  );
+  addLogOption(addMonitorOptions(addStateOption(addTrustOption(addClaimOptions(command)))));
   command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
 }
-
-const aboutDamage = `
-A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle. The
-state folder holds that bundle in last-good-bundle.json, so a watch that starts with a damaged bundle uses it too, if it
-came from the same folder. If there is none, watch leaves the node as it is.
-`;
 
 /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
 async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvironment): Promise<ExitStatus> {

@@ -29,7 +29,7 @@ import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
-import { parseOutFolder } from '../shared/near-misses.ts';
+import { parseOutFolder } from '../shared/path-words.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import {
   addMessageOptions,
@@ -77,12 +77,12 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
       new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
-        .argParser(parseOutFolder(true))
+        .argParser(parseOutFolder)
         .conflicts(['print', 'check']),
     )
     .addOption(
       new Option('--golden <folder>', 'write a golden to keep in git: a file for each Service, so that branches merge')
-        .argParser(parseOutFolder(true))
+        .argParser(parseOutFolder)
         .conflicts(['out', 'print', 'check']),
     )
     .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))

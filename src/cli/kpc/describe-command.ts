@@ -2,7 +2,6 @@ import { quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
 import type { Finding } from '../../describe/find-subject.ts';
 import type { View } from '../../describe/view.ts';
-import { nearest } from '../../describe/suggest.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/colours.ts';
@@ -12,7 +11,7 @@ import type { NamedInput } from '../../sides/recognise-input.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
-import { isFileName, isPath, isServiceWord } from '../shared/near-misses.ts';
+import { isFileName, isPath } from '../shared/path-words.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
 import { refuse } from '../shared/refuse.ts';
@@ -44,11 +43,10 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     )
     .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
-  addInputOptions(command, 'looks')
-    // A line of iptables-save begins like an option.
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)');
+  addInputOptions(command, 'looks').option(
+    '--node <name>',
+    'the node to describe (default: hostnameOverride, or else the only Node in the input)',
+  );
   // The options so far are for manifests: they change nothing in a bundle or a dump.
   const ofManifests = command.options.map((option) => option.attributeName());
   command
@@ -117,7 +115,6 @@ function couldBeAsked(word: string): boolean {
 }
 
 function sortArguments(command: Command, options: DescribeOptions): SortedArguments {
-  refuseFlags(command);
   const [first, ...others] = command.args;
   // If an input is named, a word is the subject, even if a file has the same name.
   const isInput = (word: string): boolean => (namesNoInput(options) ? isPath(word) : isFileName(word));
@@ -130,18 +127,6 @@ function sortArguments(command: Command, options: DescribeOptions): SortedArgume
     command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${length}.`);
   }
   return { what, paths };
-}
-
-/** What the parser would report if it did not let options pass, which a line of iptables-save needs. */
-function refuseFlags(command: Command): void {
-  const flag = command.args.find((word) => /^-(?![AI] )./.test(word));
-  if (flag !== undefined) {
-    const [name = ''] = flag.split('=', 1);
-    const flags = command.options.flatMap(({ long }) => long ?? []);
-    const near = name.startsWith('--') ? nearest(name, flags) : [];
-    const hint = near.length > 0 ? `\n(Did you mean ${near.join(' or ')}?)` : '';
-    command.error(`error: unknown option '${flag}'${hint}`);
-  }
 }
 
 /** Whether no flag names an input. */
@@ -253,23 +238,11 @@ async function printSubject(
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`error: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
+    await terminal.err(`error: ${oneLine(describeNothing(what, finding))}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));
   return exitStatus.ok;
-}
-
-/** What kubectl accepts, and kpc does not. */
-function adviseOnKind(what: string): string {
-  if (isServiceWord(what) || what === 'all') return '; without any name, kpc describe prints a table of all Services';
-  const [, kind] = /^([a-z]+)\/[\w.-]+$/i.exec(what) ?? [];
-  const isOther =
-    kind !== undefined &&
-    /^(?:po|pods?|deploy|deployments?|sts|statefulsets?|ds|daemonsets?|no|nodes?|ing|ingress|ep|endpoints?)$/i.test(
-      kind,
-    );
-  return isOther ? '; kpc describes Services, not Pods or Nodes' : '';
 }
 
 async function formatFinding(

@@ -1,14 +1,8 @@
 import { decompile, type Decompiled } from '../../describe/decompile.ts';
 import type { DecompiledPort } from '../../describe/decompiled-port.ts';
-import {
-  describeDecompiled,
-  findClosedPort,
-  findDeafPort,
-  hasPort,
-  isAbout,
-  resolveName,
-} from '../../describe/decompiled-words.ts';
-import { findOwnAddresses, type OwnAddresses } from '../../describe/node-addresses.ts';
+import { describeDecompiled, hasPort, isAbout, resolveName } from '../../describe/decompiled-words.ts';
+import { findClosedPort, findDeafPort, type AskedNode } from '../../describe/find-port.ts';
+import { findOwnAddresses } from '../../describe/node-addresses.ts';
 import {
   describeClosed,
   describeDeaf,
@@ -204,7 +198,7 @@ async function sayNothing(
   { mode, ports }: Decompiled,
   what: string | undefined,
   terminal: Terminal,
-  node?: OwnAddresses,
+  node?: AskedNode,
 ): Promise<ExitStatus> {
   const deaf = what !== undefined && node ? findDeafPort(ports, what, node) : undefined;
   const closed = what === undefined ? undefined : findClosedPort(ports, bareName(what));

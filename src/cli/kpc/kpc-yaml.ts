@@ -15,7 +15,6 @@ import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../in
 import { TextFile } from '../../input/text-file.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
-import { findOtherName } from '../shared/near-misses.ts';
 import type { FlagPlaces } from './messages.ts';
 
 /** The commands whose flags it may hold. */
@@ -83,12 +82,6 @@ export function findKpcYaml(): string | undefined {
   }
 }
 
-/** A file in the working folder that is called almost as kpc.yaml is, where that is not there. */
-export function findMisnamed(): string | undefined {
-  if (existsSync(kpcYaml)) return undefined;
-  return ['kpc.yml', '.kpc.yaml', '.kpc.yml'].find((name) => existsSync(name) && statSync(name).isFile());
-}
-
 function isOpenToAll(folder: string): boolean {
   return (statSync(folder).mode & 0o002) !== 0;
 }
@@ -145,7 +138,7 @@ class Reader {
         if (!this.#isOtherFile(key, path)) this.#give(document, option, value, at);
       } else if (!option && (path.length > 0 || !this.#isKnown(key))) {
         const names = this.#flagNames(path.length > 0 ? section : undefined);
-        const meant = findOtherName(key, names) ?? findNearest(key, names);
+        const meant = findNearest(key, names);
         const whose = path.length > 0 ? name : undefined;
         this.#refuse(document, at, { problem: 'unknown-flag', name: key, command: whose, meant }, true);
       }

@@ -3,8 +3,9 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
+import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
-import { applyKpcYaml, configuredCommands, findKpcYaml, findMisnamed, type KpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addCompletionCommand } from '../shared/completion-command.ts';
 import type { FindValues } from '../shared/complete.ts';
@@ -12,11 +13,11 @@ import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
-import { isPath } from '../shared/near-misses.ts';
+import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleBooleans(settleAssumeEndpoints(argv));
+  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
@@ -83,11 +84,6 @@ async function readKpcYaml(
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   if (!configuredCommands.some((name) => name === called.name())) return false;
-  const misnamed = named === undefined ? findMisnamed() : undefined;
-  if (misnamed !== undefined) {
-    const text = `warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
-    await say(quieten(terminal, called.opts<MessageOptions>()), text);
-  }
   const found = applyKpcYaml(called, program, named);
   if (hasWrongValues || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, terminal);
@@ -114,12 +110,7 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
 }
 
 /** Flags whose value may be left out: it is true then. */
-const booleanFlags: ReadonlySet<string> = new Set([
-  '--masquerade-all',
-  '--iptables-localhost-nodeports',
-  '--ipvs-strict-arp',
-  '--conntrack-tcp-be-liberal',
-]);
+const booleanFlags = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
 
 /** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
 function settleBooleans(argv: readonly string[]): readonly string[] {
@@ -129,4 +120,10 @@ function settleBooleans(argv: readonly string[]): readonly string[] {
     if ((end >= 0 && i >= end) || !booleanFlags.has(word) || next === undefined) return word;
     return !/^(?:true|false)$/i.test(next) && !next.startsWith('-') && isPath(next) ? `${word}=true` : word;
   });
+}
+
+/** The words of a command line, where a line of iptables-save, which begins like a flag, is an argument. */
+function settleRuleLine(argv: readonly string[]): readonly string[] {
+  const line = argv.find((word) => /^-[AI] ./.test(word));
+  return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];
 }

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
-import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
+import { addNotes } from './help-notes.ts';
 import type { Terminal } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
@@ -43,10 +43,6 @@ export async function runCommands(
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
   const wrongValues = new WrongValues();
-  const explain = (text: string): string => {
-    const error = correctSuggestion(text, program, argv);
-    return formatParserError(`${error}${adviseOnMistake(error, program, argv)}`);
-  };
   const program: Command = newProgram(definition)
     .showSuggestionAfterError()
     .exitOverride()
@@ -54,12 +50,12 @@ export async function runCommands(
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
       outputError: (text, writeLine) => {
-        for (const each of [...wrongValues.close(), text]) writeLine(explain(each));
+        for (const each of [...wrongValues.close(), text]) writeLine(formatParserError(each));
       },
     })
     .hook('preAction', async (_, called) => {
       const wrong = wrongValues.close();
-      for (const text of wrong) await terminal.err(explain(text));
+      for (const text of wrong) await terminal.err(formatParserError(text));
       const isWrong = (await checkCommand?.(program, called, wrong.length > 0)) ?? false;
       if (isWrong || wrong.length > 0) {
         throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
@@ -70,6 +66,7 @@ export async function runCommands(
   };
   await addCommands(program, done, argv);
   wrongValues.watch(program);
+  addNotes(program);
   addExamples(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });

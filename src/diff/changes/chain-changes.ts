@@ -4,6 +4,7 @@ import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
 import { actingRules, ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import type { FamilyTablesDelta } from '../../kernel/iptables/family-tables-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
+import { compareRules, subtract } from './compare-rules.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { Owners, SideOwners } from './owners.ts';
 
@@ -93,23 +94,9 @@ function chainChange(
     if (change === 'changed' || rules.some((each) => each.owner === undefined)) return rules;
     return [{ owner, change: { kind: 'chain', change, ...place, ...emptyRules } }, ...rules];
   }
-  const { added, removed } = diffRules(fromRules, toRules);
-  return [
-    {
-      owner,
-      change: {
-        kind: 'chain',
-        change,
-        ...place,
-        shared: false,
-        rulesFrom: fromRules.length,
-        rulesTo: toRules.length,
-        added: added.map(ruleMeaning),
-        removed: removed.map(ruleMeaning),
-        reordered: change === 'changed' && added.length + removed.length === 0,
-      },
-    },
-  ];
+  const rules = compareRules(fromRules.map(ruleMeaning), toRules.map(ruleMeaning));
+  const reordered = change === 'changed' && rules.added.length + rules.removed.length === 0;
+  return [{ owner, change: { kind: 'chain', change, ...place, shared: false, ...rules, reordered } }];
 }
 
 const emptyRules = { shared: true, rulesFrom: 0, rulesTo: 0, added: [], removed: [], reordered: false } as const;
@@ -128,9 +115,8 @@ function ruleChanges(
     shares.set(owner, share);
     return share;
   };
-  const { added, removed } = diffRules(from, to);
-  for (const rule of removed) shareOf(owners.from.ofRule(rule)).removed.push(ruleMeaning(rule));
-  for (const rule of added) shareOf(owners.to.ofRule(rule)).added.push(ruleMeaning(rule));
+  for (const rule of subtract(from, to, ruleMeaning)) shareOf(owners.from.ofRule(rule)).removed.push(ruleMeaning(rule));
+  for (const rule of subtract(to, from, ruleMeaning)) shareOf(owners.to.ofRule(rule)).added.push(ruleMeaning(rule));
   if (shares.size === 0) {
     if (standsInOrder(from, owners.from, to, owners.to)) return [];
     return [
@@ -178,31 +164,4 @@ function orderOf(rules: readonly Rule[], owners: Owners): readonly string[] {
     run = [];
   }
   return [...order, ...run.sort()];
-}
-
-/** What one list of rules has more than the other, whatever their order. */
-function diffRules(
-  from: readonly Rule[],
-  to: readonly Rule[],
-): { readonly added: readonly Rule[]; readonly removed: readonly Rule[] } {
-  const left = new Map<string, number>();
-  for (const rule of to) {
-    const meaning = ruleMeaning(rule);
-    left.set(meaning, (left.get(meaning) ?? 0) + 1);
-  }
-  const removed = from.filter((rule) => !take(left, ruleMeaning(rule)));
-  const before = new Map<string, number>();
-  for (const rule of from) {
-    const meaning = ruleMeaning(rule);
-    before.set(meaning, (before.get(meaning) ?? 0) + 1);
-  }
-  const added = to.filter((rule) => !take(before, ruleMeaning(rule)));
-  return { added, removed };
-}
-
-function take(counts: Map<string, number>, key: string): boolean {
-  const count = counts.get(key) ?? 0;
-  if (count === 0) return false;
-  counts.set(key, count - 1);
-  return true;
 }

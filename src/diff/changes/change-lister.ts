@@ -1,4 +1,4 @@
-import type { ChangeKind, OwnedChange } from './kernel-change.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
 
 /** How the changes of one kind of objects are told. */
@@ -43,4 +43,13 @@ export function tally(changes: readonly (readonly [object: ChangedObject, change
     counts.set(key, { object, change, number: (counts.get(key)?.number ?? 0) + 1 });
   }
   return [...counts.values()];
+}
+
+/** A whole thing with what it holds: what belongs to no Service port is told by its number alone. */
+export function withContent(
+  content: readonly OwnedChange[],
+  whole: (free: number) => KernelChange,
+): readonly OwnedChange[] {
+  const owned = content.filter(({ owner }) => owner !== undefined);
+  return [{ owner: undefined, change: whole(content.length - owned.length) }, ...owned];
 }

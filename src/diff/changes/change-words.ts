@@ -3,7 +3,6 @@ import type { Family } from '../../kernel/family.ts';
 import type { ChangedObject } from './change-lister.ts';
 import { count, namesOf, signed } from './counts.ts';
 import type { KernelChange } from './kernel-change.ts';
-import { describeNftChange } from './nft-words.ts';
 
 /** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
 export function describeKernelChange(change: KernelChange): string {
@@ -70,13 +69,28 @@ export function describeSubject(change: KernelChange): string {
         ? `${change.set}: ${change.from ?? ''} → ${change.to ?? ''}`
         : `${change.set}${change.entries > 0 ? ` with ${count(change.entries, 'entry', 'entries')}` : ''}`;
     case 'chain':
-      return `${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
-    case 'nft-table':
+      return `${change.chain} (${tableWords(change.family, change.table)})${describeRules(change)}`;
+    case 'nft-table': {
+      const name = `${change.table}${where(change)}`;
+      if (change.change === 'changed') return `${name}: made anew ${describeStrangeParts(change)}`;
+      return `${name} with ${count(change.chains, 'chain')} and ${count(change.sets, 'set')}`;
+    }
     case 'nft-counter':
+      return `${change.counter}${where(change)}`;
     case 'nft-chain':
-    case 'nft-set':
-    case 'nft-element':
-      return describeNftChange(change);
+      return `${change.chain}${where(change)}${describeRules(change)}`;
+    case 'nft-set': {
+      const name = `${change.set}${where(change)}`;
+      if (change.change === 'changed') return `${name}: ${change.from ?? ''} → ${change.to ?? ''}`;
+      return change.elements === 0 ? name : `${name} with ${count(change.elements, 'element')}`;
+    }
+    case 'nft-element': {
+      const { from, to } = change;
+      const name = `${change.set}${where(change)} ${change.key}`;
+      if (change.change === 'changed') return `${name}: ${from ?? '(nothing)'} → ${to ?? '(nothing)'}`;
+      const value = to ?? from;
+      return value === undefined ? name : `${name} : ${value}`;
+    }
     case 'address':
       return `${change.address} on ${change.link}`;
     case 'link':
@@ -117,23 +131,49 @@ function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-se
   ];
 }
 
-function describeTable(family: Family, table: string): string {
+/** The table of a chain, or "nftables", with its family where that is IPv6. */
+export function tableWords(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
-function describeRules(change: KernelChange & { readonly kind: 'chain' }): string {
-  const { rulesFrom, rulesTo, added, removed } = change;
-  switch (change.change) {
-    case 'added':
-      return rulesTo > 0 ? ` with ${count(rulesTo, 'rule')}` : '';
-    case 'removed':
-      return rulesFrom > 0 ? ` with ${count(rulesFrom, 'rule')}` : '';
-    case 'changed':
-      if (change.reordered) return ': the same rules in another order';
-      if (!change.shared && rulesFrom !== rulesTo) return `: ${rulesFrom} → ${count(rulesTo, 'rule')}`;
-      if (added.length === removed.length) return `: ${count(added.length, 'rule')} changed`;
-      return `: ${[...signed('+', added.length), ...signed('−', removed.length)].join(', ')}`;
-  }
+function where({ family }: { readonly family: Family }): string {
+  return ` (${tableWords(family, 'nftables')})`;
+}
+
+/** "without counter hits, flags dormant": what goes with the old one, and what comes with the new. */
+function describeStrangeParts({
+  strangeFrom,
+  strangeTo,
+}: KernelChange & { readonly kind: 'nft-table'; readonly change: 'changed' }): string {
+  const gone = strangeFrom.filter((head) => !strangeTo.includes(head));
+  const come = strangeTo.filter((head) => !strangeFrom.includes(head));
+  const parts = [
+    ...(gone.length === 0 ? [] : [`without ${gone.join(', ')}`]),
+    ...(come.length === 0 ? [] : [`with ${come.join(', ')}`]),
+  ];
+  return parts.join(' and ');
+}
+
+function describeRules(change: KernelChange & { readonly kind: 'chain' | 'nft-chain' }): string {
+  const number = change.change === 'removed' ? change.rulesFrom : change.rulesTo;
+  if (change.change === 'changed') return `: ${describeRuleEdits(change).join(', ')}`;
+  return number === 0 && change.kind === 'chain' ? '' : ` with ${count(number, 'rule')}`;
+}
+
+function describeRuleEdits(change: KernelChange & { readonly kind: 'chain' | 'nft-chain' }): readonly string[] {
+  const { rulesFrom, rulesTo, added, removed, reordered } = change;
+  const base = change.kind === 'nft-chain' && change.base;
+  const hook = base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : [];
+  const endpoints =
+    change.kind === 'chain'
+      ? []
+      : [...namesOf('+', 'endpoint', change.endpointsAdded), ...namesOf('−', 'endpoint', change.endpointsRemoved)];
+  if (endpoints.length > 0) return [...hook, ...endpoints];
+  if (reordered) return [...hook, 'the same rules in another order'];
+  const isShared = change.kind === 'chain' && change.shared;
+  if (!isShared && rulesFrom !== rulesTo) return [...hook, `${rulesFrom} → ${count(rulesTo, 'rule')}`];
+  if (added.length > 0 && added.length === removed.length) return [...hook, `${count(added.length, 'rule')} changed`];
+  return [...hook, ...signed('+', added.length), ...signed('−', removed.length)];
 }
 
 /** "1 chain", "1,200 set entries". */

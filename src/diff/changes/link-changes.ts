@@ -1,54 +1,52 @@
+import type { LinkAddress } from '../../kernel/link/link.ts';
 import type { LinkChange } from '../../kernel/link/link-delta.ts';
-import { tally, type ChangeLister } from './change-lister.ts';
-import type { ChangeKind, OwnedChange } from './kernel-change.ts';
-import type { SideOwners } from './owners.ts';
+import { tally, withContent, type ChangeLister } from './change-lister.ts';
+import type { OwnedChange } from './kernel-change.ts';
 
 export const linkChanges: ChangeLister<readonly LinkChange[]> = {
-  list: (changes, owners) => changes.flatMap((change) => changesOf(change, owners)),
+  list: (changes, owners) =>
+    changes.flatMap((each) => {
+      const { change, link, isWhole, addresses } = stepOf(each);
+      const side = change === 'added' ? owners.to : owners.from;
+      const listed = addresses.map((address): OwnedChange => ({
+        owner: side.ofAddress(address),
+        change: { kind: 'address', change, link, address: address.address.text },
+      }));
+      return isWhole ? withContent(listed, (free) => ({ kind: 'link', change, link, addresses: free })) : listed;
+    }),
   count: (changes) =>
     tally(
-      changes.flatMap((change): readonly (readonly ['link' | 'address', ChangeKind])[] => {
-        switch (change.kind) {
-          case 'add-link':
-            return [['link', 'added'], ...change.link.addresses.map(() => ['address', 'added'] as const)];
-          case 'delete-link':
-            return [['link', 'removed'], ...change.link.addresses.map(() => ['address', 'removed'] as const)];
-          case 'add-address':
-            return [['address', 'added']];
-          case 'delete-address':
-            return [['address', 'removed']];
-        }
+      changes.map(stepOf).flatMap(({ change, isWhole, addresses }) => {
+        const ofAddresses = addresses.map(() => ['address', change] as const);
+        return isWhole ? [['link', change] as const, ...ofAddresses] : ofAddresses;
       }),
     ),
 };
 
-function changesOf(change: LinkChange, owners: SideOwners): readonly OwnedChange[] {
+/** The addresses that come or go, alone or with their link. */
+interface LinkStep {
+  readonly change: 'added' | 'removed';
+  readonly link: string;
+  readonly isWhole: boolean;
+  readonly addresses: readonly LinkAddress[];
+}
+
+function stepOf(change: LinkChange): LinkStep {
   switch (change.kind) {
     case 'add-link':
     case 'delete-link': {
-      const kind = change.kind === 'add-link' ? 'added' : 'removed';
-      const side = change.kind === 'add-link' ? owners.to : owners.from;
-      const owned = change.link.addresses.map((address): OwnedChange => ({
-        owner: side.ofAddress(address),
-        change: { kind: 'address', change: kind, link: change.link.name, address: address.address.text },
-      }));
-      const free = owned.filter(({ owner }) => owner === undefined).length;
-      const link: OwnedChange = {
-        owner: undefined,
-        change: { kind: 'link', change: kind, link: change.link.name, addresses: free },
-      };
-      return [link, ...owned.filter(({ owner }) => owner !== undefined)];
+      const { name: link, addresses } = change.link;
+      return { change: change.kind === 'add-link' ? 'added' : 'removed', link, isWhole: true, addresses };
     }
     case 'add-address':
     case 'delete-address': {
-      const added = change.kind === 'add-address';
-      const { address } = change.address;
-      return [
-        {
-          owner: (added ? owners.to : owners.from).ofAddress(change.address),
-          change: { kind: 'address', change: added ? 'added' : 'removed', link: change.link, address: address.text },
-        },
-      ];
+      const { link, address } = change;
+      return {
+        change: change.kind === 'add-address' ? 'added' : 'removed',
+        link,
+        isWhole: false,
+        addresses: [address],
+      };
     }
   }
 }

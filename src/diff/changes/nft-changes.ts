@@ -15,6 +15,7 @@ import {
   type NftTable,
 } from '../../kernel/nftables/table.ts';
 import { tally, type ChangedObject, type ChangeLister } from './change-lister.ts';
+import { compareRules, subtract } from './compare-rules.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import { targetsOf } from './nft-owners.ts';
 import type { Owners, SideOwners } from './owners.ts';
@@ -172,8 +173,8 @@ function oneCounter({ name }: NftCounter, change: 'added' | 'removed', at: At): 
 }
 
 function oneChain(chain: NftChain, change: 'added' | 'removed', at: At, owners: Owners): OwnedChange {
-  const isAdded = change === 'added';
   const rules = chain.rules.map(ruleMeaning);
+  const sides = change === 'added' ? compareRules([], rules) : compareRules(rules, []);
   return {
     owner: owners.ofNftChain(chain),
     change: {
@@ -181,10 +182,7 @@ function oneChain(chain: NftChain, change: 'added' | 'removed', at: At, owners: 
       change,
       ...at,
       chain: chain.name,
-      rulesFrom: isAdded ? 0 : rules.length,
-      rulesTo: isAdded ? rules.length : 0,
-      added: isAdded ? rules : [],
-      removed: isAdded ? [] : rules,
+      ...sides,
       reordered: false,
       endpointsAdded: [],
       endpointsRemoved: [],
@@ -195,10 +193,9 @@ function oneChain(chain: NftChain, change: 'added' | 'removed', at: At, owners: 
 function changedChain(from: NftChain, to: NftChain, at: At, owners: Owners): OwnedChange {
   const before = from.rules.map(ruleMeaning);
   const after = to.rules.map(ruleMeaning);
-  const added = without(after, before);
-  const removed = without(before, after);
+  const rules = compareRules(before, after);
   const isOfTargets = from.rules.map(ruleShape).join('\n') === to.rules.map(ruleShape).join('\n');
-  const [targetsFrom, targetsTo] = isOfTargets ? [targetNames(from), targetNames(to)] : [[], []];
+  const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   return {
     owner: owners.ofNftChain(to),
     change: {
@@ -206,14 +203,11 @@ function changedChain(from: NftChain, to: NftChain, at: At, owners: Owners): Own
       change: 'changed',
       ...at,
       chain: to.name,
-      rulesFrom: before.length,
-      rulesTo: after.length,
-      added,
-      removed,
-      reordered: before.join('\n') !== after.join('\n') && added.length + removed.length === 0,
+      ...rules,
+      reordered: before.join('\n') !== after.join('\n') && rules.added.length + rules.removed.length === 0,
       ...(isSameBase(from.base, to.base) ? {} : { base: { from: describeBase(from), to: describeBase(to) } }),
-      endpointsAdded: without(targetsTo, targetsFrom),
-      endpointsRemoved: without(targetsFrom, targetsTo),
+      endpointsAdded: targets.added,
+      endpointsRemoved: targets.removed,
     },
   };
 }
@@ -227,26 +221,13 @@ function ruleShape(rule: NftRule): string {
   return ruleMeaning({
     ...rule,
     expressions: rule.expressions.map((expression) =>
-      expression.kind === 'dnat' || expression.kind === 'dnat-random'
-        ? { kind: 'unknown', form: 'text', text: 'dnat' }
-        : expression,
+      expression.kind === 'dnat' || expression.kind === 'dnat-random' ? { kind: 'unknown', text: 'dnat' } : expression,
     ),
   });
 }
 
 function targetNames(chain: NftChain): readonly string[] {
   return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
-}
-
-/** What one list has more than the other, whatever their order. */
-function without(list: readonly string[], others: readonly string[]): readonly string[] {
-  const left = new Map<string, number>();
-  for (const text of others) left.set(text, (left.get(text) ?? 0) + 1);
-  return list.filter((text) => {
-    const count = left.get(text) ?? 0;
-    left.set(text, count - 1);
-    return count <= 0;
-  });
 }
 
 function oneSet(set: NftSet | NftMap, change: ChangeKind, at: At, owners: Owners): OwnedChange {
@@ -271,10 +252,8 @@ function replacedSet(from: NftSet | NftMap, to: NftSet | NftMap, at: At, owners:
     change: { ...wholeSet(to, at, owners.to), change: 'changed', from: propertiesOf(from), to: propertiesOf(to) },
   };
   if (isLearned(from) || isLearned(to)) return [set];
-  const before = new Set(from.elements.map(elementMeaning));
-  const after = new Set(to.elements.map(elementMeaning));
-  const removed = from.elements.filter((element) => !after.has(elementMeaning(element)));
-  const added = to.elements.filter((element) => !before.has(elementMeaning(element)));
+  const removed = subtract(from.elements, to.elements, elementMeaning);
+  const added = subtract(to.elements, from.elements, elementMeaning);
   return [set, ...elementChanges(to, removed, added, at, owners)];
 }
 

@@ -2,40 +2,25 @@ import { joinHostPort } from '../../kernel/address.ts';
 import { formatRealServer, formatServiceOptions, type RealServer, type VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { virtualServerKey, type VirtualServerChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
-import type { ChangeKind, OwnedChange } from './kernel-change.ts';
-import type { SideOwners } from './owners.ts';
+import type { ChangeKind } from './kernel-change.ts';
 
 export const serverChanges: ChangeLister<readonly VirtualServerChange[]> = {
-  list: virtualServerChanges,
-  count: (changes) => {
-    const kinds = new Map<string, ChangeKind>();
-    for (const change of changes) {
-      const key = virtualServerKey(change.service);
-      const kind = wholeKind(change);
-      if (kind !== 'changed' || !kinds.has(key)) kinds.set(key, kind);
-    }
-    return tally([...kinds.values()].map((kind) => ['virtual server', kind]));
-  },
+  list: (changes, owners) =>
+    draftsOf(changes).map(({ isGone, server, change, options, added, removed, edited }) => {
+      const { protocol, port } = server;
+      const address = server.address.text;
+      return {
+        owner: (isGone ? owners.from : owners.to).ofServer(server),
+        change: { kind: 'virtual-server', change, protocol, address, port, ...options, added, removed, edited },
+      };
+    }),
+  count: (changes) => tally(draftsOf(changes).map(({ change }) => ['virtual server', change])),
 };
-
-/** What becomes of the virtual server itself. */
-function wholeKind({ kind }: VirtualServerChange): ChangeKind {
-  switch (kind) {
-    case 'add-service':
-      return 'added';
-    case 'delete-service':
-      return 'removed';
-    case 'edit-service':
-    case 'add-real-server':
-    case 'edit-real-server':
-    case 'delete-real-server':
-      return 'changed';
-  }
-}
 
 /** A virtual server with what changes of its real servers. */
 interface ServerDraft {
-  readonly owner: string | undefined;
+  /** Whether only the side before has it, and names its owner. */
+  readonly isGone: boolean;
   readonly server: VirtualServer;
   change: ChangeKind;
   options: { readonly optionsFrom?: string; readonly optionsTo?: string };
@@ -44,27 +29,20 @@ interface ServerDraft {
   readonly edited: { readonly server: string; readonly from: string; readonly to: string }[];
 }
 
-function virtualServerChanges(changes: readonly VirtualServerChange[], owners: SideOwners): readonly OwnedChange[] {
+function draftsOf(changes: readonly VirtualServerChange[]): readonly ServerDraft[] {
   const drafts = new Map<string, ServerDraft>();
   for (const change of changes) {
-    const key = virtualServerKey(change.service);
+    const { service: server } = change;
+    const key = virtualServerKey(server);
     let draft = drafts.get(key);
     if (!draft) {
-      const { service: server } = change;
-      const owner = change.kind === 'delete-service' ? owners.from.ofServer(server) : owners.to.ofServer(server);
-      draft = { owner, server, change: 'changed', options: {}, added: [], removed: [], edited: [] };
+      const isGone = change.kind === 'delete-service';
+      draft = { isGone, server, change: 'changed', options: {}, added: [], removed: [], edited: [] };
       drafts.set(key, draft);
     }
     noteServerChange(draft, change);
   }
-  return [...drafts.values()].map(({ owner, server, change, options, added, removed, edited }) => {
-    const { protocol, port } = server;
-    const address = server.address.text;
-    return {
-      owner,
-      change: { kind: 'virtual-server', change, protocol, address, port, ...options, added, removed, edited },
-    };
-  });
+  return [...drafts.values()];
 }
 
 function noteServerChange(draft: ServerDraft, change: VirtualServerChange): void {

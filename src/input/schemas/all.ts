@@ -7,7 +7,7 @@ import { podSchema, workloadSchema } from './pod.ts';
 import { serviceSchema } from './service.ts';
 import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
 
-/** The kinds whose schemas list all fields that Kubernetes knows (of 1.36 and before): others are reported. */
+/** The kinds whose schemas list all fields that Kubernetes knows (up to 1.37): others are reported. */
 const fullSchemas = {
   Service: serviceSchema,
   EndpointSlice: endpointSliceSchema,

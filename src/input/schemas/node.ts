@@ -17,6 +17,7 @@ export const nodeSchema = object({
     unschedulable: flag,
     configSource: anything,
     externalID: anything,
+    podPreemptionPolicy: anything,
     taints: list(item({ key: text, value: text, effect: text, timeAdded: text })),
   }),
   status: object({

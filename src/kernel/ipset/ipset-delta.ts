@@ -1,5 +1,5 @@
 import { formatAdd, formatCreate, type IpSet } from './ipset.ts';
-import { compareEntries, entryKey, formatEntry, type SetEntry } from './set-entry.ts';
+import { entryKey, formatEntry, type SetEntry } from './set-entry.ts';
 import { partition, type Split } from '../split.ts';
 
 /** One step from some sets to others. */
@@ -93,38 +93,6 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     }
   }
   return { additions, removals };
-}
-
-/** The sets after the changes. */
-export function applySetsDelta(sets: readonly IpSet[], changes: readonly SetChange[]): readonly IpSet[] {
-  const result = new Map(sets.map((set) => [set.name, set]));
-  for (const change of changes) {
-    switch (change.kind) {
-      case 'create-set':
-        result.set(change.set.name, change.set);
-        break;
-      case 'replace-set':
-        result.set(change.to.name, change.to);
-        break;
-      case 'destroy-set':
-        result.delete(change.set.name);
-        break;
-      case 'change-entries': {
-        const old = result.get(change.set.name);
-        if (old) result.set(old.name, changeEntries(old, change.added, change.removed));
-        break;
-      }
-      default:
-        change satisfies never;
-    }
-  }
-  return [...result.values()];
-}
-
-function changeEntries(set: IpSet, added: readonly SetEntry[], removed: readonly SetEntry[]): IpSet {
-  const gone = new Set(removed.map(entryMeaning));
-  const kept = set.entries.filter((entry) => !gone.has(entryMeaning(entry)));
-  return { ...set, entries: [...kept, ...added].sort(compareEntries) };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { families, type Family } from '../family.ts';
-import { applyTablesDelta, diffTables, type TableDelta } from './iptables-delta.ts';
+import { diffTables, type TableDelta } from './iptables-delta.ts';
 import type { Tables } from './iptables.ts';
 
 /** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */
@@ -20,13 +20,4 @@ export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTa
 
 export function isEmptyFamilyTablesDelta(delta: FamilyTablesDelta): boolean {
   return families.every((family) => (delta[family] ?? []).length === 0);
-}
-
-export function applyFamilyTablesDelta(iptables: FamilyTables, delta: FamilyTablesDelta): FamilyTables {
-  const result: { [F in Family]?: Tables } = { ...iptables };
-  for (const family of families) {
-    const tables = delta[family];
-    if (tables) result[family] = applyTablesDelta(iptables[family] ?? {}, tables);
-  }
-  return result;
 }

@@ -1,6 +1,4 @@
 import {
-  compareRealServers,
-  compareVirtualServers,
   formatRealServer,
   formatRealServerName,
   formatServiceName,
@@ -72,54 +70,6 @@ function pushRealServerChanges(changes: VirtualServerChange[], from: VirtualServ
     }
   }
   for (const server of before.values()) changes.push({ kind: 'delete-real-server', service, server });
-}
-
-/** The services after the changes, sorted. */
-export function applyVirtualServersDelta(
-  services: readonly VirtualServer[],
-  changes: readonly VirtualServerChange[],
-): readonly VirtualServer[] {
-  if (changes.length === 0) return services;
-  const result = new Map(services.map((service) => [virtualServerKey(service), service]));
-  const reals = new Map<string, Map<string, RealServer>>();
-  /** The real servers of a service that changes, by key. */
-  const realsOf = (service: VirtualServer): Map<string, RealServer> => {
-    const key = virtualServerKey(service);
-    const found = reals.get(key);
-    if (found) return found;
-    const made = new Map((result.get(key)?.realServers ?? []).map((server) => [realServerKey(server), server]));
-    reals.set(key, made);
-    return made;
-  };
-  for (const change of changes) {
-    const key = virtualServerKey(change.service);
-    switch (change.kind) {
-      case 'add-service':
-        result.set(key, change.service);
-        break;
-      case 'edit-service':
-        result.set(key, { ...change.service, realServers: result.get(key)?.realServers ?? [] });
-        break;
-      case 'delete-service':
-        result.delete(key);
-        reals.delete(key);
-        break;
-      case 'add-real-server':
-      case 'edit-real-server':
-        realsOf(change.service).set(realServerKey(change.server), change.server);
-        break;
-      case 'delete-real-server':
-        realsOf(change.service).delete(realServerKey(change.server));
-        break;
-      default:
-        change satisfies never;
-    }
-  }
-  for (const [key, servers] of reals) {
-    const service = result.get(key);
-    if (service) result.set(key, { ...service, realServers: [...servers.values()].sort(compareRealServers) });
-  }
-  return [...result.values()].sort(compareVirtualServers);
 }
 
 /** The input of `ipvsadm -R` that makes the changes. '' where there are none. */

@@ -13,17 +13,6 @@ export function diffTimeouts(
   from: IpvsTimeouts = noTimeouts,
   to: IpvsTimeouts = noTimeouts,
 ): TimeoutsChange | undefined {
-  const merged = mergeTimeouts(from, to);
-  return merged.tcp === from.tcp && merged.tcpFin === from.tcpFin && merged.udp === from.udp ? undefined : { from, to };
-}
-
-export function applyTimeoutsDelta(
-  timeouts: IpvsTimeouts | undefined,
-  change: TimeoutsChange | undefined,
-): IpvsTimeouts | undefined {
-  return change ? mergeTimeouts(timeouts ?? noTimeouts, change.to) : timeouts;
-}
-
-function mergeTimeouts(from: IpvsTimeouts, to: IpvsTimeouts): IpvsTimeouts {
-  return { tcp: to.tcp || from.tcp, tcpFin: to.tcpFin || from.tcpFin, udp: to.udp || from.udp };
+  const isKept = (name: keyof IpvsTimeouts): boolean => to[name] === 0 || to[name] === from[name];
+  return isKept('tcp') && isKept('tcpFin') && isKept('udp') ? undefined : { from, to };
 }

@@ -56,38 +56,6 @@ function nameOf(change: LinkChange): string {
     : change.link.name;
 }
 
-/** The links after the changes. */
-export function applyLinksDelta(links: readonly Link[], changes: readonly LinkChange[]): readonly Link[] {
-  if (changes.length === 0) return links;
-  const result = new Map(links.map((link) => [link.name, { link, addresses: addressMap(link) }]));
-  for (const change of changes) {
-    switch (change.kind) {
-      case 'add-link':
-        result.set(change.link.name, { link: change.link, addresses: addressMap(change.link) });
-        break;
-      case 'delete-link':
-        result.delete(change.link.name);
-        break;
-      case 'add-address':
-        result.get(change.link)?.addresses.set(addressKey(change.address), change.address);
-        break;
-      case 'delete-address':
-        result.get(change.link)?.addresses.delete(addressKey(change.address));
-        break;
-      default:
-        change satisfies never;
-    }
-  }
-  return [...result.values()].map(({ link, addresses }): Link => {
-    const { name, kind } = link;
-    return { name, kind, addresses: [...addresses.values()] };
-  });
-}
-
-function addressMap(link: Link): Map<string, LinkAddress> {
-  return new Map(link.addresses.map((address) => [addressKey(address), address]));
-}
-
 /** The input of `ip -batch` that makes the changes. '' where there are none. */
 export function formatLinksDelta(changes: readonly LinkChange[]): string {
   let text = '';

@@ -1,4 +1,4 @@
-import { parseAddress, type Address } from '../address.ts';
+import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../origin.ts';
 import type { UnreadLine } from '../unread-line.ts';
@@ -101,7 +101,7 @@ function excerpt(item: unknown): string {
 const plainName = /^[^\s/]+$/;
 
 function isPrefixLength(family: Family, length: number): boolean {
-  return Number.isInteger(length) && length >= 0 && length <= (family === 'ipv4' ? 32 : 128);
+  return Number.isInteger(length) && length >= 0 && length <= addressBits[family];
 }
 
 function readAddressInfo(info: unknown): LinkAddress | undefined {
@@ -161,8 +161,7 @@ function readBatchLine(links: Map<string, DraftLink>, words: readonly string[]):
   const slash = first.indexOf('/');
   const address = parseAddress(slash < 0 ? first : first.slice(0, slash));
   if (!address) return 'not an IP address';
-  const single = address.family === 'ipv4' ? 32 : 128;
-  const prefixLength = slash < 0 ? single : Number(first.slice(slash + 1) || Number.NaN);
+  const prefixLength = slash < 0 ? addressBits[address.family] : Number(first.slice(slash + 1) || Number.NaN);
   if (!isPrefixLength(address.family, prefixLength)) return 'not a prefix length';
   const [option, scope, ...more] = rest;
   if (more.length > 0 || (option !== undefined && (option !== 'scope' || scope === undefined))) {

@@ -1,7 +1,7 @@
 import type { Family } from '../family.ts';
 import type { Split } from '../split.ts';
 import type { Element } from './element.ts';
-import { elementMeaning, isSameBase, isSameKind, keyMeaning, ruleMeaning } from './meaning.ts';
+import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './meaning.ts';
 import {
   findTable,
   isLearned,
@@ -155,90 +155,11 @@ export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
   );
 }
 
-/** The tables after the changes. */
-export function applyNftDelta(tables: readonly NftTable[], deltas: readonly NftTableDelta[]): readonly NftTable[] {
-  let result = [...tables];
-  for (const delta of deltas) {
-    switch (delta.kind) {
-      case 'create-table':
-        result = [...result.filter((table) => !isSameTable(table, delta.table)), delta.table];
-        break;
-      case 'delete-table':
-        result = result.filter((table) => !isSameTable(table, delta.table));
-        break;
-      case 'change-table':
-        result = result.map((table) =>
-          table.family === delta.family && table.name === delta.name ? changeTable(table, delta.changes) : table,
-        );
-        break;
-      default:
-        delta satisfies never;
-    }
-  }
-  return result.sort(compareTables);
-}
-
-function isSameTable(a: NftTable, b: NftTable): boolean {
-  return a.family === b.family && a.name === b.name;
-}
-
 /** IPv4 before IPv6, then by name. */
 export function compareTables(a: NftTable, b: NftTable): number {
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   if (a.name === b.name) return 0;
   return a.name < b.name ? -1 : 1;
-}
-
-function changeTable(table: NftTable, changes: readonly NftChange[]): NftTable {
-  const chains = new Map(table.chains);
-  const sets = new Map(table.sets);
-  const counters = new Map(table.counters);
-  for (const change of changes) {
-    switch (change.kind) {
-      case 'add-counter':
-        counters.set(change.counter.name, change.counter);
-        break;
-      case 'delete-counter':
-        counters.delete(change.counter.name);
-        break;
-      case 'add-chain':
-        chains.set(change.chain.name, change.chain);
-        break;
-      case 'delete-chain':
-        chains.delete(change.chain.name);
-        break;
-      case 'replace-chain':
-        chains.set(change.to.name, change.to);
-        break;
-      case 'refill-chain':
-        break;
-      case 'add-set':
-        sets.set(change.set.name, change.set);
-        break;
-      case 'delete-set':
-        sets.delete(change.set.name);
-        break;
-      case 'replace-set':
-        sets.set(change.to.name, change.to);
-        break;
-      case 'change-elements': {
-        const old = sets.get(change.set.name);
-        if (old) sets.set(old.name, changeElements(old, change));
-        break;
-      }
-      default:
-        change satisfies never;
-    }
-  }
-  return { ...table, counters, chains, sets };
-}
-
-function changeElements(
-  set: NftSet | NftMap,
-  { added, removed }: NftChange & { readonly kind: 'change-elements' },
-): NftSet | NftMap {
-  const gone = new Set(removed.map(({ key }) => keyMeaning(key)));
-  return { ...set, elements: [...set.elements.filter(({ key }) => !gone.has(keyMeaning(key))), ...added] };
 }
 
 /**

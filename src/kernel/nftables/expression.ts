@@ -60,5 +60,5 @@ export type Expression =
     }
   /** `counter name "NAME"`: counts the packet in a counter of the table. */
   | { readonly kind: 'counter'; readonly counter: string }
-  /** What kpc does not read: its words as nft prints them, or its JSON. Only the same in the same form is equal. */
-  | { readonly kind: 'unknown'; readonly form: 'text' | 'json'; readonly text: string };
+  /** What kpc does not read: its words as nft prints them. Only the same words are equal. */
+  | { readonly kind: 'unknown'; readonly text: string };

@@ -1,3 +1,4 @@
+import { singleAddress } from '../address-range.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import type { Expression } from './expression.ts';
 import { formatElement, formatKey, formatRule } from './format-expression.ts';
@@ -5,7 +6,7 @@ import { mergeAddresses } from './merge-addresses.ts';
 import { isLearned, type BaseChain, type NftMap, type NftRule, type NftSet } from './table.ts';
 
 /**
- * One text for all the ways to write a rule: kube-proxy's, and those of nft's versions in text and JSON. Two rules of one
+ * One text for all the ways to write a rule: kube-proxy's, and those of nft's versions. Two rules of one
  * family do the same to a packet where their meanings are equal, and say the same in their comment.
  */
 export function ruleMeaning(rule: NftRule): string {
@@ -32,8 +33,7 @@ export function isSameBase(a: BaseChain | undefined, b: BaseChain | undefined): 
 }
 
 /**
- * Whether two sets differ in their elements at most. The flag dynamic, which some versions of nft leave out of their
- * JSON, and the size that the kernel gives to sets that rules write to, take no part.
+ * Whether two sets differ in their elements at most. The flag dynamic, which some versions of nft leave out, and the size that the kernel gives to sets that rules write to, take no part.
  */
 export function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
   return (
@@ -87,9 +87,6 @@ function canonicalBits(expression: Expression & { readonly kind: 'match' }): Exp
 }
 
 function canonicalValue(value: Value): Value {
-  if (value.kind !== 'network') return value;
-  const { network } = value;
-  return network.prefixLength === (network.family === 'ipv4' ? 32 : 128)
-    ? { kind: 'address', address: network.address }
-    : value;
+  const address = value.kind === 'network' ? singleAddress(value.network) : undefined;
+  return address ? { kind: 'address', address } : value;
 }

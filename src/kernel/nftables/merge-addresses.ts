@@ -1,5 +1,5 @@
-import { ipv4Number, parseAddress, parseNetwork, type Address } from '../address.ts';
-import type { Family } from '../family.ts';
+import { addressBits, parseNetwork } from '../address.ts';
+import { addressAt, spanOfAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../address-span.ts';
 import type { Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
@@ -15,24 +15,14 @@ export function mergeAddresses(values: readonly Value[]): readonly Value[] {
   return mergeRanges(sortRanges(ranges)).map(valueOf);
 }
 
-/** Addresses as numbers, both ends included. */
-interface Range {
-  readonly family: Family;
-  readonly first: bigint;
-  readonly last: bigint;
-}
-
-function rangeOf(value: Value): Range | undefined {
+function rangeOf(value: Value): AddressSpan | undefined {
   switch (value.kind) {
     case 'address':
-      return span(value.address, value.address);
+      return spanOfAddress(value.address);
     case 'range':
-      return span(value.first, value.last);
-    case 'network': {
-      const { family, address, prefixLength } = value.network;
-      const first = toNumber(address);
-      return { family, first, last: first + (1n << BigInt(bitsOf(family) - prefixLength)) - 1n };
-    }
+      return spanOfRange(value.first, value.last);
+    case 'network':
+      return spanOfNetwork(value.network);
     case 'number':
     case 'word':
       return undefined;
@@ -41,16 +31,12 @@ function rangeOf(value: Value): Range | undefined {
   }
 }
 
-function span(first: Address, last: Address): Range {
-  return { family: first.family, first: toNumber(first), last: toNumber(last) };
-}
-
 /** Also a network of one address, once nft has read it. */
 function isSingle(value: Value): boolean {
   return value.kind === 'address';
 }
 
-function sortRanges(ranges: readonly Range[]): readonly Range[] {
+function sortRanges(ranges: readonly AddressSpan[]): readonly AddressSpan[] {
   return ranges.toSorted((a, b) => compare(a.first, b.first) || compare(a.last, b.last));
 }
 
@@ -59,12 +45,12 @@ function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : 1;
 }
 
-function isNotRepeated(range: Range, index: number, all: readonly Range[]): boolean {
+function isNotRepeated(range: AddressSpan, index: number, all: readonly AddressSpan[]): boolean {
   return index === 0 || all[index - 1]?.first !== range.first;
 }
 
-function mergeRanges(sorted: readonly Range[]): readonly Range[] {
-  const merged: Range[] = [];
+function mergeRanges(sorted: readonly AddressSpan[]): readonly AddressSpan[] {
+  const merged: AddressSpan[] = [];
   for (const range of sorted) {
     const before = merged.at(-1);
     if (!before || before.family !== range.family || range.first > before.last + 1n) merged.push(range);
@@ -74,36 +60,16 @@ function mergeRanges(sorted: readonly Range[]): readonly Range[] {
 }
 
 /** The shortest way to say a range: an address, a network, or its ends. */
-function valueOf({ family, first, last }: Range): Value {
-  const start = toText(first, family);
-  const length = bitsOf(family) - (last - first).toString(2).replace(/^0$/, '').length;
-  const network = parseNetwork(`${start}/${length}`);
-  const isNetwork = network !== undefined && last - first + 1n === 1n << BigInt(bitsOf(family) - length);
-  if (isNetwork && toNumber(network.address) === first) {
-    return first === last ? { kind: 'address', address: network.address } : { kind: 'network', network };
+function valueOf({ family, first, last }: AddressSpan): Value {
+  const [from, to] = [addressAt(family, first), addressAt(family, last)];
+  if (first === last) return { kind: 'address', address: from };
+  const prefixLength = addressBits[family] - (last - first).toString(2).length;
+  const network = parseNetwork(`${from.text}/${prefixLength}`);
+  if (network) {
+    const span = spanOfNetwork(network);
+    if (span.first === first && span.last === last) return { kind: 'network', network };
   }
-  const [from, to] = [parseAddress(start), parseAddress(toText(last, family))];
-  if (!from || !to) throw new RangeError(`not an address: ${start}`);
   return { kind: 'range', first: from, last: to };
-}
-
-function bitsOf(family: Family): number {
-  return family === 'ipv4' ? 32 : 128;
-}
-
-function toNumber(address: Address): bigint {
-  if (address.family === 'ipv4') return BigInt(ipv4Number(address));
-  return address.groups.reduce((number, group) => (number << 16n) | BigInt(group), 0n);
-}
-
-function toText(number: bigint, family: Family): string {
-  const groups = family === 'ipv4' ? 4 : 8;
-  const bits = BigInt(bitsOf(family) / groups);
-  const parts = Array.from(
-    { length: groups },
-    (_, i) => (number >> (bits * BigInt(groups - 1 - i))) & ((1n << bits) - 1n),
-  );
-  return family === 'ipv4' ? parts.join('.') : parts.map((part) => part.toString(16)).join(':');
 }
 
 function sortedUnique(values: readonly Value[]): readonly Value[] {

@@ -24,7 +24,7 @@ export function readRule(words: readonly string[], family: Family): NftRule {
       continue;
     }
     reader.position = start;
-    expressions.push({ kind: 'unknown', form: 'text', text: reader.rest().join(' ') });
+    expressions.push({ kind: 'unknown', text: reader.rest().join(' ') });
     break;
   }
   return hasComment ? { expressions, comment: unquote(quoted) } : { expressions };
@@ -83,7 +83,7 @@ function readReject(words: Words, family: Family): Expression {
 }
 
 /** A reject with what is told to the sender: kind and code. */
-export function rejectWith(told: string, family: Family): Expression {
+function rejectWith(told: string, family: Family): Expression {
   return defaultReject[family].includes(told) ? { kind: 'reject' } : { kind: 'reject', with: told };
 }
 
@@ -190,7 +190,7 @@ function readMatch(words: Words): Expression | undefined {
 }
 
 /** A side of a match each. */
-export interface Comparison {
+interface Comparison {
   readonly left: Selector;
   readonly right: Right;
 }
@@ -217,7 +217,7 @@ function readMaskedPrefix(words: Words, left: Selector): Comparison | undefined 
 }
 
 /** `meta mark & MASK` against a number. */
-export function maskedComparison(field: Field, length: number, value: number): Comparison {
+function maskedComparison(field: Field, length: number, value: number): Comparison {
   return {
     left: [{ kind: 'masked', field, mask: prefixMask(length) }],
     right: { kind: 'value', value: { kind: 'number', value } },

@@ -9,7 +9,7 @@ import { isQuoted, scan, unquote, type Token } from './scan.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 import { Words } from './words.ts';
 
-/** What was read of nft's output, in either form. */
+/** What was read of nft's output. */
 export interface ParsedTables {
   /** In the order of the text. */
   readonly tables: readonly NftTable[];

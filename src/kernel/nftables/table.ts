@@ -7,8 +7,8 @@ import type { Expression } from './expression.ts';
  * One nftables table of the family ip or ip6. `kube-proxy` is the name of those that kube-proxy makes, one a family.
  *
  * Chains, sets, maps and counters compare by name, rules in their order, elements in none. What equality leaves out, since
- * no tool can change it or print it back: origins, and the comments of tables, chains, sets, maps and counters (`nft -j` of most
- * versions leaves these out). The comments of rules and elements take part.
+ * no tool can change it or print it back: origins, and the comments of tables, chains, sets, maps and counters (some versions
+ * of nft leave these out). The comments of rules and elements take part.
  */
 export interface NftTable {
   readonly family: Family;

@@ -4,7 +4,8 @@ import type { Fate, Packet, PacketProtocol, Way } from '../packet.ts';
 import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
 import { wholeState, type Scene } from '../trace/scene.ts';
 import { portKey, readQuestions, transports, type PortKey, type Questions } from './questions.ts';
-import { addressAt, isSingle, keyOfSpan, representatives, type Span } from './spans.ts';
+import { addressAt, type AddressSpan } from '../../kernel/address-span.ts';
+import { isSingle, keyOfSpan, representatives } from './spans.ts';
 import { isSameEnd } from '../explore.ts';
 
 /** A class of packets that the two sides treat differently, with one packet as its example. */
@@ -47,7 +48,7 @@ export function compareScenes(from: Scene, to: Scene, found: (difference: Differ
   for (const family of families) {
     for (const { address, ports } of destinationsOf(family, nodes, sides, only)) {
       for (const { protocol, port } of ports) {
-        const asked = new Map<string, Span>();
+        const asked = new Map<string, AddressSpan>();
         const senders = clients.of(family, asked);
         for (const sender of senders) {
           // A loopback address is each host's own, and what a host sends to itself does not come by here.
@@ -72,7 +73,7 @@ export function compareScenes(from: Scene, to: Scene, found: (difference: Differ
 
 /** The addresses of the node itself, without those that kube-proxy gives it. */
 export function ownAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
-  const own = scenes.flatMap(({ node }) => node.links.flatMap(({ addresses }) => addresses));
+  const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
   return new Map(own.map(({ address }) => [address.text, address]));
 }
 
@@ -163,7 +164,7 @@ class Clients {
   }
 
   /** While they are taken, `asked` fills with the sources that rules ask for, which more of them stand for. */
-  *of(family: Family, asked: ReadonlyMap<string, Span>): Generator<Sender> {
+  *of(family: Family, asked: ReadonlyMap<string, AddressSpan>): Generator<Sender> {
     yield* this.#usual[family];
     const done = new Set<string>();
     for (let isNew = true; isNew;) {
@@ -178,7 +179,7 @@ class Clients {
     }
   }
 
-  #sources(family: Family, asked: readonly Span[]): readonly Address[] {
+  #sources(family: Family, asked: readonly AddressSpan[]): readonly Address[] {
     const own = asked.filter((span) => span.family === family);
     const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
     const networks = own.filter((span) => !isSingle(span));

@@ -1,5 +1,6 @@
 import type { Address } from '../../kernel/address.ts';
 import { networkOfRange, singleAddress, type AddressRange } from '../../kernel/address-range.ts';
+import { spanOfAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../../kernel/address-span.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { tableNames, type Rule } from '../../kernel/iptables/iptables.ts';
@@ -8,7 +9,7 @@ import type { Expression, Field, Selector } from '../../kernel/nftables/expressi
 import type { NftMap, NftRule, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Fate, Packet, PacketProtocol, RuleStep } from '../packet.ts';
-import { isSingle, keyOfSpan, spanOfAddress, spanOfNetwork, spanOfRange, type Span } from './spans.ts';
+import { isSingle, keyOfSpan } from './spans.ts';
 
 /** A protocol and port, as "tcp 80". */
 export type PortKey = string;
@@ -22,13 +23,13 @@ export interface Questions {
   /** Addresses that are asked for as destinations, by their text. */
   readonly destinations: ReadonlyMap<string, AskedDestination>;
   /** Networks and ranges that are asked for as destinations. */
-  readonly spans: readonly Span[];
+  readonly spans: readonly AddressSpan[];
   /** Ports that are asked for whatever the destination, by the rule or set that asks. */
   readonly ports: readonly (readonly PortKey[])[];
   /** Names of the interfaces that are asked for. */
   readonly interfaces: ReadonlySet<string>;
   /** The sources that rules on a packet's ways ask for, and the endpoints that it may get to. */
-  readonly sourcesAsked: (packet: Packet, fate: Fate) => Iterable<Span>;
+  readonly sourcesAsked: (packet: Packet, fate: Fate) => Iterable<AddressSpan>;
 }
 
 interface AskedDestination {
@@ -40,8 +41,8 @@ interface AskedDestination {
 
 /** What one chain asks of the source: spans, or those that a set has for the destination. */
 interface ChainQuestions {
-  spans: Span[];
-  readonly sets: Set<ReadonlyMap<string, readonly Span[]>>;
+  spans: AddressSpan[];
+  readonly sets: Set<ReadonlyMap<string, readonly AddressSpan[]>>;
 }
 
 /** Reads what a state asks. */
@@ -87,10 +88,10 @@ class Reader {
   readonly entered: ChainQuestions[] = [];
   readonly #chains = new Map<string, ChainQuestions>();
   readonly #destinations = new Map<string, MutableDestination>();
-  readonly #spans: Span[] = [];
+  readonly #spans: AddressSpan[] = [];
   readonly #ports = new Map<unknown, PortKey[]>();
   readonly #interfaces = new Set<string>();
-  readonly #setSources = new Map<unknown, ReadonlyMap<string, readonly Span[]>>();
+  readonly #setSources = new Map<unknown, ReadonlyMap<string, readonly AddressSpan[]>>();
   readonly #readSets = new Set<unknown>();
 
   chain(key: string): ChainQuestions {
@@ -169,7 +170,7 @@ class Reader {
   }
 
   /** The sources of a set's entries, by their destinations. */
-  #sourcesOfSet(set: IpSet): ReadonlyMap<string, readonly Span[]> {
+  #sourcesOfSet(set: IpSet): ReadonlyMap<string, readonly AddressSpan[]> {
     return this.#sources(
       set,
       set.entries.flatMap(({ address, protocol, port, source }) =>
@@ -178,10 +179,13 @@ class Reader {
     );
   }
 
-  #sources(of: unknown, pairs: readonly (readonly [key: string, span: Span])[]): ReadonlyMap<string, readonly Span[]> {
+  #sources(
+    of: unknown,
+    pairs: readonly (readonly [key: string, span: AddressSpan])[],
+  ): ReadonlyMap<string, readonly AddressSpan[]> {
     const known = this.#setSources.get(of);
     if (known) return known;
-    const sources = new Map<string, Span[]>();
+    const sources = new Map<string, AddressSpan[]>();
     for (const [key, span] of pairs) {
       const same = sources.get(key);
       if (same) same.push(span);
@@ -256,7 +260,7 @@ class Reader {
     }
   }
 
-  #sourcesOfNftSet(set: NftSet | NftMap, to: number, from: number): ReadonlyMap<string, readonly Span[]> {
+  #sourcesOfNftSet(set: NftSet | NftMap, to: number, from: number): ReadonlyMap<string, readonly AddressSpan[]> {
     return this.#sources(
       set,
       set.elements.flatMap(({ key }) => {
@@ -337,11 +341,11 @@ function edges(
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }
 
-function spanOf(range: AddressRange): Span {
+function spanOf(range: AddressRange): AddressSpan {
   return spanOfNetwork(networkOfRange(range));
 }
 
-function spansOf(value: Value | undefined): readonly Span[] {
+function spansOf(value: Value | undefined): readonly AddressSpan[] {
   switch (value?.kind) {
     case 'address':
       return [spanOfAddress(value.address)];

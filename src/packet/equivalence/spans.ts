@@ -1,44 +1,13 @@
-import { describeSpecial, ipv4Number, parseAddress, type Address, type Network } from '../../kernel/address.ts';
+import { addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
+import { addressAt, spanOfAddress, type AddressSpan } from '../../kernel/address-span.ts';
 import type { Family } from '../../kernel/family.ts';
 
-/** Addresses from the first to the last, as numbers. */
-export interface Span {
-  readonly family: Family;
-  readonly first: bigint;
-  readonly last: bigint;
-}
-
-export function spanOfAddress(address: Address): Span {
-  const at = numberOf(address);
-  return { family: address.family, first: at, last: at };
-}
-
-export function spanOfNetwork({ family, address, prefixLength }: Network): Span {
-  const first = numberOf(address);
-  const size = 1n << BigInt((family === 'ipv4' ? 32 : 128) - prefixLength);
-  return { family, first, last: first + size - 1n };
-}
-
-export function spanOfRange(first: Address, last: Address): Span {
-  return { family: first.family, first: numberOf(first), last: numberOf(last) };
-}
-
-export function isSingle({ first, last }: Span): boolean {
+export function isSingle({ first, last }: AddressSpan): boolean {
   return first === last;
 }
 
-export function keyOfSpan({ family, first, last }: Span): string {
+export function keyOfSpan({ family, first, last }: AddressSpan): string {
   return `${family} ${first} ${last}`;
-}
-
-export function addressAt(family: Family, at: bigint): Address {
-  const text =
-    family === 'ipv4'
-      ? [24n, 16n, 8n, 0n].map((shift) => (at >> shift) & 255n).join('.')
-      : Array.from({ length: 8 }, (_, i) => ((at >> BigInt(112 - 16 * i)) & 0xffffn).toString(16)).join(':');
-  const address = parseAddress(text);
-  if (!address) throw new Error(`no address: ${text}`);
-  return address;
 }
 
 /** Documentation addresses: they represent the rest of the world, unless a span separates them from it. */
@@ -57,7 +26,7 @@ const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
  */
 export function representatives(
   family: Family,
-  spans: readonly Span[],
+  spans: readonly AddressSpan[],
   isTaken: (address: Address) => boolean,
   known: readonly Address[] = [],
 ): readonly Address[] {
@@ -70,10 +39,10 @@ export function representatives(
   const ends = [...starts].sort((a, b) => (a < b ? -1 : 1));
   const membershipOf = (at: bigint): string =>
     own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('');
-  const isKnown = new Set(known.map((address) => membershipOf(numberOf(address))));
+  const isKnown = new Set(known.map((address) => membershipOf(spanOfAddress(address).first)));
   const found = new Map<string, Address>();
   for (const [i, start] of ends.entries()) {
-    const end = ends[i + 1] ?? 1n << (family === 'ipv4' ? 32n : 128n);
+    const end = ends[i + 1] ?? 1n << BigInt(addressBits[family]);
     const membership = membershipOf(start);
     if (isKnown.has(membership)) continue;
     if (found.has(membership) && start !== preferred[family]) continue;
@@ -96,9 +65,4 @@ function firstFree(
     if (!isTaken(address)) return address;
   }
   return undefined;
-}
-
-function numberOf(address: Address): bigint {
-  if (address.family === 'ipv4') return BigInt(ipv4Number(address));
-  return address.groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
 }

@@ -150,7 +150,7 @@ function reachedWords(fate: Fate): string {
   return fate.verdict === 'delivered' ? ` to ${reached.join(', ')}` : '';
 }
 
-function percent(share: number): string {
+export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }
 

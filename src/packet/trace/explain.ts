@@ -11,7 +11,15 @@ import { jumpChain } from '../../kernel/restrict.ts';
 import { serviceLink } from '../../kube-proxy/link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Hook } from '../hooks.ts';
-import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet.ts';
+import {
+  sourceText,
+  type Fate,
+  type ReachedEndpoint,
+  type RouteDecision,
+  type RuleStep,
+  type Step,
+} from '../packet.ts';
+import { percent } from './expectation.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
 import { listMissing, type KnownPort, type Scene } from './scene.ts';
@@ -144,10 +152,6 @@ function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
         : `unknown: kpc could not read all of table ${joinWords(unread)}, which may refuse, drop or change it`;
     }
   }
-}
-
-function percent(probability: number): string {
-  return `${Number((probability * 100).toFixed(1))}%`;
 }
 
 function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }: Scene): string {
@@ -354,8 +358,6 @@ function routeWords(decision: RouteDecision, { text }: Address): string {
       return decision.interface === undefined
         ? `it leaves the node towards ${text}`
         : `it leaves towards ${text} by ${decision.interface}`;
-    case 'no-route':
-      return `the node has no route to ${text}`;
     case 'not-forwarding':
       return 'the node does not forward packets (ip_forward is 0), and drops it';
     case 'loopback-outside':
@@ -467,10 +469,6 @@ export function endpointsJson({ endpoints }: Fate) {
     port,
     probability: Number(probability.toFixed(6)),
   }));
-}
-
-export function sourceText(source: Fate['source']): string {
-  return source === 'masqueraded' ? source : source.text;
 }
 
 /** A line that names those of the values in some texts that kpc chose, as the input lacks them; none if there are none. */

@@ -84,11 +84,11 @@ interface MatrixTarget {
   readonly number: number;
 }
 
-function targetsOf(port: KnownPort, { node }: Scene): readonly MatrixTarget[] {
+function targetsOf(port: KnownPort, { links }: Scene): readonly MatrixTarget[] {
   const number = port.port;
   const own = number === undefined ? [] : port.addresses.map((each) => ({ ...each, number }));
   const nodePort = port.nodePort;
-  const listened = nodePort === undefined ? [] : node.links.flatMap(({ addresses }) => addresses);
+  const listened = nodePort === undefined ? [] : links.flatMap(({ addresses }) => addresses);
   return [
     ...own.map((each) => ({ target: addressWords[each.kind], address: each.address, number: each.number })),
     ...listened

@@ -75,10 +75,8 @@ function judgeArrival(
   return client && !isOfNode(client, scene) ? [seen(client), seen(node)] : [seen(node)];
 }
 
-function isOfNode(address: Address | undefined, { node }: Scene): boolean {
-  return (
-    address === undefined || node.links.some((link) => link.addresses.some((own) => own.address.text === address.text))
-  );
+function isOfNode(address: Address | undefined, { links }: Scene): boolean {
+  return address === undefined || links.some((link) => link.addresses.some((own) => own.address.text === address.text));
 }
 
 function isOnThisNode({ address }: SocketAddress, { ports, policing, side }: Scene): boolean {

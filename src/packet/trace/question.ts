@@ -135,7 +135,7 @@ function noPods(problem: 'no-pods-here' | 'no-pods-elsewhere', { side, objects }
 
 function senderAt(address: Address, scene: Scene, inInterface: string | undefined): Sender {
   const { services, state } = scene.side;
-  const isOwn = [...scene.node.links, ...state.links].some(({ addresses }) =>
+  const isOwn = [...scene.links, ...state.links].some(({ addresses }) =>
     addresses.some((each) => each.address.text === address.text),
   );
   if (inInterface === undefined && isOwn) {
@@ -205,7 +205,7 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
   const taken = new Set(
     [
       ...scene.ports.flatMap(({ endpoints, addresses }) => [...endpoints, ...addresses]),
-      ...scene.node.links.flatMap(({ addresses }) => addresses),
+      ...scene.links.flatMap(({ addresses }) => addresses),
     ].map(({ address }) => address.text),
   );
   const blocks = network.prefixLength <= 16 ? 256 : 1;
@@ -318,11 +318,11 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
 function wayTo(
   { addresses, port, nodePort, family }: KnownPort,
   isOutside: boolean,
-  { node }: Scene,
+  { links }: Scene,
 ): { readonly address: Address; readonly port: number } | undefined {
   const find = (kind: KnownPort['addresses'][number]['kind']) => addresses.find((each) => each.kind === kind)?.address;
   const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
-  const own = node.links
+  const own = links
     .flatMap((link) => link.addresses)
     .find((each) => each.family === family && !isLoopback(each.address));
   if (isOutside && !outer && nodePort !== undefined && own) return { address: own.address, port: nodePort };

@@ -14,7 +14,14 @@ import type {
 import type { DecompiledPort } from '../../describe/decompiled-port.ts';
 import type { AddressObjects } from '../../describe/elsewhere.ts';
 import type { Side } from '../../diff/side.ts';
-import { loopbackAddresses, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import {
+  addressBits,
+  loopbackAddresses,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
 import { families, type Family, type Protocol } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -22,13 +29,13 @@ import { parseSocketAddress, type SocketAddress } from '../../kernel/socket-addr
 import { serviceLink } from '../../kube-proxy/link.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../evaluate.ts';
-import type { PacketNode } from '../node.ts';
 
 /** Where packets are traced: one node with its state, and the Services that it serves. */
 export interface Scene {
   readonly side: Side;
   readonly owners: Owners;
-  readonly node: PacketNode;
+  /** The node's own, without those that kube-proxy makes. */
+  readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly KnownPort[];
@@ -111,13 +118,13 @@ export function sceneOf(
   decompiled: readonly DecompiledPort[],
   objects: SceneObjects = noObjects,
 ): Scene {
-  const node = nodeOfSide(side);
+  const links = linksOfSide(side);
   const ports = side.services ? portsOfCluster(side.services) : decompiled.map(portOfDump);
   return {
     side,
     owners,
-    node,
-    evaluate: evaluatorOf(side, node, mode),
+    links,
+    evaluate: evaluatorOf(side, links, mode),
     mode,
     ports,
     pods: new Map(objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object])),
@@ -146,9 +153,9 @@ export function wholeState(side: Side): KernelState {
  * The rules of other programs take part. What a table does that kpc could not read as a whole is unknown, and the verdict
  * with it.
  */
-function evaluatorOf(side: Side, node: PacketNode, mode: ProxyMode | undefined): Evaluator {
+function evaluatorOf(side: Side, links: readonly Link[], mode: ProxyMode | undefined): Evaluator {
   const others = otherTables(side);
-  const evaluate = prepare(wholeState(side), node);
+  const evaluate = prepare(wholeState(side), links);
   const isKnown = others.every(({ tables: own }) => own);
   const decided = new Set(families.filter((family) => isKnown && listMissing(side, mode, family).length === 0));
   return (packet) => {
@@ -209,22 +216,19 @@ export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
 function complete(scene: Scene, other: Scene): Scene {
   const { side } = scene;
   const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
-  const knowsAddresses = scene.node.links.some(({ addresses }) => addresses.length > 0);
+  const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
   if (missing.length === 0 && knowsAddresses) return scene;
   const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
   const state: KernelState = { ...side.state, ...taken };
   const told = Object.fromEntries(missing.map((part) => [part, true]));
   const completed: Side = { ...side, state, coverage: { ...side.coverage, ...told } };
-  const node = knowsAddresses ? scene.node : other.node;
-  return { ...scene, side: completed, node, evaluate: evaluatorOf(completed, node, scene.mode) };
+  const links = knowsAddresses ? scene.links : other.links;
+  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.mode) };
 }
 
-/** A node with the addresses that a side knows. Only a dump shows which link has which address; nothing shows routes. */
-export function nodeOfSide({ state, services }: Side): PacketNode {
-  const links: readonly Link[] = services
-    ? [nodeLink(services.node)]
-    : state.links.filter(({ name }) => name !== serviceLink);
-  return { links, routes: undefined, sysctls: new Map() };
+/** The node's own links, as far as a side shows them: only a dump says which link has which address. */
+export function linksOfSide({ state, services }: Side): readonly Link[] {
+  return services ? [nodeLink(services.node)] : state.links.filter(({ name }) => name !== serviceLink);
 }
 
 function nodeLink({ hostAddresses, nodeIPs }: NonNullable<Side['services']>['node']): Link {
@@ -235,7 +239,7 @@ function nodeLink({ hostAddresses, nodeIPs }: NonNullable<Side['services']>['nod
     addresses: [...new Map(all.map((address) => [address.text, address])).values()].map((address) => ({
       family: address.family,
       address,
-      prefixLength: address.family === 'ipv4' ? 32 : 128,
+      prefixLength: addressBits[address.family],
     })),
   };
 }

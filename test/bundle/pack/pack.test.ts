@@ -23,6 +23,13 @@ async function read(bytes: Uint8Array) {
   return readPack(path);
 }
 
+/** Any archive, compressed as kpc does it. */
+function gzip(tar: Uint8Array): Buffer {
+  const packed = gzipSync(tar, { level: 9 });
+  packed[9] = 255;
+  return packed;
+}
+
 async function pack(out: string, ...options: readonly string[]) {
   const path = join(scratch, out);
   const run = await runKpc(['bundle', 'pack', bundle, '-o', path, ...options]);
@@ -90,24 +97,51 @@ describe('a pack', () => {
     for (const length of [3, 100, bytes.length - 1]) {
       await expect(read(bytes.subarray(0, length))).rejects.toThrow('it is damaged, or was not copied whole');
     }
-    await expect(read(gzipSync(Buffer.alloc(100, 'x')))).rejects.toThrow('is not a pack');
+    await expect(read(gzip(Buffer.alloc(100, 'x')))).rejects.toThrow('is not a pack');
   });
 
   test('is refused if it unpacks to more than the limit', async () => {
-    await expect(read(gzipSync(Buffer.alloc(largestPack + 1)))).rejects.toThrow('unpacks to more than 256 MB');
+    await expect(read(gzip(Buffer.alloc(largestPack + 1)))).rejects.toThrow('unpacks to more than 256 MB');
   });
 
   test.each([['../manifest.json'], ['/etc/passwd'], ['a/manifest.json'], ['manifest.json\0x'], ['other.txt'], ['']])(
     'is refused with a file called %j',
     async (name) => {
-      await expect(read(gzipSync(writeTar(new Map([[name, 'x']]))))).rejects.toThrow('is not a pack');
+      await expect(read(gzip(writeTar(new Map([[name, 'x']]))))).rejects.toThrow('is not a pack');
     },
   );
 
   test('is refused with a file twice', async () => {
     const [end, twice] = [Buffer.alloc(1024), writeTar(new Map([['manifest.json', '{}']])).subarray(0, 1024)];
-    expect(await read(gzipSync(Buffer.concat([twice, end])))).toEqual(new Map([['manifest.json', '{}']]));
-    await expect(read(gzipSync(Buffer.concat([twice, twice, end])))).rejects.toThrow('is not a pack');
+    expect(await read(gzip(Buffer.concat([twice, end])))).toEqual(new Map([['manifest.json', '{}']]));
+    await expect(read(gzip(Buffer.concat([twice, twice, end])))).rejects.toThrow('is not a pack');
+  });
+
+  test('is refused with its files in another order, and with any number of others', async () => {
+    const reversed = new Map([...((await read(packFiles(files))) ?? [])].toReversed());
+    await expect(read(gzip(writeTar(reversed)))).rejects.toThrow('is not a pack');
+    const many = new Map([...files, ...Array.from({ length: 10_000 }, (_, i) => [`f${i}`, ''] as const)]);
+    await expect(read(gzip(writeTar(many)))).rejects.toThrow('is not a pack');
+  });
+
+  test('is refused with anything before, between or behind what kpc packed', async () => {
+    const tar = writeTar(files);
+    const [bytes, empty] = [gzip(tar), gzip(Buffer.alloc(0))];
+    expect(await read(bytes)).toEqual(files);
+    const named = Buffer.concat([bytes.subarray(0, 10), Buffer.from('evil\0'), bytes.subarray(10)]);
+    named[3] = 8;
+    for (const [what, parts] of Object.entries({
+      'zeros behind it': [bytes, Buffer.alloc(9)],
+      'an empty member behind it': [bytes, empty],
+      'an empty member before it': [empty, bytes],
+      'two members': [gzip(tar.subarray(0, 700)), gzip(tar.subarray(700))],
+      'it twice': [bytes, bytes],
+      'a second archive inside': [gzip(Buffer.concat([tar, tar]))],
+      'a name in its head': [named],
+    })) {
+      await expect(read(Buffer.concat(parts)), what).rejects.toThrow('is not a pack');
+    }
+    await expect(read(Buffer.concat([bytes, Buffer.from('x')]))).rejects.toThrow('it is damaged');
   });
 
   test('is refused with a link, a folder or a device, and so is what another program packed', async () => {
@@ -127,7 +161,7 @@ describe('a pack', () => {
     for (let at = 0; at < 512; at++) {
       const other = Buffer.from(tar);
       other[at] = (other[at] ?? 0) ^ 0x05;
-      await expect(read(gzipSync(other)), `byte ${at}`).rejects.toThrow('is not a pack');
+      await expect(read(gzip(other)), `byte ${at}`).rejects.toThrow('is not a pack');
     }
   });
 });
@@ -144,6 +178,11 @@ describe('keys', () => {
       typeof keys === 'object' && keys[0]?.id,
     );
     expect(keys).toHaveLength(2);
+  });
+
+  test('may have comments around them, and the line ends of another system', () => {
+    const keys = readPublicKeys(`# the office\r\n${pem(key.trusted).replaceAll('\n', '\r\n')}\r\n# end`);
+    expect(keys).toHaveLength(1);
   });
 
   test('sign what openssl verifies, over three lines of text', () => {
@@ -169,6 +208,12 @@ describe('keys', () => {
     expect(readPublicKeys(pem(key.secret))).toMatch(/it holds a private key/);
     expect(readPublicKeys('')).toBe('it holds no public key in PEM');
     expect(readPublicKeys(pem(key.trusted).replace('MC', 'XX'))).toBe('it holds no public key in PEM');
+    const certify = ['req', '-x509', '-key', key.secret, '-subj', '/CN=kpc'];
+    const certificate = execFileSync('openssl', certify, { encoding: 'utf8', stdio: 'pipe' });
+    expect(readPublicKeys(certificate)).toBe('it holds no public key in PEM');
+    for (const rest of [certificate, pem(key.trusted).slice(0, 60)]) {
+      expect(readPublicKeys(`${pem(key.trusted)}${rest}`)).toMatch(/something else beside whole public keys/);
+    }
   });
 
   test('have a signature in the pack, before all other files', () => {

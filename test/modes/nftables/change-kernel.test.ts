@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { applyNftDelta, diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/delta.ts';
+import { applyNftDelta } from '../../support/apply-nft-delta.ts';
 import { formatNftDelta } from '../../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import type { NftTable } from '../../../src/kernel/nftables/table.ts';

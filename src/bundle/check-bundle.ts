@@ -4,12 +4,18 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { nodeOfBundle } from './bundle-node.ts';
-import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { freshTexts } from './bundle-texts.ts';
+import { certifyChange } from './certify-change.ts';
+import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { makeBundle, type Bundle, type BundleFiles } from './make-bundle.ts';
 import { settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
-import type { BundleMeaning, StoredBundle } from './read-bundle.ts';
-import { describeStrangeLine } from './strange-lines.ts';
+import {
+  describeBundleProblem,
+  readBundle,
+  readBundleMeaning,
+  type BundleMeaning,
+  type StoredBundle,
+} from './read-bundle.ts';
 
 /** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
 export type Compile = (
@@ -19,12 +25,33 @@ export type Compile = (
   families: readonly Family[],
 ) => KernelState;
 
-/** How many problems of one file are told one by one. */
-const mostOfFile = 50;
+/** A bundle, or all that is wrong with it, a line each. */
+export type CheckedBundle =
+  | { readonly kind: 'good'; readonly bundle: StoredBundle }
+  /** The manifest is undefined if it cannot be trusted. */
+  | { readonly kind: 'bad'; readonly problems: readonly string[]; readonly manifest?: Manifest };
 
-/** The same of what was dumped from a node: no Services say what it means, so it is for comparing only. */
-export function checkDumpedForms({ state }: StoredBundle): readonly string[] {
-  return [...state.sysctls].flatMap(([name, value]) => {
+/**
+ * Reads a bundle that may come from an attacker. services.json and manifest.json say what it means: what is in them must be
+ * values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what compiling them gives. So the
+ * forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
+ *
+ * `known` are the files of a bundle that was good: of one that is much alike only the difference is checked.
+ */
+export function checkBundle(files: BundleFiles, compile: Compile, known?: BundleFiles): CheckedBundle {
+  const certified = known && certifyChange(known, files, compile);
+  if (certified) return { kind: 'good', bundle: certified };
+  const reading = readBundleMeaning(files);
+  if (reading.kind === 'broken') return { kind: 'bad', problems: reading.problems.map(describeBundleProblem) };
+  return reading.meaning.manifest.dumped ? checkDumped(files) : checkCompiled(reading.meaning, files, compile);
+}
+
+/** What was dumped from a node has no Services that say what it means, so it is for comparing only. */
+function checkDumped(files: BundleFiles): CheckedBundle {
+  const reading = readBundle(files);
+  if (reading.kind === 'broken') return { kind: 'bad', problems: reading.problems.map(describeBundleProblem) };
+  const { bundle } = reading;
+  const problems = [...bundle.state.sysctls].flatMap(([name, value]) => {
     const shown = quotePrintable(name);
     if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
       return [`sysctl.conf: ${shown} is not a network sysctl`];
@@ -32,52 +59,32 @@ export function checkDumpedForms({ state }: StoredBundle): readonly string[] {
       ? []
       : [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
   });
+  const { manifest } = bundle;
+  return problems.length === 0 ? { kind: 'good', bundle } : { kind: 'bad', problems, manifest };
 }
 
-/**
- * The state of a bundle, where it holds what kpc writes and nothing else (see checkForms); undefined where it does not. It is
- * the compiled one: the same bytes mean the same, so that no file of a tool need be read back.
- */
-export function compileChecked(
-  { manifest, cluster }: BundleMeaning,
-  files: BundleFiles,
-  compile: Compile,
-): KernelState | undefined {
-  try {
-    if (checkManifestValues(manifest).length > 0 || checkServiceValues(cluster, manifest).length > 0) return undefined;
-    const { state, fresh } = compileAnew({ manifest, cluster }, compile);
-    if (compareManifests(manifest, fresh.manifest).length > 0) return undefined;
-    if (bundleFileNames.some((name) => files.get(name) !== fresh.files.get(name))) return undefined;
-    return { ...state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
-  } catch {
-    // checkForms says what is wrong with it.
-    return undefined;
-  }
-}
-
-/**
- * What of a bundle kpc would not have written, a line each. services.json and manifest.json say what a bundle means: what is
- * in them must be values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what comes of
- * compiling them. So the forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
- */
-export function checkForms(bundle: BundleMeaning, files: BundleFiles, compile: Compile): readonly string[] {
-  const { manifest, cluster } = bundle;
+/** The state is the compiled one: the same bytes mean the same, so that no file of a tool need be read back. */
+function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile): CheckedBundle {
+  const { manifest, cluster } = meaning;
   const values = [...checkManifestValues(manifest), ...cut('services.json', checkServiceValues(cluster, manifest))];
   try {
-    return [...values, ...compareWithCompiled(bundle, files, compile)];
+    const { state, fresh } = compileAnew(meaning, compile);
+    const problems = [
+      ...values,
+      ...compareManifests(manifest, fresh.manifest),
+      ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
+    ];
+    if (problems.length > 0) return { kind: 'bad', problems, manifest };
+    const { ipvsTimeouts } = manifest;
+    return {
+      kind: 'good',
+      bundle: { ...meaning, files, state: { ...state, ipvsTimeouts: ipvsTimeouts ?? undefined } },
+    };
   } catch (error) {
     // No rule can be written with some of what has been found wrong already.
-    if (values.length > 0) return values;
+    if (values.length > 0) return { kind: 'bad', problems: values, manifest };
     throw error;
   }
-}
-
-function compareWithCompiled(bundle: BundleMeaning, files: BundleFiles, compile: Compile): readonly string[] {
-  const { fresh } = compileAnew(bundle, compile);
-  return [
-    ...compareManifests(bundle.manifest, fresh.manifest),
-    ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
-  ];
 }
 
 /** What kpc makes of a bundle's own meaning. The files are compared themselves, so their checksums are not made again. */
@@ -134,7 +141,7 @@ function compareFiles(name: string, found: string | undefined, fresh: string | u
   lines.forEach((line, i) => {
     const count = left.get(line) ?? 0;
     if (count > 0) left.set(line, count - 1);
-    else problems.push(`${name}:${i + 1}: ${describeStrangeLine(name, line, fresh)}`);
+    else problems.push(`${name}:${i + 1}: not what kpc writes: ${quotePrintable(line)}`);
   });
   const [missing, ...others] = [...left].filter(([, count]) => count > 0).map(([line]) => quotePrintable(line));
   if (missing !== undefined) {
@@ -151,6 +158,9 @@ function countLines(lines: readonly string[]): Map<string, number> {
   for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
   return counts;
 }
+
+/** How many problems of one file are reported one by one. */
+const mostOfFile = 50;
 
 function cut(name: string, problems: readonly string[]): readonly string[] {
   if (problems.length <= mostOfFile + 1) return problems;

@@ -1,0 +1,84 @@
+import {
+  compareAddresses,
+  contains,
+  hostNetwork,
+  isLoopback,
+  loopbackAddresses,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Link, LinkAddress } from '../kernel/link/link.ts';
+import type { KernelState } from '../kernel/state.ts';
+
+/** A network that a link of the node is in, with the node's address there. */
+interface ConnectedNetwork {
+  readonly network: Network;
+  readonly link: string;
+  readonly source: Address;
+}
+
+/** What the rules and the kernel ask of the node. */
+export interface Routing {
+  /** Whether the address is the node's own; undefined where none of its addresses are known. */
+  isLocal(address: Address): boolean | undefined;
+  /** The interface by which an address is reached that is not the node's own; undefined where it is not known. */
+  interfaceOf(address: Address): string | undefined;
+  /** The source of a packet of the node's own. */
+  sourceTo(address: Address): Address;
+  sysctl(name: string): string | undefined;
+}
+
+export const loopbackInterface = 'lo';
+
+/**
+ * The node's routing in one family. `nodeLinks` are its own links; those of the state, such as kube-ipvs0, come on top. No
+ * tool of a dump prints routes, so any address has one.
+ */
+export function routingOf(nodeLinks: readonly Link[], state: KernelState, family: Family): Routing {
+  const links = [...nodeLinks, ...state.links];
+  const own = links.flatMap(({ name, addresses }) =>
+    addresses.filter((address) => address.family === family).map((address) => ({ ...address, link: name })),
+  );
+  const local = new Set(own.map(({ address }) => address.text));
+  const knowsAddresses = nodeLinks.some(({ addresses }) => addresses.some(isOutward(family)));
+  const networks = own.flatMap(connectedNetwork).toSorted(bySpecificity);
+
+  const isLocal = (address: Address): boolean | undefined => {
+    if (isLoopback(address) || local.has(address.text)) return true;
+    return knowsAddresses ? false : undefined;
+  };
+  const find = (address: Address): ConnectedNetwork | undefined =>
+    networks.find(({ network }) => contains(network, address));
+  const outward = own.filter((address) => isOutward(family)(address) && address.prefixLength > 0);
+  return {
+    isLocal,
+    interfaceOf: (address) => (isLocal(address) ? undefined : find(address)?.link),
+    sourceTo: (address) => {
+      if (isLocal(address)) return isLoopback(address) ? loopbackAddresses[family] : address;
+      const found = find(address);
+      return found?.source ?? outward[0]?.address ?? loopbackAddresses[family];
+    },
+    sysctl: (name) => state.sysctls.get(name),
+  };
+}
+
+function isOutward(family: Family): (address: LinkAddress) => boolean {
+  return (each) => each.family === family && !isLoopback(each.address) && each.scope !== 'link';
+}
+
+function connectedNetwork({
+  address,
+  prefixLength,
+  link,
+}: LinkAddress & { readonly link: string }): readonly ConnectedNetwork[] {
+  if (prefixLength === hostNetwork(address).prefixLength || isLoopback(address)) return [];
+  const network = parseNetwork(`${address.text}/${prefixLength}`);
+  return network ? [{ network, link, source: address }] : [];
+}
+
+/** The most specific first. */
+function bySpecificity({ network: a }: ConnectedNetwork, { network: b }: ConnectedNetwork): number {
+  return b.prefixLength - a.prefixLength || compareAddresses(a.address, b.address);
+}
