@@ -1,5 +1,5 @@
 // The inputs that are measured, and the commands that are run on them.
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,9 +27,8 @@ const hostLink = {
 /** The folder of one bench, with a copy of the program in it, and the clusters made so far. */
 export class Cases {
   scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
-  kpc = join(this.scratch, 'kpc.cjs');
-  /** What a package manager links to. */
-  bin = join(root, 'bin', 'kpc.js');
+  /** The program as it is installed, with the code that V8 compiled beside it. */
+  kpc = join(this.scratch, 'bin', 'kpc.js');
   kpcApply = join(root, 'dist', 'kpc-apply.js');
   oracle = process.env['KPC_ORACLE'] || undefined;
   /** What kpc is compared with. */
@@ -40,7 +39,9 @@ export class Cases {
   constructor() {
     process.on('exit', () => rmSync(this.scratch, { recursive: true, force: true }));
     // A copy, so that a build in the meantime changes nothing.
-    copyFileSync(join(root, 'dist', 'kpc.js'), this.kpc);
+    for (const path of ['package.json', 'bin', 'dist/package.json', 'dist/kpc.js', 'dist/kpc.cache']) {
+      cpSync(join(root, path), join(this.scratch, path), { recursive: true });
+    }
   }
 
   /**
@@ -71,13 +72,13 @@ export class Cases {
 
   /**
    * @param {string} folder
-   * @param {{ file?: string, mode?: string, out?: string[], program?: string }} [options]
+   * @param {{ file?: string, mode?: string, out?: string[] }} [options]
    * @returns {Command}
    */
-  compile(folder, { file = 'cluster.yaml', mode = 'ipvs', out = this.#out(mode), program = this.kpc } = {}) {
+  compile(folder, { file = 'cluster.yaml', mode = 'ipvs', out = this.#out(mode) } = {}) {
     const inputs = ['-f', join(folder, file), '-f', join(folder, 'node.yaml')];
     const node = ['--node', nodeName, '--proxy-mode', mode, '--host-addresses', join(folder, 'ip-addr.json')];
-    return { argv: [process.execPath, program, 'compile', ...inputs, ...node, ...out], env };
+    return { argv: [process.execPath, this.kpc, 'compile', ...inputs, ...node, ...out], env };
   }
 
   /** @param {string} mode */

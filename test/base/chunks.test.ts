@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeChunks } from '../../src/base/chunks.ts';
+import { hashHex } from '../../src/base/hash-node.ts';
+import { hashHex as hashPure } from '../../src/base/hash-pure.ts';
 
 const mostCharacters = 1 << 20;
 
@@ -23,5 +26,15 @@ describe('encodeChunks', () => {
 
   test('of nothing are none', () => {
     expect([...encodeChunks('')]).toEqual([]);
+    expect([...encodeChunks([])]).toEqual([]);
+  });
+
+  test('of pieces are the bytes of the whole text, and so is the hash', () => {
+    const pieces = ['a😀', '', '中'.repeat(mostCharacters + 1), 'b'];
+    const whole = Buffer.from(pieces.join(''));
+    const chunks = Array.from(encodeChunks(pieces), (chunk) => Buffer.from(chunk));
+    expect(Buffer.concat(chunks).equals(whole)).toBe(true);
+    const expected = createHash('sha256').update(whole).digest('hex');
+    expect([hashHex(pieces), hashPure(pieces)]).toEqual([expected, expected]);
   });
 });

@@ -179,14 +179,14 @@ function collectObject(
     report.add(place, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
     return;
   }
+  const object: TypedObject = { value, apiVersion, kind };
+  if (collectKnown(object, report, checks, into)) return;
   // What it would be filled in with may be a Service: it is not to be skipped as another kind.
   for (const [field, written] of [['kind', kind] as const, ['apiVersion', apiVersion] as const]) {
     if (!holdsMark(written)) continue;
     report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
     return;
   }
-  const object: TypedObject = { value, apiVersion, kind };
-  if (collectKnown(object, report, checks, into)) return;
   if (collectConfigMap(object, report, checks, into, listDepth)) return;
   if (collectList(object, report, checks, into, listDepth)) return;
   const meant = findMeantKind(apiVersion, kind, checks.workloads);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FleetFolder, type NodeFiles } from '../../../src/bundle/fleet/fleet-folder.ts';
+import type { RawObjects } from '../../../src/input/schemas/all.ts';
 import { readTree } from '../../support/read-tree.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 
@@ -166,6 +167,111 @@ const changes: readonly Change[] = [
   },
 ];
 
+/** A kind of object, in two inputs beside what makeObjects gives. */
+interface KindChange {
+  readonly before: readonly object[];
+  readonly after: readonly object[];
+  readonly flags?: readonly string[];
+  /** How many of how many nodes have another bundle then. */
+  readonly written: number;
+  readonly nodes?: number;
+}
+
+const extraService = (name: string, fields: object) => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace: 'shop' },
+  spec: { clusterIP: '10.96.0.20', clusterIPs: ['10.96.0.20'], ports: [{ port: 80, targetPort: 8080 }], ...fields },
+});
+
+const endpointsAt = (ip: string) => ({
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  metadata: { name: 'mainframe', namespace: 'shop' },
+  subsets: [{ addresses: [{ ip }], ports: [{ port: 8080 }] }],
+});
+
+const podAt = (ip: string) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'api-1', namespace: 'shop', labels: { app: 'api' } },
+  spec: { nodeName: 'node-1', containers: [{ name: 'api', image: 'nginx' }] },
+  status: { phase: 'Running', podIPs: [{ ip }], conditions: [{ type: 'Ready', status: 'True' }] },
+});
+
+const deploymentOf = (replicas: number) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'api', namespace: 'shop' },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: 'api' } },
+    template: { metadata: { labels: { app: 'api' } }, spec: { containers: [{ name: 'api', image: 'nginx' }] } },
+  },
+});
+
+const configOf = (scheduler: string) => ({
+  apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+  kind: 'KubeProxyConfiguration',
+  ipvs: { scheduler },
+});
+
+const cidrOf = (name: string, cidr: string) => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'ServiceCIDR',
+  metadata: { name },
+  spec: { cidrs: [cidr] },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+});
+
+/** One for each kind that kpc compile reads: a kind more does not compile without a change of it here. */
+const kindChanges: {
+  readonly [Kind in Exclude<keyof RawObjects, 'PacketTests' | 'NetworkPolicy' | 'Ingress' | 'Namespace'>]: KindChange;
+} = {
+  Service: { before: [], after: [extraService('api', {})], written: 2 },
+  EndpointSlice: {
+    before: [],
+    after: [
+      {
+        ...makeObjects().slice,
+        metadata: { ...makeObjects().slice.metadata, name: 'web-2' },
+        endpoints: [{ addresses: ['10.0.0.9'] }],
+      },
+    ],
+    written: 2,
+  },
+  Endpoints: {
+    before: [extraService('mainframe', {}), endpointsAt('10.9.0.1')],
+    after: [extraService('mainframe', {}), endpointsAt('10.9.0.2')],
+    written: 2,
+  },
+  Node: {
+    before: [],
+    after: [{ ...makeObjects().node2, metadata: { name: 'node-3' } }],
+    flags: ['--prune'],
+    written: 1,
+    nodes: 3,
+  },
+  ServiceCIDR: {
+    before: [],
+    after: [cidrOf('more', '10.97.0.0/16')],
+    flags: ['--proxy-mode', 'nftables'],
+    written: 2,
+  },
+  Pod: {
+    before: [extraService('api', { selector: { app: 'api' } }), podAt('10.0.0.7')],
+    after: [extraService('api', { selector: { app: 'api' } }), podAt('10.0.0.8')],
+    written: 2,
+  },
+  Workload: {
+    before: [extraService('api', { selector: { app: 'api' } }), deploymentOf(2)],
+    after: [extraService('api', { selector: { app: 'api' } }), deploymentOf(3)],
+    flags: ['--assume-endpoints'],
+    written: 2,
+  },
+  KubeProxyConfiguration: { before: [configOf('rr')], after: [configOf('wrr')], written: 2 },
+};
+
 const options: readonly (readonly string[])[] = [
   ['--proxy-mode', 'iptables'],
   ['--kubernetes-version', '1.31'],
@@ -180,7 +286,7 @@ const options: readonly (readonly string[])[] = [
   ['--kubernetes-version', '1.34', '--feature-gates', 'PreferSameTrafficDistribution=false'],
 ];
 
-function writeInput(objects: Objects): string {
+function writeInput(objects: Objects | readonly object[]): string {
   const path = `${freshPath()}.json`;
   writeFileSync(
     path,
@@ -215,6 +321,19 @@ describe('a second run for all nodes', () => {
     change?.(objects);
     const said = await compileTwice([input, flags], [writeInput(objects), flags]);
     expect(said).toContain(`2 nodes: ${written} written, ${2 - written} unchanged`);
+  });
+
+  test.each(Object.entries(kindChanges))('finds a changed %s, and the change undone', async (_, change) => {
+    const { before, after, flags = [], written, nodes = 2 } = change;
+    const inputOf = (more: readonly object[]) => writeInput([...Object.values(makeObjects()), ...more]);
+    const [one, other] = [inputOf(before), inputOf(after)];
+    const said = await compileTwice([one, flags], [other, flags]);
+    expect(said).toContain(`${nodes} nodes: ${written} written, ${nodes - written} unchanged`);
+    // A Node less leaves the bundles of the others as they are.
+    const undone = nodes === 2 ? written : 0;
+    expect(await compileTwice([other, flags], [one, flags])).toContain(
+      `2 nodes: ${undone} written, ${2 - undone} unchanged`,
+    );
   });
 
   test.each(options)('with %s %s writes what that alone gives', async (...flags) => {
