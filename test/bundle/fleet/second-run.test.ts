@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FleetFolder, type NodeFiles } from '../../../src/bundle/fleet/fleet-folder.ts';
-import type { RawObjects } from '../../../src/input/schemas/all.ts';
+import type { RawObjects } from '../../../src/input/objects/schemas/all.ts';
 import { readTree } from '../../support/read-tree.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 
