@@ -13,8 +13,8 @@ interface Misspelled {
   /** "spec.ports[0]", "a Service", "the configuration". */
   readonly owner: string;
   readonly name: string;
-  /** What reads the object. */
-  readonly reader: 'Kubernetes' | 'kube-proxy' | 'kpc test';
+  /** What reads the object and ignores the field; undefined if nothing does. */
+  readonly reader?: 'Kubernetes' | 'kube-proxy' | undefined;
   /** The field that may be meant, if it belongs elsewhere with the way to it. */
   readonly meant?: string | undefined;
   /** The object lacks the field that is meant, and is wrong without it. */
@@ -184,10 +184,10 @@ export const fieldDiagnostics = {
       among: ['error', 'warning'],
       weigh: ({ isNeeded }: Misspelled) => (isNeeded ? 'error' : 'warning'),
     },
-    meaning: 'an object or the configuration has an unknown field, or one in the wrong place: it is ignored',
+    meaning: 'an object or the configuration has an unknown field, or one in the wrong place',
     example: () => manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
     words: ({ name, owner, reader, meant }: Misspelled) => [
-      `${owner} has no field ${quote(name)}, and ${reader} ignores it`,
+      `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
       adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
     ],
   },

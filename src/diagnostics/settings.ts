@@ -167,7 +167,7 @@ export const settingDiagnostics = {
       const whose = node === '' ? 'no node is named' : `the input does not say what the Node ${quote(node)} runs`;
       return [
         `${flag}: ${version === '' ? whose : `the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`}`,
-        `give its Node object with -f, or name a release of Kubernetes ${releaseRange}`,
+        `${version === '' ? 'give its Node object with -f, or name' : 'name'} a release of Kubernetes ${releaseRange}`,
       ];
     },
   },

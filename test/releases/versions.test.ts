@@ -120,7 +120,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const unknown = await kpc('diff', '--to-kubernetes-version', '1.34', 'web.yaml');
     expect(unknown).toMatchObject({ status: 2, stdout: '' });
     expect(unknown.stderr).toContain(
-      'error: --kubernetes-version is not given: the Node "node-1" does not give its version',
+      'error: --kubernetes-version is not given: the input does not say what the Node "node-1" runs',
     );
   });
 
@@ -128,7 +128,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const far = await kpc('diff', '--to-kubernetes-version', '1.38', 'web-132.yaml');
     expect(far).toMatchObject({ status: 2, stdout: '' });
     expect(far.stderr).toContain(
-      '--to-kubernetes-version "1.38" is not a release that kpc follows [bad-kubernetes-version]\n  help: write one of Kubernetes 1.30 to 1.37',
+      '--to-kubernetes-version cannot be "1.38" [bad-kubernetes-version]\n  help: write a release of Kubernetes 1.30 to 1.37, or auto',
     );
     const two = await kpc('diff', '--to-kubernetes-version', '1.36', 'web-132.yaml', 'web.yaml');
     expect(two).toMatchObject({ status: 2, stdout: '' });
@@ -279,7 +279,7 @@ describe('--kubernetes-version auto', () => {
   test.each([
     ['v1.29.3', 'the Node "node-1" runs "v1.29.3", which kpc does not follow'],
     ['v1.40.0', 'the Node "node-1" runs "v1.40.0", which kpc does not follow'],
-    ['', 'the Node "node-1" does not give its version'],
+    ['', 'the input does not say what the Node "node-1" runs'],
   ])('a Node of version %j is an error that says which releases there are', async (version, words) => {
     write('strange.yaml', web + nodeText('node-1', version, '192.168.0.1'));
     const auto = ['--kubernetes-version', 'auto'];

@@ -107,7 +107,7 @@ function reportFault(error: ErrorObject, kind: keyof RawObjects, report: Report)
       const meant = findNearest(name, Object.keys(schema.properties ?? {}));
       const details =
         kind === 'PacketTests'
-          ? ({ owner: 'a file of kpc test', reader: 'kpc test', isNeeded: true } as const)
+          ? ({ owner: 'a file of kpc test', isNeeded: true } as const)
           : ({ owner: 'the configuration', reader: 'kube-proxy' } as const);
       report.addAtKey([...path, name], 'unknown-field', { ...details, name, meant });
       return;

@@ -253,7 +253,7 @@ tests:
     ([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`,
   );
   expect(errors).toEqual([
-    '3:1 kpc test knows no field "nodse" here -> did you mean node?',
+    '3:1 a file of kpc test has no field "nodse" -> did you mean node?',
     '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external -> name an address, or one of these words',
     '6:9 to: no Service nginxx here -> did you mean default/nginx?',
     '7:13 expect: refuse is none of delivered, refused, dropped, forwarded, local, unknown: did you mean refused?',
@@ -261,7 +261,7 @@ tests:
     '10:12 proto cannot be "tpc" -> write tcp, udp, sctp or icmp',
     '11:13 expect: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
-    '15:32 10.244.1.10:8080 cannot be 1.5 -> a share of connections, from 0 to 1',
+    '15:32 10.244.1.10:8080 cannot be 1.5 -> write a share of connections, from 0 to 1',
     '15:55 10.244.2.10:8080 cannot be "half" -> write a share of connections, from 0 to 1',
     '19:13 source: only an endpoint sees a source: expect delivered, or endpoints',
     '21:12 node and nodes mean the same -> keep one of them',
