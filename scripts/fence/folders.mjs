@@ -57,7 +57,7 @@ export const folders = {
     ...pure,
   },
   'packet/equivalence': {
-    folders: ['kernel', 'kube-proxy', 'packet', 'cluster', 'diff/changes', 'packet/trace'],
+    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'diff/changes', 'packet/trace'],
     ...pure,
   },
   apply: {

@@ -7,7 +7,7 @@ import { findShown } from '../../src/describe/decompile.ts';
 import { describeService } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
 import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
-import type { View } from '../../src/describe/view.ts';
+import type { View } from '../../src/describe/described-node.ts';
 import { diffSides } from '../../src/diff/diff-sides.ts';
 import { compareScenes } from '../../src/packet/equivalence/compare.ts';
 import { effectsByService, Findings } from '../../src/packet/equivalence/findings.ts';

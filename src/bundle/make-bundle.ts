@@ -1,5 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { AssumedWorkload } from '../cluster/assumed.ts';
+import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { joinText, type FileText } from '../base/chunks.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';

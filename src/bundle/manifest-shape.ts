@@ -9,8 +9,8 @@ import {
   text,
   textThat,
   wholeNumber,
-} from '../base/shape.ts';
-import type { AssumedPod, AssumedWorkload } from '../cluster/assumed.ts';
+} from '../base/json-shape.ts';
+import type { AssumedPod, AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';

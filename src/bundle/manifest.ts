@@ -1,6 +1,6 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { Cluster, ServiceRange } from '../cluster/model.ts';
-import type { AssumedWorkload } from '../cluster/assumed.ts';
+import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';

@@ -1,7 +1,7 @@
 import { conflictText, findConflict } from '../base/merge-conflict.ts';
-import { readShape, isObject, type Shape, type ShapeReading } from '../base/shape.ts';
+import { readShape, isObject, type Shape, type ShapeReading } from '../base/json-shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { AssumedWorkload } from '../cluster/assumed.ts';
+import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
@@ -16,7 +16,7 @@ import {
   type GoldenContext,
   type GoldenHead,
 } from './golden.ts';
-import { goldenHead } from '../base/own-names.ts';
+import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import { makeBundle, type BundleFiles } from './make-bundle.ts';
 import { formatVersion, settingsOf, writeSettings, type Manifest } from './manifest.ts';

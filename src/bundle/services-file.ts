@@ -1,4 +1,4 @@
-import { readShape } from '../base/shape.ts';
+import { readShape } from '../base/json-shape.ts';
 import {
   servicePortLabel,
   type Cluster,
@@ -8,7 +8,7 @@ import {
   type ServicePort,
 } from '../cluster/model.ts';
 import type { EndpointStatus } from '../cluster/objects.ts';
-import { StatusSharing } from '../cluster/share-status.ts';
+import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';

@@ -2,7 +2,17 @@ import type { HeadlessEndpoint, ServiceHealthCheck, ServiceInfo } from '../clust
 import type { ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
 import { address, network, port } from './stored-address.ts';
-import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber, type Shaped } from '../base/shape.ts';
+import {
+  boolean,
+  listOf,
+  objectOf,
+  oneOf,
+  optional,
+  shape,
+  text,
+  wholeNumber,
+  type Shaped,
+} from '../base/json-shape.ts';
 
 /** A Service of services.json. */
 export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;

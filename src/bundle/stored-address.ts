@@ -1,4 +1,4 @@
-import { textThat, wholeNumber } from '../base/shape.ts';
+import { textThat, wholeNumber } from '../base/json-shape.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 
 /** An address of either family, however it is written. */

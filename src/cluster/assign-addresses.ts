@@ -1,11 +1,12 @@
 import { addressAfter, contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
+import type { PortRange } from '../kernel/port.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
-import { maxPoolSize, pick } from './stable-choice.ts';
+import { maxPoolSize, pick } from './pick-by-hash.ts';
 
 /** What Services without addresses and node ports get them from; what is not given is not assigned. */
 export interface AssignmentRanges {
@@ -18,12 +19,6 @@ export interface AssignmentRanges {
   readonly loadBalancerIPs?: readonly Network[] | undefined;
   /** Set if no flag names these networks: a Service that has a cluster IP is a cluster's, whose load balancer has no address yet. */
   readonly sparesPending?: true | undefined;
-}
-
-/** Both ends belong to it. */
-export interface PortRange {
-  readonly first: number;
-  readonly last: number;
 }
 
 /** The addresses and ports that one Service got. */

@@ -24,7 +24,7 @@ import {
   type ServicePortPlaces,
   type ServiceRange,
 } from './model.ts';
-import type { Place } from '../kernel/origin.ts';
+import type { Place } from '../kernel/place.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 /**

@@ -1,13 +1,13 @@
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Location, Place } from '../kernel/origin.ts';
+import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { compareEndpoints } from './endpoint-order.ts';
 import { ByName, type ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, EndpointStatus, Service, SliceEndpoint, Sourced } from './objects.ts';
-import { sortAsGo } from './unstable-sort.ts';
+import { sortAsGo } from './go-sort.ts';
 
 /** The label by which a slice names its Service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';

@@ -1,7 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
-import type { Place } from '../kernel/origin.ts';
+import type { Place } from '../kernel/place.ts';
 import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /**

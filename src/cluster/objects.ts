@@ -1,5 +1,5 @@
 import type { Address, Network } from '../kernel/address.ts';
-import type { Place } from '../kernel/origin.ts';
+import type { Place } from '../kernel/place.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { SettingValues } from '../kube-proxy/settings/table.ts';
 

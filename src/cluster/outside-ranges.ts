@@ -1,6 +1,7 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { contains, parseAddress, type Network } from '../kernel/address.ts';
-import type { AssignmentRanges, PortRange } from './assign-addresses.ts';
+import type { PortRange } from '../kernel/port.ts';
+import type { AssignmentRanges } from './assign-addresses.ts';
 import type { FieldPath, Service, Sourced } from './objects.ts';
 
 /** A value of a Service that is in none of the ranges. */

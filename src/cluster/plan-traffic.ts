@@ -1,6 +1,6 @@
 import { contains, type Address, type Network } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
-import type { Origin, Place } from '../kernel/origin.ts';
+import type { Origin, Place } from '../kernel/place.ts';
 import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice } from './endpoint-choice.ts';
 import type { Endpoint, NodeIdentity, ServicePort } from './model.ts';
 

@@ -3,7 +3,7 @@ import type { Assumptions } from './assumptions.ts';
 import type { BundleContent, BundleInputs } from '../bundle/make-bundle.ts';
 import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
-import { findConflicts } from '../cluster/conflicts.ts';
+import { findConflicts } from '../cluster/claimed-twice.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
@@ -17,7 +17,7 @@ import {
 } from '../cluster/objects.ts';
 import { findOutsiders } from '../cluster/outside-ranges.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
-import { findUnserved } from '../cluster/unserved.ts';
+import { findUnserved } from '../cluster/services-without-endpoints.ts';
 import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';

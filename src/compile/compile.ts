@@ -1,12 +1,12 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodes, oneNode, type CheckedNodes } from './check-node.ts';
+import { checkNodes, oneNode, type CheckedNodes } from './chosen-nodes.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
 
 import { loadTexts, settleVersion, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
 import { describeLocalhostListeners } from './localhost-listeners.ts';
-import { describeNodeGaps } from './node-gaps.ts';
+import { describeNodeGaps } from './node-warnings.ts';
 
 /** What says for which node manifests are compiled, and how. */
 export interface CompileOptions extends InputOptions {

@@ -3,7 +3,7 @@ import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 
 export interface HostAddresses {
   readonly addresses: readonly Address[];

@@ -1,5 +1,5 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeEmptyResult } from '../cluster/left-out.ts';
+import { describeEmptyResult } from '../cluster/empty-result.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, type RangeFlags } from '../input/configuration/assignment-ranges.ts';

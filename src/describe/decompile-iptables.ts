@@ -8,7 +8,8 @@ import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
-import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
+import type { PortAddress } from '../diff/port-facts.ts';
 
 import {
   addAddress,

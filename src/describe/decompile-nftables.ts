@@ -9,7 +9,8 @@ import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
+import type { PortAddress } from '../diff/port-facts.ts';
 
 import {
   addAddress,

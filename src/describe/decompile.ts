@@ -1,11 +1,11 @@
 import { compareText } from '../kernel/compare-text.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
-import type { ServerBelonging } from '../diff/server-belonging.ts';
+import type { ServerBelonging } from '../diff/foreign-servers.ts';
 import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { boundAddresses } from '../kube-proxy/link.ts';
+import { boundAddresses } from '../kube-proxy/service-link.ts';
 import { findLeftChains, type LeftChain } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';

@@ -1,5 +1,5 @@
 import { groupBy } from '../cluster/group-by.ts';
-import { coverForServices } from '../diff/belonging.ts';
+import { coverForServices } from '../diff/foreign-items.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import {
@@ -11,8 +11,8 @@ import {
   type ServicePortChange,
   type ServiceReason,
 } from '../diff/service-changes.ts';
-import { classifyServers } from '../diff/server-belonging.ts';
-import type { Side } from '../diff/side.ts';
+import { classifyServers } from '../diff/foreign-servers.ts';
+import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';
 import { decompile } from './decompile.ts';

@@ -1,5 +1,6 @@
 import type { Family, Protocol } from '../kernel/family.ts';
-import type { PortAddress, TrafficPolicy, PortFacts } from '../diff/port-facts.ts';
+import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
+import type { PortAddress, PortFacts } from '../diff/port-facts.ts';
 
 /** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
 export interface DecompiledPort extends Omit<PortFacts, 'type' | 'endpoints'> {

@@ -1,4 +1,4 @@
-import { formatCount } from '../base/format-count.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
@@ -8,7 +8,6 @@ import { nameInKubectl, parseAskedName } from './asked-name.ts';
 import { hasOwnPort, roleOfAddress, roleOfNumber, splitName, type AskedNode } from './find-port.ts';
 import { bareName, parseRuleLine } from './find-subject.ts';
 import { nameSome } from '../base/name-some.ts';
-import { count } from '../diff/changes/counts.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { LeftChain } from '../kube-proxy/left-chains.ts';
 import type { Leftovers } from './decompile.ts';

@@ -14,12 +14,12 @@ import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { withoutName } from './service-table.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Location } from '../kernel/place.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { DecompiledPort, Masquerade } from './decompiled-port.ts';
 import { dnsRecords, type DnsRecord, environmentVariables, type EnvironmentVariable } from './service-discovery.ts';
 import { collectKernelItems, type KernelItem } from './kernel-items.ts';
-import type { View } from './view.ts';
+import type { View } from './described-node.ts';
 
 /** All there is to say of one Service, as data. */
 export interface ServiceDescription {

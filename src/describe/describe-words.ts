@@ -1,15 +1,14 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
-import { formatCount } from '../base/format-count.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Location } from '../kernel/place.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { tableWords } from '../diff/changes/change-words.ts';
-import { count } from '../diff/changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
-import { describeElsewhere } from './elsewhere.ts';
+import { describeElsewhere } from './unserved-address.ts';
 import type { ClosedPort, DeafNodePort } from './find-port.ts';
 import type { Because, Finding } from './find-subject.ts';
 import type { SharedSubject } from './find-nftables.ts';
@@ -363,6 +362,7 @@ function at(place: Location | undefined): string {
   return place ? `  (${place.file}:${place.line})` : '';
 }
 
-function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+/** One line of a description. */
+export function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
   return { role, depth, text };
 }

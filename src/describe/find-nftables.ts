@@ -4,7 +4,7 @@ import { formatElement, formatRule } from '../kernel/nftables/format-expression.
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
 
-import type { View } from './view.ts';
+import type { View } from './described-node.ts';
 import type { Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 

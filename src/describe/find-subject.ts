@@ -15,7 +15,7 @@ import { setName } from '../kube-proxy/sets.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
-import { findElsewhere, type Elsewhere } from './elsewhere.ts';
+import { findElsewhere, type Elsewhere } from './unserved-address.ts';
 import {
   askablePort,
   closedAt,
@@ -31,8 +31,8 @@ import {
   type PortRole,
 } from './find-port.ts';
 import { bareNftName, findNftSubject, nftNames, type SharedSubject } from './find-nftables.ts';
-import { mostSuggestions, nearest } from './suggest.ts';
-import type { View } from './view.ts';
+import { mostSuggestions, nearest } from './near-names.ts';
+import type { View } from './described-node.ts';
 
 /** What was asked about. */
 export type Finding =

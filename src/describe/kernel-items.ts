@@ -6,10 +6,10 @@ import { formatRule, tableNames, type Chain, type TableName } from '../kernel/ip
 import { formatServiceOptions } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
-import type { Location, Origin } from '../kernel/origin.ts';
+import type { Location, Origin } from '../kernel/place.ts';
 import { entryKey, formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { View } from './view.ts';
+import type { View } from './described-node.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
 import { keyMeaning } from '../kernel/nftables/meaning.ts';
 import { findTable, isLearned, type NftMap, type NftSet } from '../kernel/nftables/table.ts';

@@ -3,7 +3,7 @@ import { findDumpListeners } from '../dumps/dump-listeners.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { AskedNode } from './find-port.ts';

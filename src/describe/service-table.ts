@@ -5,10 +5,10 @@ import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import { oneLine } from '../diff/one-line.ts';
+import { printable } from '../base/printable.ts';
 import type { Decompiled } from './decompile.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
-import type { View } from './view.ts';
+import type { View } from './described-node.ts';
 
 /** A row of the table of all Services. What kpc assumed has a star. */
 export interface ServiceRow {
@@ -275,7 +275,7 @@ export function formatRows(rows: readonly ServiceRow[], limits: TableLimits): st
   const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
   );
-  const cells = [headings, ...shown].map((row) => columns.map((column) => oneLine(row[column])));
+  const cells = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
   const wanted = columns.map((_, i) => cells.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0));
   const { width } = limits;
   // What is not for a terminal is not cut, but a long cell is not to move all others.

@@ -1,6 +1,6 @@
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import { aNode, aService, manifests, web } from './examples.ts';
-import type { DiagnosticTable } from './table.ts';
+import type { DiagnosticTable } from './diagnostic-rows.ts';
 
 /** A field and what is written there. */
 export interface WrittenValue {

@@ -1,7 +1,7 @@
 import { anIP, manifests, aService } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 const asTheClusterHasThem =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';

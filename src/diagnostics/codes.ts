@@ -8,12 +8,12 @@ import { fileDiagnostics } from './files.ts';
 import { nodeDiagnostics } from './nodes.ts';
 import { objectDiagnostics } from './objects.ts';
 import { packetDiagnostics } from './packets.ts';
-import { resultDiagnostics } from './results.ts';
+import { resultDiagnostics } from './empty-results.ts';
 import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
 import { sideDiagnostics } from './sides.ts';
 import { syntaxDiagnostics } from './syntax.ts';
-import type { DetailsOf, Severity, Weighing, Words } from './table.ts';
+import type { DetailsOf, Severity, Weighing, Words } from './diagnostic-rows.ts';
 
 /** The rows of all domains. No code is in two domains. */
 type Entries = typeof addressDiagnostics &

@@ -1,8 +1,8 @@
 import { nameSome } from '../base/name-some.ts';
 import { anIP, manifests, aService, web } from './examples.ts';
-import { escapeText, quote } from '../base/wording.ts';
-import { describeFound, type Found } from './found.ts';
-import { wordsBy, type DiagnosticTable, type Severity } from './table.ts';
+import { escapeText, quote } from '../base/quote.ts';
+import { describeFound, type Found } from './value-in-words.ts';
+import { wordsBy, type DiagnosticTable, type Severity } from './diagnostic-rows.ts';
 
 /** One of kpc's own flags that take ranges, and its value. */
 export interface RangeFlag {

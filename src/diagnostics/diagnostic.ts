@@ -1,6 +1,6 @@
-import type { Location, Place } from '../kernel/origin.ts';
+import type { Location, Place } from '../kernel/place.ts';
 import { entryOf, type ArgumentsOf, type DiagnosticCode } from './codes.ts';
-import type { Severity } from './table.ts';
+import type { Severity } from './diagnostic-rows.ts';
 
 /** A diagnostic as data, without its place. */
 export type Fault<Code extends DiagnosticCode = DiagnosticCode> = {

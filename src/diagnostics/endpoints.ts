@@ -13,8 +13,8 @@ import {
 } from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
-import { quote } from '../base/wording.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { quote } from '../base/quote.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 

@@ -1,13 +1,13 @@
 import { anIP, container, manifests, aNode, pod, aService, slice, web } from './examples.ts';
-import { adviseOnOddSpace } from '../base/odd-space.ts';
+import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
 import { joinWords } from '../base/join-words.ts';
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
 import type { WrittenValue } from './addresses.ts';
-import { shapeRow, wordRow } from './shape.ts';
-import { wordsBy, type DiagnosticTable, type Severity } from './table.ts';
+import { shapeRow, wordRow } from './shape-rows.ts';
+import { wordsBy, type DiagnosticTable, type Severity } from './diagnostic-rows.ts';
 
 interface Misspelled {
   /** "spec.ports[0]", "a Service", "the configuration". */

@@ -1,8 +1,15 @@
 import { manifests, aService, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { escapeText, quote } from '../base/wording.ts';
-import { severityBy, wordsBy, type DetailsBy, type DiagnosticTable, type Words, type Wordings } from './table.ts';
+import { escapeText, quote } from '../base/quote.ts';
+import {
+  severityBy,
+  wordsBy,
+  type DetailsBy,
+  type DiagnosticTable,
+  type Words,
+  type Wordings,
+} from './diagnostic-rows.ts';
 
 /** The words for a file or folder that cannot be read, by `problem`. */
 const unreadableWords = {

@@ -1,10 +1,10 @@
 import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, aSelector, web } from './examples.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 interface UnknownFlagNode {
   readonly flag: '--node' | 'hostnameOverride';

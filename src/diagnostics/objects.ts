@@ -1,8 +1,8 @@
 import { manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
-import { quote } from '../base/wording.ts';
-import { describeFound, type Found } from './found.ts';
-import { wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { quote } from '../base/quote.ts';
+import { describeFound, type Found } from './value-in-words.ts';
+import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 interface Value {
   readonly value: string;

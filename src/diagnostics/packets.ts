@@ -1,6 +1,6 @@
 import { joinWords } from '../base/join-words.ts';
 import { web } from './examples.ts';
-import { wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 /** A name that nothing has, and the names that are spelled like it. */
 interface Unknown {

@@ -1,8 +1,8 @@
 import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
-import { shapeRow } from './shape.ts';
-import { severityBy, wordsBy, type DiagnosticTable } from './table.ts';
+import { shapeRow } from './shape-rows.ts';
+import { severityBy, wordsBy, type DiagnosticTable } from './diagnostic-rows.ts';
 
 /** The kind of Service for which a field means nothing. */
 export type IgnoredFieldReason =

@@ -1,5 +1,5 @@
 import { compile, configured, manifests, aNode, aNodePort, web } from './examples.ts';
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import { modeFacts, proxyModeNames, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   behaviourChanges,
@@ -10,9 +10,9 @@ import {
   type Release,
   modeHistories,
 } from '../kube-proxy/releases.ts';
-import { describeFound, type Found } from './found.ts';
-import { shapeRow } from './shape.ts';
-import { wordsBy, type DetailsBy, type DiagnosticTable, type Severity, type Wordings } from './table.ts';
+import { describeFound, type Found } from './value-in-words.ts';
+import { shapeRow } from './shape-rows.ts';
+import { wordsBy, type DetailsBy, type DiagnosticTable, type Severity, type Wordings } from './diagnostic-rows.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
 interface Setting {

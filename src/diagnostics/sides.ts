@@ -1,7 +1,7 @@
 import { dump, rules, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { wordsBy, type DetailsBy, type DiagnosticTable, type Wordings, type Words } from './table.ts';
+import { wordsBy, type DetailsBy, type DiagnosticTable, type Wordings, type Words } from './diagnostic-rows.ts';
 
 /** What shows that an output was cut off. */
 const cutOffSigns: readonly (readonly [RegExp, string])[] = [

@@ -1,6 +1,6 @@
-import { adviseOnOddSpace } from '../base/odd-space.ts';
+import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
 import { manifests, web } from './examples.ts';
-import { wordsBy, type DiagnosticTable } from './table.ts';
+import { wordsBy, type DiagnosticTable } from './diagnostic-rows.ts';
 
 /** What keeps a text from being read as YAML or JSON. */
 export const syntaxDiagnostics = {

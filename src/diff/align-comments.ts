@@ -5,7 +5,7 @@ import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, TableName, Tables } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
-import type { StatePair } from './belonging.ts';
+import type { StatePair } from './foreign-items.ts';
 
 /** How two states differ in what they do to packets. */
 export interface SilentDelta {

@@ -5,10 +5,10 @@ import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
-import type { StatePair } from './belonging.ts';
-import type { Gap } from './gaps.ts';
+import type { StatePair } from './foreign-items.ts';
+import type { Gap } from './not-compared.ts';
 import type { KernelChange, OwnedChange } from './changes/kernel-change.ts';
-import type { Side } from './side.ts';
+import type { Side } from './compared-side.ts';
 
 /** Two sides whose settings can be compared one by one. */
 export interface AlignedSides {

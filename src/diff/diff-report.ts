@@ -1,10 +1,9 @@
-import { formatCount } from '../base/format-count.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import { describeKernelChange } from './changes/change-words.ts';
-import { count } from './changes/counts.ts';
 import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
-import { oneLine } from './one-line.ts';
-import { describeGaps, describeReason, summarizeKinds } from './words.ts';
+import { printable } from '../base/printable.ts';
+import { describeGaps, describeReason, summarizeKinds } from './reason-words.ts';
 
 /** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
@@ -104,8 +103,9 @@ function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {
   return ports.map(({ change }) => change);
 }
 
-function line(role: ReportLine['role'], text: string): ReportLine {
-  return { role, text: oneLine(text) };
+/** A line of a report; the text may hold anything. */
+export function line(role: ReportLine['role'], text: string): ReportLine {
+  return { role, text: printable(text) };
 }
 
 /** The first lines, and how many there are more. A single line that is too many is shown: it takes no more room. */

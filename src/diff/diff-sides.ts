@@ -2,13 +2,13 @@ import { groupBy } from '../cluster/group-by.ts';
 import { diffStates } from '../kernel/delta.ts';
 import type { Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
-import type { Place } from '../kernel/origin.ts';
+import type { Place } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
-import { separate, type StatePair } from './belonging.ts';
-import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
+import { separate, type StatePair } from './foreign-items.ts';
+import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './changes/kernel-change.ts';
 import { listKernelChanges } from './changes/list-changes.ts';
 import { findOwners, renameOwners, type SideOwners } from './changes/owners.ts';
@@ -18,7 +18,7 @@ import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
 import { findNodePortReasons } from './node-port-reasons.ts';
 import { factsOfCluster, type PortFacts } from './port-facts.ts';
 import { nameServers } from './name-servers.ts';
-import type { Side } from './side.ts';
+import type { Side } from './compared-side.ts';
 
 /** How two sides differ, as data. */
 export interface SideDiff {

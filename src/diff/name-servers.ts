@@ -1,5 +1,5 @@
 import type { Cluster } from '../cluster/model.ts';
-import type { Origin } from '../kernel/origin.ts';
+import type { Origin } from '../kernel/place.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';

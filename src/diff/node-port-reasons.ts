@@ -9,7 +9,7 @@ import {
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { findDumpListeners } from '../dumps/dump-listeners.ts';
 import type { ServiceReason } from './service-changes.ts';
-import type { Side } from './side.ts';
+import type { Side } from './compared-side.ts';
 
 /**
  * What becomes of node ports where the two sides listen for them on other addresses, as those of two modes do: a number is the same

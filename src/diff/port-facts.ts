@@ -1,10 +1,9 @@
-import { count } from './changes/counts.ts';
+import { count } from '../base/format-count.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
+import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { familyNames, type Family, type Protocol } from '../kernel/family.ts';
-
-export type TrafficPolicy = 'Cluster' | 'Local';
 
 /** What there is to know of a Service port in one family, from manifests or from what a kernel shows. */
 export interface PortFacts {

@@ -10,7 +10,7 @@ import {
 } from '../kube-proxy/releases.ts';
 import { diffSides, type SideDiff } from './diff-sides.ts';
 import type { ServiceReason } from './service-changes.ts';
-import type { Side } from './side.ts';
+import type { Side } from './compared-side.ts';
 
 /** A release of Kubernetes, and what its kube-proxy does. */
 export interface ReleaseSide {

@@ -4,10 +4,10 @@ import type { EndpointStatus } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { Behaviour, Release } from '../kube-proxy/releases.ts';
-import type { Place } from '../kernel/origin.ts';
+import type { Place } from '../kernel/place.ts';
 import type { ChangeKind } from './changes/kernel-change.ts';
 import type { PortFacts } from './port-facts.ts';
-import type { SideServices } from './side.ts';
+import type { SideServices } from './compared-side.ts';
 
 /** One reason, in the words of Kubernetes, why a Service port differs. */
 export type ServiceReason =

@@ -1,13 +1,13 @@
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { faultOf } from '../diagnostics/diagnostic.ts';
-import { areApart, type Host } from './hosts.ts';
+import { areApart, type Host } from './host-of-output.ts';
 import type { OutputKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { finishDrafts, startDrafts } from './kind-drafts.ts';
 import type { Doubt, Dump, DumpFault, DumpFileKind } from './dump.ts';
-import { findDifferences, type Listing } from './second-listings.ts';
+import { findDifferences, type Listing } from './listed-twice.ts';
 
 /** A dump while its files are read. */
 export class DumpDraft {

@@ -15,7 +15,7 @@ import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
 import { readNftTable } from './read-nftables.ts';
-import { listLinks, listRules, listServers, listSets, type Listing } from './second-listings.ts';
+import { listLinks, listRules, listServers, listSets, type Listing } from './listed-twice.ts';
 import type { Dump, DumpFileKind, Reader } from './dump.ts';
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [

@@ -10,7 +10,7 @@ import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
 import type { Reader } from './dump.ts';
-import { listNftables } from './second-listings.ts';
+import { listNftables } from './listed-twice.ts';
 
 /**
  * Reads one table that nft printed. Only kube-proxy's are read: nft prints those that iptables made in a form that tells less

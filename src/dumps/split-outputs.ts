@@ -1,5 +1,5 @@
-import { isChatter, isEllipsis, readCommand, takePrefix, type Command } from './commands.ts';
-import { readHost, readTitle, type Host } from './hosts.ts';
+import { isChatter, isEllipsis, readCommand, takePrefix, type Command } from './typed-commands.ts';
+import { readHost, readTitle, type Host } from './host-of-output.ts';
 import { isRefused, recognisers, type OutputKind } from './output-kinds.ts';
 
 /** The output of one tool in a text that may hold those of several. */

@@ -3,7 +3,7 @@ import { diffVirtualServers, splitVirtualServersDelta } from './ipvs/ipvs-delta.
 import { diffLinks, splitLinksDelta } from './link/link-delta.ts';
 import { diffModules, splitModulesDelta } from './modules.ts';
 import { diffNftTables, splitNftDelta } from './nftables/delta.ts';
-import type { Split } from './split.ts';
+import type { Split } from './split-changes.ts';
 import type { KernelState } from './state.ts';
 import { diffSysctls, splitSysctlsDelta } from './sysctl.ts';
 import { diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/family-tables-delta.ts';

@@ -1,4 +1,4 @@
-import { partition, type Split } from './split.ts';
+import { partition, type Split } from './split-changes.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** The content of a modules-load.d(5) file: one module a line. '' for none. */

@@ -1,4 +1,4 @@
-import { partition, type Split } from './split.ts';
+import { partition, type Split } from './split-changes.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */

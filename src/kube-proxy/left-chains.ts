@@ -1,10 +1,10 @@
-import { families, type Family } from '../kernel/family.ts';
-import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables/iptables.ts';
-import { reachedChains } from '../kernel/iptables/reached-chains.ts';
+import { type Family, families } from '../kernel/family.ts';
+import { type Chain, type TableName, isBuiltInChain } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isServiceChainName } from './chains.ts';
-import { modeFacts, type ProxyMode } from './modes.ts';
+import { type ProxyMode, modeFacts } from './modes.ts';
 import { baseChains } from './chain-names.ts';
+import { jumpChain } from '../kernel/restrict.ts';
 
 /** A chain that iptables mode left on a node that has another mode now. */
 export interface LeftChain {
@@ -57,4 +57,17 @@ function listLeft(
     chain,
     reachedFrom: reached.filter((from) => from.chains.has(chain.name)).map(({ name }) => name),
   }));
+}
+
+/** The chains of a table that a packet may come to: the kernel's own, and those that they jump or go to, however far. */
+function reachedChains(table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
+  const reached = new Set([...chains.keys()].filter((name) => isBuiltInChain(table, name)));
+  // A set goes on with what is added while it is gone through.
+  for (const name of reached) {
+    for (const rule of chains.get(name)?.rules ?? []) {
+      const target = jumpChain(rule);
+      if (target !== undefined && chains.has(target)) reached.add(target);
+    }
+  }
+  return reached;
 }

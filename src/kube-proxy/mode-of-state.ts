@@ -2,7 +2,7 @@ import { families } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { boundAddresses } from './link.ts';
+import { boundAddresses } from './service-link.ts';
 import type { ProxyMode } from './modes.ts';
 import { isKubeProxyTable } from './nftables.ts';
 import { isKubeProxySet, setName } from './sets.ts';

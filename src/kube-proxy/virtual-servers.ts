@@ -3,7 +3,7 @@ import { realServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { boundAddresses, serviceLink } from './link.ts';
+import { boundAddresses, serviceLink } from './service-link.ts';
 import { isKubeProxySet } from './sets.ts';
 
 /** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */

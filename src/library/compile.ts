@@ -13,7 +13,7 @@ import { listSettings, type ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
 import { checkOptionNames, checkText, mapOf, type LibraryDiagnostic, type NamedText, type Texts } from './texts.ts';

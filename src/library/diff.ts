@@ -1,7 +1,7 @@
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
-import type { Side } from '../diff/side.ts';
-import { filePairs } from '../diff/unified.ts';
+import type { Side } from '../diff/compared-side.ts';
+import { filePairs } from '../diff/comparable-texts.ts';
 import { diffToJson, type DifferenceJson } from '../report/json.ts';
 import { formatMarkdown } from '../report/markdown.ts';
 import { formatText } from '../report/text.ts';

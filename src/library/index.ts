@@ -21,7 +21,7 @@ export { parseBundle, parseDump, type ParsedBundle, type ParsedDump } from './pa
 export type { LibraryDiagnostic as Diagnostic, NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
-export type { Side } from '../diff/side.ts';
+export type { Side } from '../diff/compared-side.ts';
 export type { KernelChange } from '../diff/changes/kernel-change.ts';
 export type { KernelState } from '../kernel/state.ts';
 export type { DifferenceJson as Difference, ServicePortDifference } from '../report/json.ts';

@@ -1,7 +1,7 @@
 import { diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { mapOf, type LibraryDiagnostic, type Texts } from './texts.ts';

@@ -3,7 +3,7 @@ import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
-import type { Origin } from '../kernel/origin.ts';
+import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Hook } from './hooks.ts';
 

@@ -1,6 +1,6 @@
 import { countState, type BundleFiles } from '../bundle/make-bundle.ts';
 import { countServices } from '../bundle/bundle-texts.ts';
-import type { Side, SideServices } from '../diff/side.ts';
+import type { Side, SideServices } from '../diff/compared-side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { readingOrder } from '../diff/changes/list-changes.ts';

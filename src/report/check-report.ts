@@ -1,9 +1,9 @@
 import { formatCount } from '../base/format-count.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import { describeKernelChange } from '../diff/changes/change-words.ts';
-import { describeReason } from '../diff/words.ts';
-import type { Location } from '../kernel/origin.ts';
+import { describeReason } from '../diff/reason-words.ts';
+import type { Location } from '../kernel/place.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
 export type FolderForm = 'bundle' | 'golden';

@@ -2,7 +2,7 @@ import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import { Chalk } from 'chalk';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Paint } from './text.ts';
-import { oneLine } from '../diff/one-line.ts';
+import { printable } from '../base/printable.ts';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'plain';
 
@@ -51,7 +51,7 @@ export function formatDescription(
       (width === undefined ? block : fitRows(block, width))
         .map((each, i) => {
           const gap = i > 0 && each.role === 'heading' ? '\n' : '';
-          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${oneLine(each.text)}`)}\n`;
+          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${printable(each.text)}`)}\n`;
         })
         .join(''),
     )

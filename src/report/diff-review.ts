@@ -1,15 +1,13 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { serviceOf } from '../packet/trace/scene.ts';
-import { formatCount } from '../base/format-count.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { count } from '../diff/changes/counts.ts';
-import { reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
+import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import { oneLine } from '../diff/one-line.ts';
 import { listFacts } from '../diff/port-facts.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
-import type { Side } from '../diff/side.ts';
-import { describeReason } from '../diff/words.ts';
+import type { Side } from '../diff/compared-side.ts';
+import { describeReason } from '../diff/reason-words.ts';
 import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
@@ -202,8 +200,4 @@ function packetLines(packets: PacketEffects, { services }: Side, { lines: limit 
 function someOf(names: readonly string[]): string {
   const more = names.length - 3;
   return names.slice(0, 3).join(', ') + (more > 0 ? ` and ${formatCount(more)} more` : '');
-}
-
-function line(role: ReportLine['role'], text: string): ReportLine {
-  return { role, text: oneLine(text) };
 }

@@ -1,6 +1,5 @@
-import { formatCount } from '../base/format-count.ts';
-import { count } from '../diff/changes/counts.ts';
-import type { DescriptionLine } from '../describe/describe-words.ts';
+import { count, formatCount } from '../base/format-count.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Preparation } from '../packet/equivalence/preparations.ts';
 import type { Effect, Finding, Severity } from '../packet/equivalence/findings.ts';
 import { formatDescription } from './colours.ts';
@@ -72,10 +71,6 @@ function effectLines({ target, senders, from, to, classes, example, severity }: 
     ),
     line('dim', 2, `kpc trace --from ${example.from} --to ${example.to} --proto ${example.protocol}${on}`),
   ];
-}
-
-function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
-  return { role, depth, text };
 }
 
 function someOf(names: readonly string[]): string {

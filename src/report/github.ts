@@ -1,7 +1,7 @@
 import { formatCount } from '../base/format-count.ts';
 import { printableLines } from '../base/printable.ts';
 import { locate, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Location } from '../kernel/place.ts';
 import { findFailures, type CheckReport, summarizeFleet, type FleetReport } from './check-report.ts';
 
 /** GitHub shows ten annotations of one kind of a step, and drops the others without a word. */

@@ -2,9 +2,9 @@ import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.t
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
-import type { Side } from '../diff/side.ts';
-import { describeGaps, describeReason } from '../diff/words.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Side } from '../diff/compared-side.ts';
+import { describeGaps, describeReason } from '../diff/reason-words.ts';
+import type { Location } from '../kernel/place.ts';
 import type { CheckReport, FleetReport } from './check-report.ts';
 import { formatJson } from './format-json.ts';
 

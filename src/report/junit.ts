@@ -1,5 +1,5 @@
 import { printableLines } from '../base/printable.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Location } from '../kernel/place.ts';
 import { findFailures, type CheckReport, type FleetReport } from './check-report.ts';
 
 /** A JUnit report: a test case for each Service port that is compiled, and for each thing that differs. */

@@ -1,8 +1,7 @@
-import { printableJson } from '../base/printable.ts';
-import { count } from '../diff/changes/counts.ts';
+import { printable, printableJson } from '../base/printable.ts';
+import { count } from '../base/format-count.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
-import { oneLine } from '../diff/one-line.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Location } from '../kernel/place.ts';
 import type { Trace } from '../packet/trace/question.ts';
 import { explainTrace, tellTrace, traceJson } from '../packet/trace/explain.ts';
 import type { Scene } from '../packet/trace/scene.ts';
@@ -90,7 +89,7 @@ function resultsToJunit(results: readonly PacketResult[]): string {
 /** TAP version 14. */
 function resultsToTap(results: readonly PacketResult[]): string {
   const lines = results.flatMap((result, i) => {
-    const title = oneLine(result.title).replaceAll(/[\\#]/g, '\\$&');
+    const title = printable(result.title).replaceAll(/[\\#]/g, '\\$&');
     if (!hasFailed(result)) return [`ok ${i + 1} - ${title}`];
     const text = explainLines(result).map((line) => `    ${line}`);
     const place = printableJson(JSON.stringify(at(result.place)));

@@ -9,7 +9,7 @@ import {
 import { countObjects } from '../diff/changes/change-words.ts';
 import type { ChangeKind } from '../diff/changes/kernel-change.ts';
 import { joinWords } from '../base/join-words.ts';
-import { describeConflict } from '../apply/plan/claims.ts';
+import { describeConflict } from '../apply/plan/conflicts.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';

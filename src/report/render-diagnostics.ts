@@ -1,7 +1,7 @@
 import { Chalk } from 'chalk';
 import { printable } from '../base/printable.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Location } from '../kernel/origin.ts';
+import type { Location } from '../kernel/place.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
 export type LineOf = (file: string, line: number) => string;

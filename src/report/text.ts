@@ -1,7 +1,7 @@
 import { printable } from '../base/printable.ts';
 import { reportDiff, type ReportBlock, type ReportLine } from '../diff/diff-report.ts';
 import { isSame } from '../diff/diff-sides.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import { type CheckReport, summarizeFleet, type FleetReport } from './check-report.ts';
 
 /** Gives a line its colour on a terminal; the text as it is elsewhere. */

@@ -1,4 +1,4 @@
-import { oneLine } from '../diff/one-line.ts';
+import { printable } from '../base/printable.ts';
 import type { ToldTrace } from '../packet/trace/explain.ts';
 
 const width = 960;
@@ -30,7 +30,7 @@ export function drawTraces(traces: readonly ToldTrace[]): string {
   const parts: string[] = [];
   let y = 16;
   for (const trace of traces) y = drawTrace(trace, y, parts);
-  const title = escapeXml(oneLine(traces.map(({ heading }) => heading).join('; ')));
+  const title = escapeXml(printable(traces.map(({ heading }) => heading).join('; ')));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" class="kpc" width="${width}" height="${y}" viewBox="0 0 ${width} ${y}" role="img">`,
     `<title>${title}</title>`,
@@ -88,7 +88,7 @@ function stations(steps: ToldTrace['steps']): readonly (readonly Line[])[] {
 function wrap(role: Role, text: string): readonly Line[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of oneLine(text).split(' ')) {
+  for (const word of printable(text).split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`;
     if (longer.length > textColumns && line !== '') {
       lines.push(line);
@@ -99,7 +99,7 @@ function wrap(role: Role, text: string): readonly Line[] {
 }
 
 function cut(text: string): Line {
-  const line = oneLine(text);
+  const line = printable(text);
   const short = shorten(line, ruleColumns);
   return { role: 'rule', text: short, whole: short === line ? undefined : line };
 }

@@ -1,11 +1,11 @@
-import { count } from '../diff/changes/counts.ts';
+import { count } from '../base/format-count.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { compileNode, prepareForBehaviours, prepareForRelease } from '../compile/compile-node.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
 import { differingBehaviours, explainByRelease } from '../diff/release-changes.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import { behaviourChanges, behavioursOf, type Behaviours, type Release } from '../kube-proxy/releases.ts';
 import { sideOfManifests } from './stored-side.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';

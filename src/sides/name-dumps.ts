@@ -3,7 +3,7 @@ import type { Cluster } from '../cluster/model.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { nameServers } from '../diff/name-servers.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import type { Stdin } from '../input/files/load-files.ts';
 
 /** The Services of manifests that lend their names to a dump; undefined where the manifests have errors. */

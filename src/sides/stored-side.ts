@@ -10,12 +10,12 @@ import { compileState } from '../compile/compile-node.ts';
 import { goldenContext } from '../compile/golden-context.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
-import type { Side } from '../diff/side.ts';
+import type { Side } from '../diff/compared-side.ts';
 import { coverAll } from '../dumps/coverage.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 

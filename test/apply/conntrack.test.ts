@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cleanStaleFlows } from '../../src/apply/node/conntrack.ts';
+import { cleanStaleFlows } from '../../src/apply/node/forget-flows.ts';
 import type { Command, Host } from '../../src/apply/node/host.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
-import { answerHealthz, answerLivez } from '../../src/apply/monitor/answers.ts';
+import { answerHealthz, answerLivez } from '../../src/apply/monitor/health-answers.ts';
 import { createMetrics } from '../../src/apply/monitor/metrics.ts';
 import { createNotifier } from '../../src/apply/monitor/notify-systemd.ts';
 import { createPageServer } from '../../src/apply/monitor/serve-pages.ts';

@@ -17,12 +17,12 @@ const tablesOfKinds = [
   // What of it is there for a Service port.
   'src/describe/kernel-items.ts',
   // What of it is another program's, what is not compared, how it compares line by line, and its name.
-  'src/diff/belonging.ts',
+  'src/diff/foreign-items.ts',
   // Its changes.
   'src/diff/changes/list-changes.ts',
-  'src/diff/gaps.ts',
-  'src/diff/unified.ts',
-  'src/diff/words.ts',
+  'src/diff/not-compared.ts',
+  'src/diff/comparable-texts.ts',
+  'src/diff/reason-words.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
   'src/dumps/kind-drafts.ts',

@@ -93,7 +93,7 @@ export const localhostNodePorts`,
 const typeCheck = `
 import type { Manifest } from './bundle/manifest.ts';
 import type { ProxySettings } from './cluster/objects.ts';
-import type { KubeProxyConfig } from './input/schemas/kube-proxy-configuration.ts';
+import type { KubeProxyConfig } from './input/objects/schemas/kube-proxy-configuration.ts';
 import type { CompileOptions } from './library/compile.ts';
 
 export const options: Partial<CompileOptions> = { iptablesNeverMasquerade: true, conntrackTcpTimeoutFin: '30s' };

@@ -17,7 +17,7 @@ import {
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs/ipvs.ts';
 import { diffLinks, formatLinksDelta, splitLinksDelta } from '../../src/kernel/link/link-delta.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import type { Split } from '../../src/kernel/split.ts';
+import type { Split } from '../../src/kernel/split-changes.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import {
   loadTables,

@@ -6,7 +6,7 @@ import { families } from '../../src/kernel/family.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { classifyChain, isKubeProxyJump, mayKubeletMake, traceKubelet } from '../../src/kube-proxy/chains.ts';
-import { serviceLink } from '../../src/kube-proxy/link.ts';
+import { serviceLink } from '../../src/kube-proxy/service-link.ts';
 import { isKubeProxySet } from '../../src/kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../../src/kube-proxy/virtual-servers.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { KernelState } from '../../src/kernel/state.ts';
-import type { Side } from '../../src/diff/side.ts';
+import type { Side } from '../../src/diff/compared-side.ts';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';

@@ -7,7 +7,7 @@ import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';

@@ -1,4 +1,4 @@
-import { amount, objectOf, optional, text, type Shaped } from '../../base/shape.ts';
+import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { commit } from '../state/history.ts';

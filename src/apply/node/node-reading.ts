@@ -30,7 +30,7 @@ import {
   faultOfTimeouts,
   mentionsTable,
   setsInRules,
-} from './whole-output.ts';
+} from './cut-off-output.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
@@ -274,7 +274,7 @@ async function tryTables(host: Host, family: Family): Promise<void> {
   );
 }
 
-/** What is wrong with an output; see whole-output.ts. */
+/** What is wrong with an output; see cut-off-output.ts. */
 type FindFault = (text: string) => string | undefined | Promise<string | undefined>;
 
 async function readPart(

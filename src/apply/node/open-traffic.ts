@@ -2,7 +2,7 @@ import { parseAddress } from '../../kernel/address.ts';
 import { readConnections, type Connections } from './ipvs-table.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-import { faultOfIpvsTable } from './whole-output.ts';
+import { faultOfIpvsTable } from './cut-off-output.ts';
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {

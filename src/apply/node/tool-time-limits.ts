@@ -1,4 +1,4 @@
-import { amount, objectOf, text, type Shaped } from '../../base/shape.ts';
+import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import { formatCommand, type Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';

@@ -1,8 +1,8 @@
 import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { addressKey } from '../state/belongings.ts';
-import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './claims.ts';
+import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './conflicts.ts';
 
 /** How the links of a node divide. */
 export interface LinkShare {

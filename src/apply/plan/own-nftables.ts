@@ -3,7 +3,7 @@ import { findTable, isOwnedByProgram, type NftTable } from '../../kernel/nftable
 import { isKubeProxyTable } from '../../kube-proxy/nftables.ts';
 import { isMadeByKubeProxy } from '../../kube-proxy/nftables-names.ts';
 import { nftTableKey } from '../state/belongings.ts';
-import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './claims.ts';
+import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './conflicts.ts';
 
 /** How the tables of nftables on a node divide. */
 export interface NftShare {

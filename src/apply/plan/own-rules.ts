@@ -21,7 +21,7 @@ import {
   type KubeletTrace,
 } from '../../kube-proxy/chains.ts';
 import { chainKey, jumpKey } from '../state/belongings.ts';
-import { ShareDraft, type Claims, type Conflict, type NamedShare, type Leftover } from './claims.ts';
+import { ShareDraft, type Claims, type Conflict, type NamedShare, type Leftover } from './conflicts.ts';
 
 /** How the iptables rules of a node divide. */
 export interface RuleShare {

@@ -14,7 +14,7 @@ import { noBelongings, type Belongings } from '../state/belongings.ts';
 import { shareLinks, type LinkShare } from './own-links.ts';
 import { shareNftTables } from './own-nftables.ts';
 import { shareRules, type RuleShare } from './own-rules.ts';
-import type { Leftover, NamedShare, Claims, Conflict } from './claims.ts';
+import type { Leftover, NamedShare, Claims, Conflict } from './conflicts.ts';
 
 /** Which part of a node's state may be changed, and what stands in the way. */
 export interface Share {

@@ -10,8 +10,8 @@ import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
 import { ownershipOf } from '../state/belongings.ts';
 import { takeShare, type Share } from './ownership.ts';
-import type { Claims } from './claims.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import type { Claims } from './conflicts.ts';
+import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** What a node is to be like. */
@@ -132,17 +132,11 @@ function shareGuard(
   if (!servesByRulesAlone(target.state)) return { share: bare, guard: undefined };
   const owns = ownershipOf(bare.ours);
   const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);
-  const addresses = addressesOf(links);
+  const addresses = boundAddresses({ links });
   if (addresses.length === 0 && virtualServers.length === 0) return { share: bare, guard: undefined };
   const guard = guardAddresses(restrictState(state, owns), addresses, virtualServers);
   const { ours, touched, conflicts } = takeShare(state, addGuard(target.state, guard, 'after'), claims);
   return { share: { ...bare, ours, touched, conflicts }, guard };
-}
-
-function addressesOf(links: readonly Link[]): readonly string[] {
-  return links
-    .filter(({ name }) => name === serviceLink)
-    .flatMap((link) => link.addresses.map(({ address }) => address.text));
 }
 
 /** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
@@ -174,7 +168,7 @@ function planIpvs(
   const served = new Set(virtualServers.map((server) => server.address.text));
   const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
   const links = keepAddresses(present.links, wanted.links, isNeeded);
-  const kept = addressesOf(links);
+  const kept = boundAddresses({ links });
   const guard = guardAddresses(present, kept, virtualServers);
   return {
     ...ends,
@@ -252,5 +246,5 @@ export function isEmptyPlan(plan: Plan): boolean {
 
 /** Addresses that are left of IPVS mode for now, after rules have taken over. */
 export function listLeftAddresses({ leftIpvs, state }: Plan): readonly string[] {
-  return leftIpvs === undefined ? [] : addressesOf(state.links);
+  return leftIpvs === undefined ? [] : boundAddresses(state);
 }

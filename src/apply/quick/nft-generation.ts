@@ -1,4 +1,4 @@
-import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/shape.ts';
+import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import { families } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 import { aboutTables, askKernel } from '../node/nft-netlink.ts';

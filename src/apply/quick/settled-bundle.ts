@@ -1,6 +1,6 @@
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { listOf, mapOf, objectOf, optional, text, type Shaped } from '../../base/shape.ts';
+import { listOf, mapOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import type { Host } from '../node/host.ts';
 import { nftStampShape, type NftStamp } from './nft-generation.ts';
 import type { NodeReading } from '../node/node-reading.ts';

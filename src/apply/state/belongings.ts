@@ -1,4 +1,4 @@
-import { listOf, objectOf, text, type Shaped } from '../../base/shape.ts';
+import { listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';

@@ -1,4 +1,4 @@
-import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base/shape.ts';
+import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import type { ChangeOutcome } from '../change/change-node.ts';
 import { explainError, Failure } from './failure.ts';
 import { formatTime } from './history.ts';

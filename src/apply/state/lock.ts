@@ -1,6 +1,6 @@
 import { UnreadableFile } from '../../base/read-file.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
-import { amount, objectOf, optional, readShape, text, type Shaped } from '../../base/shape.ts';
+import { amount, objectOf, optional, readShape, text, type Shaped } from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';

@@ -1,4 +1,4 @@
-import { optional, text, wholeNumber } from '../../base/shape.ts';
+import { optional, text, wholeNumber } from '../../base/json-shape.ts';
 import type { Host } from '../node/host.ts';
 
 /** One process of one boot of the kernel: process ids come again. */

@@ -14,7 +14,7 @@ import {
   type Shape,
   type Shaped,
   type ShapeReading,
-} from '../../base/shape.ts';
+} from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { isSettingPath } from '../plan/node-decisions.ts';

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
-import { objectOf, readShape, textThat, wholeNumber, type Shaped } from '../../base/shape.ts';
+import { objectOf, readShape, textThat, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../make-bundle.ts';
 

@@ -1,7 +1,7 @@
 import { Failure } from '../../apply/state/failure.ts';
 import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
 import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
-import { objectOf, wholeNumber } from '../../base/shape.ts';
+import { objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { isFile, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';

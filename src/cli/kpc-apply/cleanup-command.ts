@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { changeNode } from '../../apply/change/change-node.ts';
-import { describeConflict } from '../../apply/plan/claims.ts';
+import { describeConflict } from '../../apply/plan/conflicts.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { requestNothing } from '../../apply/change/clean-up.ts';
 import { noting } from '../../apply/state/last-command.ts';

@@ -1,4 +1,4 @@
-import { answerHealthz, answerLivez } from '../../apply/monitor/answers.ts';
+import { answerHealthz, answerLivez } from '../../apply/monitor/health-answers.ts';
 import { createNotifier } from '../../apply/monitor/notify-systemd.ts';
 import { createPageServer, type Answer } from '../../apply/monitor/serve-pages.ts';
 import { createWatchMetrics, type Round } from '../../apply/monitor/watch-metrics.ts';

@@ -7,7 +7,7 @@ import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
-import { mapOf, objectOf, text } from '../../base/shape.ts';
+import { mapOf, objectOf, text } from '../../base/json-shape.ts';
 import type { BundleSource } from './bundle-source.ts';
 import { reportFailure, reportWarning } from './environment.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';

@@ -40,7 +40,7 @@ import {
   reportDiagnostics,
   reportFailure,
 } from './messages.ts';
-import { tuneForShortRun } from './tune-compiler.ts';
+import { tuneForShortRun } from './v8-flags.ts';
 import { refuse } from '../shared/refuse.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {

@@ -1,8 +1,7 @@
-import { quotePrintable } from '../../base/printable.ts';
+import { printable, quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
 import type { Finding } from '../../describe/find-subject.ts';
-import type { View } from '../../describe/view.ts';
-import { oneLine } from '../../diff/one-line.ts';
+import type { View } from '../../describe/described-node.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { addLimit } from './diff-command.ts';
@@ -105,7 +104,7 @@ async function settleFirst(
   const { readStoredSide } = await import('../../sides/read-side.ts');
   if ((await readStoredSide(first, { node: options.node, stdin: undefined })).kind !== 'manifests') return sorted;
   const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
-  await say(quieten(terminal, options), `note: ${oneLine(text)}\n`);
+  await say(quieten(terminal, options), `note: ${printable(text)}\n`);
   return { what: first, paths: others };
 }
 
@@ -220,7 +219,7 @@ async function printTable(view: View, options: DescribeOptions, terminal: Termin
   else {
     const { summarizeSide } = await import('../../report/bundle-text.ts');
     const table = formatRows(rows, { rows: options.limit * rowsPerLine, width: terminal.width });
-    await terminal.out(`${table}\n${oneLine(summarizeSide(view))}\n`);
+    await terminal.out(`${table}\n${printable(summarizeSide(view))}\n`);
   }
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
@@ -238,7 +237,7 @@ async function printSubject(
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`error: ${oneLine(describeNothing(what, finding))}\n`);
+    await terminal.err(`error: ${printable(describeNothing(what, finding))}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));

@@ -19,12 +19,12 @@ import { bareName, findHeld } from '../../describe/find-subject.ts';
 import type { SharedSubject } from '../../describe/find-nftables.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
-import { oneLine } from '../../diff/one-line.ts';
+import { printable } from '../../base/printable.ts';
 import { findOwners, type Owners } from '../../diff/changes/owners.ts';
-import { count } from '../../diff/changes/counts.ts';
-import { classifyServers } from '../../diff/server-belonging.ts';
+import { count } from '../../base/format-count.ts';
+import { classifyServers } from '../../diff/foreign-servers.ts';
 import { tellsNftables, tellsRules, type Coverage, type Told } from '../../dumps/coverage.ts';
-import type { Side } from '../../diff/side.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import { formatDescription } from '../../report/colours.ts';
 import type { DescribeOptions } from './describe-command.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -58,7 +58,7 @@ export async function describeDump(
   const owners = findOwners(names ? [names, dump.state] : [dump.state]);
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
-  for (const note of notesOf(decompiled, side, belongingOf, names)) await say(terminal, `note: ${oneLine(note)}\n`);
+  for (const note of notesOf(decompiled, side, belongingOf, names)) await say(terminal, `note: ${printable(note)}\n`);
   return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
 }
 
@@ -148,7 +148,7 @@ async function printDecompiled(
     if (mode && ports.length > 0)
       await terminal.out(`\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n`);
     const gap = ports.length > 0 && leftLines.length > 0 ? '\n' : '';
-    await terminal.out(gap + leftLines.map((line) => `${oneLine(line)}\n`).join(''));
+    await terminal.out(gap + leftLines.map((line) => `${printable(line)}\n`).join(''));
     return exitStatus.ok;
   }
   const blocks = [
@@ -209,12 +209,12 @@ async function sayNothing(
   const closed = what === undefined ? undefined : findClosedPort(ports, bareName(what));
   if (deaf ?? closed) {
     const text = deaf ? describeDeaf(deaf) : closed ? describeClosed(closed) : '';
-    await terminal.err(`error: ${oneLine(text)}\n`);
+    await terminal.err(`error: ${printable(text)}\n`);
     return exitStatus.differs;
   }
   const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;
   const isForeign = mode === undefined && ports.length === 0 && what === undefined;
   const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-  await terminal.err(`error: the dump shows no Service${oneLine(about)}${why}\n`);
+  await terminal.err(`error: the dump shows no Service${printable(about)}${why}\n`);
   return exitStatus.differs;
 }

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { ReportBlock, ReportLimits } from '../../diff/diff-report.ts';
 import type { SideDiff } from '../../diff/diff-sides.ts';
-import { oneLine } from '../../diff/one-line.ts';
-import type { Side } from '../../diff/side.ts';
+import { printable } from '../../base/printable.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
@@ -11,7 +11,7 @@ import { addInputOptions } from './input-options.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
-import { tuneForShortRun } from './tune-compiler.ts';
+import { tuneForShortRun } from './v8-flags.ts';
 import { refuse } from '../shared/refuse.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
@@ -133,7 +133,7 @@ async function runDiff(
   const isRight = await reportInput({ diagnostics: found, files }, options, terminal);
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide || !isRight) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${oneLine(note)}\n`);
+  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${printable(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
     const names = await readNames(options, terminal.readStdin);
@@ -166,7 +166,7 @@ function noteReleases(from: Side, to: Side): readonly string[] {
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
-  for (const note of noteReleases(from, to)) await say(terminal, `note: ${oneLine(note)}\n`);
+  for (const note of noteReleases(from, to)) await say(terminal, `note: ${printable(note)}\n`);
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
@@ -188,7 +188,7 @@ export async function printFound(
   isReview = false,
 ): Promise<ExitStatus> {
   const { isSame } = await import('../../diff/diff-sides.ts');
-  const { describeGaps } = await import('../../diff/words.ts');
+  const { describeGaps } = await import('../../diff/reason-words.ts');
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await say(terminal, `note: not compared, because one side lacks them: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
@@ -224,7 +224,7 @@ async function formatDiff(
       return formatJson(diffToJson(from, to, diff));
     }
     case 'unified': {
-      const { filePairs } = await import('../../diff/unified.ts');
+      const { filePairs } = await import('../../diff/comparable-texts.ts');
       const { formatUnifiedDiff } = await import('../../report/unified.ts');
       return filePairs(from, to)
         .map((pair) => formatUnifiedDiff(pair.name, pair.from, pair.to))

@@ -1,9 +1,9 @@
 import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
-import { checkNodes, oneNode } from '../../compile/check-node.ts';
+import { checkNodes, oneNode } from '../../compile/chosen-nodes.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
-import { oneLine } from '../../diff/one-line.ts';
+import { printable } from '../../base/printable.ts';
 import { chooseReleases } from '../../sides/compare-releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
@@ -46,7 +46,7 @@ export async function runReleaseDiff(
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
   const { compareReleases } = await import('../../sides/compare-releases.ts');
   const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
-  for (const note of compared.notes) await say(terminal, `note: ${oneLine(note)}\n`);
+  for (const note of compared.notes) await say(terminal, `note: ${printable(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
 import type { FleetThreads } from './fleet-threads.ts';
-import { filesOf, writeNode } from './write-node.ts';
+import { filesOf, writeNode } from './write-node-folder.ts';
 import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
 import type { FleetNode } from '../../compile/compile-fleet.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';

@@ -8,7 +8,7 @@ import { TextFile } from '../../input/documents/text-file.ts';
 import type { FolderForm } from '../../report/check-report.ts';
 import type { MessageOptions } from './messages.ts';
 import { threadArgument } from './thread-argument.ts';
-import { writeNode } from './write-node.ts';
+import { writeNode } from './write-node-folder.ts';
 
 /** Where the nodes' folders are, and what is known of them. */
 interface Target {

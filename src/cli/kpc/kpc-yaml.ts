@@ -1,9 +1,9 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/found.ts';
-import { isObject } from '../../base/shape.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
-import { kpcYaml } from '../../base/own-names.ts';
+import { kpcYaml } from '../../base/kpc-file-names.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CommanderError, type Command, type Option } from 'commander';

@@ -1,12 +1,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { readNamedFile } from '../../base/read-file.ts';
-import { checkNodes, oneNode } from '../../compile/check-node.ts';
+import { checkNodes, oneNode } from '../../compile/chosen-nodes.ts';
 import { chooseNodeName, compileNode, NodeMemo } from '../../compile/compile-node.ts';
 
 import { settleVersion, type LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { oneLine } from '../../diff/one-line.ts';
+import { printable } from '../../base/printable.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import { sideOfManifests, type SideReading } from '../../sides/stored-side.ts';
@@ -160,7 +160,7 @@ async function scenesOf(
   for (const { name, coverage } of [from.side, to.side]) {
     const untold = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
     const text = `${name} does not show ${untold.join(', ')}: taken to be as on the other side`;
-    if (untold.length > 0) await say(terminal, `note: ${oneLine(text)}\n`);
+    if (untold.length > 0) await say(terminal, `note: ${printable(text)}\n`);
   }
   return onOneNode(scenes[0], scenes[1]);
 }

@@ -1,9 +1,9 @@
 import { findOwners } from '../../diff/changes/owners.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { decompile } from '../../describe/decompile.ts';
-import { oneLine } from '../../diff/one-line.ts';
-import { classifyServers } from '../../diff/server-belonging.ts';
-import type { Side } from '../../diff/side.ts';
+import { printable } from '../../base/printable.ts';
+import { classifyServers } from '../../diff/foreign-servers.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { compileLoaded, type SideOptions } from '../../sides/read-side.ts';
@@ -27,7 +27,7 @@ export async function readScenes(
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
   const input = await recogniseInputs(file, { node, stdin });
   if (input.kind === 'mixed') {
-    await refuse(terminal, oneLine(input.text));
+    await refuse(terminal, printable(input.text));
     return undefined;
   }
   if (input.kind !== 'manifests') {
@@ -71,7 +71,7 @@ export async function sceneOfReading(
   const owners = findOwners(labels ? [labels, state] : [state]);
   const isDump = services === undefined;
   const { ports, mode } = isDump ? decompile(state, owners, classifyServers(side, side), coverage) : noPorts;
-  for (const text of doubtsOf(side)) await terminal.err(`warning: ${oneLine(text)}\n`);
+  for (const text of doubtsOf(side)) await terminal.err(`warning: ${printable(text)}\n`);
   return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, inputs);
 }
 

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { oneLine } from '../../diff/one-line.ts';
+import { printable } from '../../base/printable.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { writeHoldingTests } from '../../report/holding-tests.ts';
 import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
@@ -180,7 +180,7 @@ function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestR
       const packet = `${found.target.protocol} from ${source} to ${target}`;
       const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
       results.push({
-        title: oneLine(`${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`),
+        title: printable(`${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`),
         place: place().locate(),
         trace: { ...found, fate },
         scene,

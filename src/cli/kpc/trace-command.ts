@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import type { Side } from '../../diff/side.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import { packetProtocols, type PacketProtocol } from '../../packet/packet.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';

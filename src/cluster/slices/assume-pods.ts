@@ -3,12 +3,12 @@ import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../node-context.ts';
 import type { Node, Owner, Pod, PodSpec, Service, Sourced, Workload } from '../objects.ts';
-import { hash } from '../stable-choice.ts';
+import { hash } from '../pick-by-hash.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
 import { PodIndex } from './pod-index.ts';
-import { findSelecting, hasEndpoints } from './selecting.ts';
+import { findSelecting, hasEndpoints } from './services-and-pods.ts';
 import { standalonePods, ownerKey, uncontrolledWorkloads } from './uncontrolled.ts';
 
 /** What Pods are assumed of. */

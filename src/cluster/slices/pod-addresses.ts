@@ -1,4 +1,4 @@
-import { maxPoolSize, pick } from '../stable-choice.ts';
+import { maxPoolSize, pick } from '../pick-by-hash.ts';
 import { addressAfter, type Address, type Network } from '../../kernel/address.ts';
 
 /** A Pod that wants an address of a network. */

@@ -1,4 +1,4 @@
-import type { AssumedWorkload } from '../assumed.ts';
+import type { AssumedWorkload } from '../assumed-workloads.ts';
 import type { Names } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
@@ -7,7 +7,7 @@ import type { EndpointSlice, Node, ObjectMeta, Pod, Service, Sourced, Workload }
 import { compareNames } from './compare-names.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
 import { PodIndex } from './pod-index.ts';
-import { findSelecting, hasEndpoints, type Selecting } from './selecting.ts';
+import { findSelecting, hasEndpoints, type Selecting } from './services-and-pods.ts';
 import { ownerKey } from './uncontrolled.ts';
 import { describeTargetPorts } from './target-port-names.ts';
 import { describeUnselective } from './unselective.ts';

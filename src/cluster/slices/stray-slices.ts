@@ -5,7 +5,7 @@ import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { MeantService, MeantSlicePort } from '../../diagnostics/endpoints.ts';
 import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
 import type { Endpoints, EndpointSlice, Service, ServicePortSpec, Sourced } from '../objects.ts';
-import type { Place } from '../../kernel/origin.ts';
+import type { Place } from '../../kernel/place.ts';
 
 /** More strays than these are not compared with the Services that lack endpoints. */
 const maxCompared = 200;

@@ -1,7 +1,7 @@
 import { findNearest } from '../../base/find-nearest.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { Selecting } from './selecting.ts';
+import type { Selecting } from './services-and-pods.ts';
 
 /** Target ports whose name no container of the selected Pods has: the Service port gets no endpoint then. */
 export function describeTargetPorts(services: readonly Selecting[]): readonly Diagnostic[] {

@@ -3,7 +3,7 @@ import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { LabelDifference, NearPods } from '../../diagnostics/endpoints.ts';
 import type { ObjectMeta, Pod, Service, Sourced, Workload } from '../objects.ts';
 import { hasLabels, type Selector } from './pod-index.ts';
-import type { Selecting } from './selecting.ts';
+import type { Selecting } from './services-and-pods.ts';
 import { ownerKey } from './uncontrolled.ts';
 
 /** More Pods than these are not compared with what a Service looks for, nor for more Services. */

@@ -1,7 +1,7 @@
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { ChangedObject } from './change-lister.ts';
-import { count, namesOf, signed } from './counts.ts';
+import { count } from '../../base/format-count.ts';
 import type { KernelChange } from './kernel-change.ts';
 
 /** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
@@ -186,3 +186,15 @@ const plurals: { readonly [O in ChangedObject]?: string } = {
   address: 'addresses',
   'IPVS timeouts': 'IPVS timeouts',
 };
+
+/** "+ 2 rules"; nothing if there are none. */
+function signed(sign: string, number: number): readonly string[] {
+  return number === 0 ? [] : [`${sign} ${count(number, 'rule')}`];
+}
+
+/** Few things by their names, many by their number. */
+function namesOf(sign: string, what: string, names: readonly string[]): readonly string[] {
+  if (names.length === 0) return [];
+  const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
+  return [`${sign} ${count(names.length, what)}${text}`];
+}

@@ -1,4 +1,5 @@
-import type { AssignmentRanges, PortRange } from '../../cluster/assign-addresses.ts';
+import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
+import type { PortRange } from '../../kernel/port.ts';
 import type { RangeFlag } from '../../diagnostics/command-line.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { parseNetwork } from '../../kernel/address.ts';

@@ -1,7 +1,7 @@
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/found.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { FieldPath, Sourced } from '../../cluster/objects.ts';
-import type { Location, Place } from '../../kernel/origin.ts';
+import type { Location, Place } from '../../kernel/place.ts';
 import { readClusterFacts, type ClusterFacts } from './cluster-config.ts';
 import { placeAt, subSource, type InputDocument, type InputSource } from '../documents/document.ts';
 import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';

@@ -1,5 +1,5 @@
 import type { FieldPath, Source } from '../../cluster/objects.ts';
-import type { Location, Place } from '../../kernel/origin.ts';
+import type { Location, Place } from '../../kernel/place.ts';
 import { itemOffsets, locateInJson } from './json-parser.ts';
 import type { Span } from './split-documents.ts';
 import type { TextFile } from './text-file.ts';

@@ -1,4 +1,4 @@
-import type { Location } from '../../kernel/origin.ts';
+import type { Location } from '../../kernel/place.ts';
 
 /** Where a file was found that was not named itself. */
 export interface FolderOrigin {

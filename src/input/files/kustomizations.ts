@@ -1,5 +1,5 @@
 import { baseName, folderOf, resolvePath } from '../../base/file-names.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { isPlain } from './templates.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../kernel/address.ts';
 import type { AddressUse } from '../../diagnostics/addresses.ts';
 import type { Report } from './report.ts';
-import { fieldName } from '../../base/wording.ts';
+import { fieldName } from '../../base/quote.ts';
 
 /** The address as kube-proxy reads it; undefined, with an error in the report, for what is none. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {

@@ -1,5 +1,5 @@
 import { findNearest } from '../../base/find-nearest.ts';
-import { isObject } from '../../base/shape.ts';
+import { isObject } from '../../base/json-shape.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { Report } from './report.ts';

@@ -1,10 +1,10 @@
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../../cluster/objects.ts';
-import { StatusSharing } from '../../cluster/share-status.ts';
+import { StatusSharing } from '../../cluster/endpoint-status.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/shared.ts';
-import { fieldName } from '../../base/wording.ts';
+import { fieldName } from '../../base/quote.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;

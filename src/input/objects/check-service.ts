@@ -1,4 +1,4 @@
-import { findingOf } from '../../diagnostics/found.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import type { FieldPath, Service } from '../../cluster/objects.ts';
 import { checkName } from './check-names.ts';

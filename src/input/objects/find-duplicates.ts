@@ -4,7 +4,7 @@ import type { DuplicateObject } from '../../diagnostics/objects.ts';
 import { ByName } from '../../cluster/by-name.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
-import type { Location, Place } from '../../kernel/origin.ts';
+import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';
 import { findOutermost } from '../files/kustomizations.ts';
 import { isPlain } from '../files/templates.ts';

@@ -1,5 +1,5 @@
-import { findingOf } from '../../diagnostics/found.ts';
-import { isObject } from '../../base/shape.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../../cluster/objects.ts';
@@ -10,7 +10,7 @@ import { isName } from '../../base/object-names.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoints.ts';
-import { fieldName } from '../../base/wording.ts';
+import { fieldName } from '../../base/quote.ts';
 
 const none: readonly never[] = [];
 

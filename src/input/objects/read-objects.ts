@@ -1,11 +1,10 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { isObject } from '../../base/shape.ts';
-import { findingOf } from '../../diagnostics/found.ts';
+import { isObject } from '../../base/json-shape.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { checkFields } from './check-fields.ts';
 import {
-  workloadKinds,
-  type Endpoints,
   type EndpointSlice,
+  type Endpoints,
   type FieldPath,
   type Ingress,
   type Namespace,
@@ -16,10 +15,11 @@ import {
   type ServiceCidr,
   type Sourced,
   type Workload,
+  workloadKinds,
 } from '../../cluster/objects.ts';
-import { CommonNames } from './check-names.ts';
-import { readClusterFacts, type ClusterFacts } from '../configuration/cluster-config.ts';
-import { subSource, type InputDocument, type InputSource } from '../documents/document.ts';
+import { CommonNames, readMetadata } from './check-names.ts';
+import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
+import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
 import { findMeantKind } from './near-kinds.ts';
@@ -29,15 +29,16 @@ import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
-import { readServiceCidr } from './read-service-cidr.ts';
 import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts';
 import { findWorkloadKind, readWorkload } from './read-workload.ts';
 import { Report } from './report.ts';
 import { holdsMark } from '../files/templates.ts';
 import { RightObjects } from './right-objects.ts';
-import { isCheckedKind, type RawObjects } from './schemas/all.ts';
+import { type RawObjects, isCheckedKind } from './schemas/all.ts';
 import type { TextFile } from '../documents/text-file.ts';
 import { Validator } from './validate.ts';
+import { checkCanonicalNetwork } from './check-addresses.ts';
+import type { RawServiceCidr } from './schemas/node.ts';
 
 /** The objects read so far, each kind in the order of the input. */
 export interface CollectedObjects {
@@ -344,4 +345,18 @@ function withNamespace(value: Mapping, namespace: string): Mapping {
   return given === undefined || given === null || given === ''
     ? { ...value, metadata: { ...metadata, namespace } }
     : value;
+}
+
+/** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
+function readServiceCidr(raw: RawServiceCidr, report: Report, names: CommonNames): ServiceCidr {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const path = ['spec', 'cidrs'];
+  const texts = raw.spec?.cidrs ?? [];
+  const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
+  const known = cidrs.filter((network) => network !== undefined);
+  const families = new Set(known.map(({ family }) => family));
+  if (texts.length === 0 || texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
+    report.add(path, 'bad-cidr', { problem: 'families', field: 'cidrs' });
+  }
+  return { metadata, cidrs: known };
 }

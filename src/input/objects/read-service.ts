@@ -1,4 +1,4 @@
-import { findingOf } from '../../diagnostics/found.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';

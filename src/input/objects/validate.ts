@@ -1,12 +1,12 @@
 import { findNearest } from '../../base/find-nearest.ts';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { FieldPath } from '../../cluster/objects.ts';
-import { findingOf } from '../../diagnostics/found.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
-import { fieldName } from '../../base/wording.ts';
+import { fieldName } from '../../base/quote.ts';
 
 /** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
 const mostFaults = 220;

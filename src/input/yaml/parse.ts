@@ -1,5 +1,5 @@
 import type { FieldPath } from '../../cluster/objects.ts';
-import { nameCharacter } from '../../base/odd-space.ts';
+import { nameCharacter } from '../../base/space-lookalikes.ts';
 import { refuse, Refusal, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { compose, type Composed } from './compose.ts';
 import { decode, findRepeatedKeys } from './decode.ts';

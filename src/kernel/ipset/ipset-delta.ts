@@ -1,6 +1,6 @@
 import { formatAdd, formatCreate, type IpSet } from './ipset.ts';
 import { entryKey, formatEntry, type SetEntry } from './set-entry.ts';
-import { partition, type Split } from '../split.ts';
+import { partition, type Split } from '../split-changes.ts';
 
 /** One step from some sets to others. */
 export type SetChange =

@@ -7,7 +7,7 @@ import {
   type AddressRange,
 } from '../address-range.ts';
 import { protocols, type Protocol } from '../family.ts';
-import type { Origin } from '../origin.ts';
+import type { Origin } from '../place.ts';
 import { parsePort } from '../port.ts';
 
 /**

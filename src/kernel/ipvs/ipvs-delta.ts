@@ -6,7 +6,7 @@ import {
   type RealServer,
   type VirtualServer,
 } from './ipvs.ts';
-import { partition, type Split } from '../split.ts';
+import { partition, type Split } from '../split-changes.ts';
 
 /** One step from some IPVS services to others. `service` is the service as it is to be. */
 export type VirtualServerChange =

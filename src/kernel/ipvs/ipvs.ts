@@ -1,7 +1,7 @@
 import { LongText } from '../long-text.ts';
 import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
-import type { Origin } from '../origin.ts';
+import type { Origin } from '../place.ts';
 import { parseSocketAddress, type SocketAddress } from '../socket-address.ts';
 import type { UnreadLine } from '../unread-line.ts';
 

@@ -1,5 +1,5 @@
 import { formatAddressAdd, formatLinks, type Link, type LinkAddress } from './link.ts';
-import { partition, type Split } from '../split.ts';
+import { partition, type Split } from '../split-changes.ts';
 
 /** One step from some links to others. */
 export type LinkChange =

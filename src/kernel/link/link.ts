@@ -1,6 +1,6 @@
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
-import type { Origin } from '../origin.ts';
+import type { Origin } from '../place.ts';
 import type { UnreadLine } from '../unread-line.ts';
 
 /** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */

@@ -1,5 +1,5 @@
 import type { Address, Network } from '../address.ts';
-import type { Origin } from '../origin.ts';
+import type { Origin } from '../place.ts';
 
 /** An element of a named set or map. */
 export interface Element {

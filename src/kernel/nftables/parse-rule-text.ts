@@ -3,9 +3,9 @@ import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
 import { comparedType, inOrder, prefixMask, readNumber, readTarget, readValue, type ValueType } from './read-value.ts';
-import { isQuoted, unquote } from './scan.ts';
+import { isQuoted, unquote } from './scan-words.ts';
 import type { NftRule } from './table.ts';
-import { Words } from './words.ts';
+import { Words } from './word-reader.ts';
 
 /**
  * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not read on, the

@@ -1,13 +1,12 @@
-import { families, type Family } from '../family.ts';
+import { type Family, families } from '../family.ts';
 import type { UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
 import { readRule, readVerdict } from './parse-rule-text.ts';
-import { readBaseChain, readSeconds } from './read-properties.ts';
 import { readNumber, readValue, valueTypeOf } from './read-value.ts';
-import { isQuoted, scan, unquote, type Token } from './scan.ts';
+import { type Token, isQuoted, scan, unquote } from './scan-words.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
-import { Words } from './words.ts';
+import { Words } from './word-reader.ts';
 
 /** What was read of nft's output. */
 export interface ParsedTables {
@@ -260,4 +259,38 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
     values.push(readValue(text, valueTypeOf(types[values.length] ?? '')) ?? { kind: 'word', text });
   } while (words.take('.'));
   return values;
+}
+
+/** The names that nft prints for some priorities. */
+const priorities: Readonly<Record<string, number>> = {
+  raw: -300,
+  mangle: -150,
+  dstnat: -100,
+  filter: 0,
+  security: 50,
+  srcnat: 100,
+};
+
+/** `type T hook H priority P`, as words; undefined for anything else. */
+function readBaseChain(words: readonly string[]): BaseChain | undefined {
+  const [, type, hookWord, hook, priorityWord, ...rest] = words;
+  if (type === undefined || hook === undefined || hookWord !== 'hook' || priorityWord !== 'priority') return undefined;
+  const priority = readPriority(rest);
+  return priority === undefined ? undefined : { type, hook, priority };
+}
+
+/** `-110`, `filter`, `dstnat - 10`. */
+function readPriority(words: readonly string[]): number | undefined {
+  const [, name, offset] = /^([a-z]+)?([+-]?\d{1,9})?$/.exec(words.join('')) ?? [];
+  if (name === undefined) return offset === undefined ? undefined : Number(offset);
+  const base = priorities[name];
+  return base === undefined ? undefined : base + Number(offset ?? 0);
+}
+
+/** A time as nft prints it, in seconds: `3h`, `1d2h3m4s`, `10800s`, `10800`; undefined for anything else. */
+function readSeconds(text: string): number | undefined {
+  const [all, days, hours, minutes, seconds] =
+    /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,10})s?)?(?:\d{1,9}ms)?$/.exec(text) ?? [];
+  if (all === undefined || all === '') return undefined;
+  return Number(days ?? 0) * 86400 + Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0);
 }

@@ -1,5 +1,5 @@
 import type { Family } from '../family.ts';
-import type { Origin } from '../origin.ts';
+import type { Origin } from '../place.ts';
 import type { Element } from './element.ts';
 import type { Expression } from './expression.ts';
 

@@ -1,5 +1,5 @@
 import { flag, map } from '../../diagnostics/json-schema.ts';
-import { oneOf, optional } from '../../base/shape.ts';
+import { oneOf, optional } from '../../base/json-shape.ts';
 import { behavioursOf, type Behaviours, type FeatureGates } from '../releases.ts';
 import { field } from './field.ts';
 import { listFlag } from './flag.ts';

@@ -1,6 +1,6 @@
 import { duration, flag, text, texts } from '../../diagnostics/json-schema.ts';
 import { joinWords } from '../../base/join-words.ts';
-import { listOf, text as storedText, textThat } from '../../base/shape.ts';
+import { listOf, text as storedText, textThat } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../../kernel/ipvs/ipvs.ts';
 import { programs } from '../modes.ts';

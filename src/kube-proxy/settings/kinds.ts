@@ -1,5 +1,5 @@
 import { integer } from '../../diagnostics/json-schema.ts';
-import { amount, boolean, wholeNumber } from '../../base/shape.ts';
+import { amount, boolean, wholeNumber } from '../../base/json-shape.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { parseDuration } from './durations.ts';
 import type { Field } from './field.ts';

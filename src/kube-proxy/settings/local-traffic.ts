@@ -2,7 +2,7 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { text } from '../../diagnostics/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../../base/object-names.ts';
 import { printable } from '../../base/printable.ts';
-import { listOf, objectOf, text as storedText, variantOf, type Shaped } from '../../base/shape.ts';
+import { listOf, objectOf, text as storedText, variantOf, type Shaped } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';

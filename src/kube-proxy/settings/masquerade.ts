@@ -1,5 +1,5 @@
 import { anyInteger, flag, integer } from '../../diagnostics/json-schema.ts';
-import { boolean, wholeNumber } from '../../base/shape.ts';
+import { boolean, wholeNumber } from '../../base/json-shape.ts';
 import { modeFacts, type ModeFacts } from '../modes.ts';
 import { field } from './field.ts';
 import { switchFlag, textFlag } from './flag.ts';

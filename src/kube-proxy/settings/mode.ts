@@ -1,5 +1,5 @@
 import { text } from '../../diagnostics/json-schema.ts';
-import { oneOf } from '../../base/shape.ts';
+import { oneOf } from '../../base/json-shape.ts';
 import { proxyModeNames, proxyModes } from '../modes.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';

@@ -1,5 +1,5 @@
 import { flag, texts } from '../../diagnostics/json-schema.ts';
-import { listOf, text } from '../../base/shape.ts';
+import { listOf, text } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { modeFacts } from '../modes.ts';
 import { isNodePortWord, nodePortWords, type NodePortWord } from '../node-port-words.ts';

@@ -1,6 +1,6 @@
 import { text } from '../../diagnostics/json-schema.ts';
 import { isName } from '../../base/object-names.ts';
-import { text as storedText } from '../../base/shape.ts';
+import { text as storedText } from '../../base/json-shape.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';

@@ -1,4 +1,4 @@
-import type { Shape } from '../../base/shape.ts';
+import type { Shape } from '../../base/json-shape.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../../diagnostics/codes.ts';
 import { faultOf, type Fault } from '../../diagnostics/diagnostic.ts';
 import type { ProxyMode } from '../modes.ts';

@@ -1,4 +1,4 @@
-import type { Shape } from '../../base/shape.ts';
+import type { Shape } from '../../base/json-shape.ts';
 import { conntrack } from './conntrack.ts';
 import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
 import type { Field } from './field.ts';

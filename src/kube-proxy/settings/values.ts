@@ -1,4 +1,4 @@
-import { objectOf, type Shape } from '../../base/shape.ts';
+import { objectOf, type Shape } from '../../base/json-shape.ts';
 import type { ProxyMode } from '../modes.ts';
 import type { SettingSource } from './setting.ts';
 import {

@@ -7,7 +7,7 @@ import {
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
 import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables/iptables.ts';
-import type { Origin } from '../../kernel/origin.ts';
+import type { Origin } from '../../kernel/place.ts';
 import { matchClusterIP } from './capture-rules.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
 import { policyChainName, type EndpointTarget, type ServicePortPlan } from './plan-service-port.ts';

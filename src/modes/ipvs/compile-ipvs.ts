@@ -16,7 +16,7 @@ import { neededModules } from './modules.ts';
 import { planServicePort, type FamilyNode, type ServicePortPlan } from './plan-service-port.ts';
 import { makeTables } from './rules.ts';
 import { makeSets, noMembers, type SetMembers } from './sets.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { setIds } from '../../kube-proxy/sets.ts';
 import { mergeVirtualServers } from './virtual-servers.ts';
 

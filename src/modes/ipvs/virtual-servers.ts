@@ -7,7 +7,7 @@ import {
   type VirtualServer,
 } from '../../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
-import type { Origin } from '../../kernel/origin.ts';
+import type { Origin } from '../../kernel/place.ts';
 
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
 const mhPort: SchedulerFlag = 'flag-2';

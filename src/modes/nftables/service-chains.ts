@@ -9,7 +9,7 @@ import {
 import type { Value } from '../../kernel/nftables/element.ts';
 import type { Expression, Field } from '../../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
-import type { Origin } from '../../kernel/origin.ts';
+import type { Origin } from '../../kernel/place.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import { policyChainName, type ServiceChainNames } from './chain-names.ts';
 import type { ChainedEndpoint, ServiceContext } from './service-parts.ts';

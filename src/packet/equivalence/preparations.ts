@@ -1,6 +1,6 @@
-import { count } from '../../diff/changes/counts.ts';
+import { count } from '../../base/format-count.ts';
 import { families } from '../../kernel/family.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Scene } from '../trace/scene.ts';
 

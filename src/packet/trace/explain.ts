@@ -1,14 +1,14 @@
 import { joinWords } from '../../base/join-words.ts';
-import { count } from '../../diff/changes/counts.ts';
-import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { describeElsewhere, findElsewhere } from '../../describe/elsewhere.ts';
+import { count } from '../../base/format-count.ts';
+import { line, type DescriptionLine } from '../../describe/describe-words.ts';
+import { describeElsewhere, findElsewhere } from '../../describe/unserved-address.ts';
 import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables/iptables.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
-import type { Location } from '../../kernel/origin.ts';
+import type { Location } from '../../kernel/place.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Hook } from '../hooks.ts';
 import {
@@ -24,7 +24,7 @@ import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
 import { listMissing, type KnownPort, type Scene } from './scene.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import type { Side } from '../../diff/side.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import type { ServiceHealthCheck } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
@@ -121,10 +121,6 @@ function nftVerdict({ rule, element }: NftStep): Verdict | undefined {
 }
 
 const goodVerdicts: ReadonlySet<Fate['verdict']> = new Set(['delivered', 'local', 'forwarded']);
-
-function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
-  return { role, depth, text };
-}
 
 function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
   const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));

@@ -1,6 +1,6 @@
 import type { LabelSelector, NetworkPolicy, PolicyPeer, PolicyPort, Sourced } from '../../cluster/objects.ts';
 import { compareAddresses, contains, isLoopback, type Address } from '../../kernel/address.ts';
-import type { Location } from '../../kernel/origin.ts';
+import type { Location } from '../../kernel/place.ts';
 import { type SocketAddress, formatSocketAddress } from '../../kernel/socket-address.ts';
 import type { PacketProtocol } from '../packet.ts';
 import type { Trace } from './question.ts';

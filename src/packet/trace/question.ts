@@ -3,7 +3,7 @@ import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
 import { parseAskedAddress } from '../../describe/asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from '../../describe/asked-name.ts';
-import { mostSuggestions, nearest } from '../../describe/suggest.ts';
+import { mostSuggestions, nearest } from '../../describe/near-names.ts';
 import {
   addressAfter,
   contains,

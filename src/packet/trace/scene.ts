@@ -12,8 +12,8 @@ import type {
   ContainerPort,
 } from '../../cluster/objects.ts';
 import type { DecompiledPort } from '../../describe/decompiled-port.ts';
-import type { AddressObjects } from '../../describe/elsewhere.ts';
-import type { Side } from '../../diff/side.ts';
+import type { AddressObjects } from '../../describe/unserved-address.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import {
   addressBits,
   loopbackAddresses,
@@ -26,7 +26,7 @@ import { families, type Family, type Protocol } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { parseSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
-import { serviceLink } from '../../kube-proxy/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../evaluate.ts';
 

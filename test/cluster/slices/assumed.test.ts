@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { AssumedWorkload } from '../../../src/cluster/assumed.ts';
+import type { AssumedWorkload } from '../../../src/cluster/assumed-workloads.ts';
 import { contains, parseAddress, parseNetwork } from '../../../src/kernel/address.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 import { inputOf, node, pod, service, type Manifest } from './cluster-objects.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatRule, type Rule } from '../../../src/kernel/iptables/iptables.ts';
-import type { Origin, Place } from '../../../src/kernel/origin.ts';
+import type { Origin, Place } from '../../../src/kernel/place.ts';
 import type { ServicePort } from '../../../src/cluster/model.ts';
 import { address, compile, endpoint, network, servicePort } from './compile.ts';
 

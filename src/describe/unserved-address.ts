@@ -1,6 +1,6 @@
 import { nodeAddresses } from '../cluster/node-context.ts';
 import type { Node, Service, Sourced } from '../cluster/objects.ts';
-import type { SideServices } from '../diff/side.ts';
+import type { SideServices } from '../diff/compared-side.ts';
 import { parseAddress, type Address } from '../kernel/address.ts';
 
 /** An address of the input for which kube-proxy programs nothing on this node. */

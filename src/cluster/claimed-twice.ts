@@ -1,5 +1,5 @@
 import { joinHostPort, type Address } from '../kernel/address.ts';
-import type { Place } from '../kernel/origin.ts';
+import type { Place } from '../kernel/place.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster, ServicePort } from './model.ts';
 

@@ -1,9 +1,10 @@
-import { checkNodeAddresses } from './check-node-addresses.ts';
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import type { Prepared } from './compile-node.ts';
+import { describeSpecial, parseAddress } from '../kernel/address.ts';
+import type { Node, Source } from '../cluster/objects.ts';
 
 /** So many names are looked up for a near one each; a fleet's would take long. */
 const mostHints = 3;
@@ -52,4 +53,26 @@ function findUnknown(
   const near = new Set(unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []));
   const named = flag ? '--node' : 'hostnameOverride';
   return [diagnose('unknown-node', { what: 'flag', flag: named, names: unknown, near: [...near], known })];
+}
+
+/** The types of a Node's addresses that kube-proxy looks at. */
+const addressTypes: ReadonlySet<string> = new Set(['InternalIP', 'ExternalIP']);
+
+/**
+ * Warns of addresses of a Node that kube-proxy leaves out (GetNodeHostIPs in pkg/util/node takes what ParseIPSloppy reads), and
+ * of those that it takes and no node should have. The API server checks none of them.
+ */
+function checkNodeAddresses(node: Node, source: Source | undefined): readonly Diagnostic[] {
+  return node.addresses.flatMap(({ type: field, address: value }, index) => {
+    if (!addressTypes.has(field)) return [];
+    const common = { node: node.metadata.name, field, value };
+    const place = source?.place(['status', 'addresses', index, 'address']);
+    const address = parseAddress(value);
+    if (!address) return [diagnose('bad-address', { ...common, expected: 'an IP address' }, place)];
+    const kind = describeSpecial(address);
+    return [
+      ...(kind === undefined ? [] : [diagnose('special-address', { ...common, use: 'node', kind }, place)]),
+      ...(address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)]),
+    ];
+  });
 }

@@ -14,7 +14,7 @@ import {
   wholeNumber,
   type Shape,
   type Shaped,
-} from '../../src/base/shape.ts';
+} from '../../src/base/json-shape.ts';
 
 interface Port {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Example } from './examples.ts';
-import { describeFound, type Found } from './found.ts';
-import type { Severity, Words } from './table.ts';
+import { describeFound, type Found } from './value-in-words.ts';
+import type { Severity, Words } from './diagnostic-rows.ts';
 
 /** A field that does not have the type, the range or one of the words that it must have. */
 type WrongField = {

@@ -1,10 +1,10 @@
 import type { Cluster } from '../cluster/model.ts';
 import type { Owners } from '../diff/changes/owners.ts';
-import type { SideServices } from '../diff/side.ts';
+import type { SideServices } from '../diff/compared-side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
-import type { AddressObjects } from './elsewhere.ts';
+import type { AddressObjects } from './unserved-address.ts';
 
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {

@@ -3,10 +3,10 @@ import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 import { setName } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
-import type { Side } from './side.ts';
+import type { Side } from './compared-side.ts';
 
 /** Whose a virtual server is; `untold` where a dump lacks what would tell. */
 export type ServerBelonging = 'kube-proxy' | 'other' | 'untold';

@@ -1,7 +1,6 @@
-import { formatCount } from '../base/format-count.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import { familyNames } from '../kernel/family.ts';
-import type { Gap } from './gaps.ts';
-import { count } from './changes/counts.ts';
+import type { Gap } from './not-compared.ts';
 import type { ChangeKind } from './changes/kernel-change.ts';
 import { describeFacts } from './port-facts.ts';
 import type { Doubt } from '../dumps/dump.ts';

@@ -4,11 +4,11 @@ import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, proxyModes } from '../kube-proxy/modes.ts';
-import type { StatePair } from './belonging.ts';
+import type { StatePair } from './foreign-items.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 import { workingTables, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
-import type { Side } from './side.ts';
+import type { Side } from './compared-side.ts';
 
 /** A part of the kernel that was not compared, since one of two sides cannot tell it. */
 export interface Gap {

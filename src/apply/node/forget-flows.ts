@@ -4,7 +4,7 @@ import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import { excerptOf, formatCommand, type Command, type Host } from './host.ts';
 import { assertWhole } from './node-reading.ts';
-import { faultOfFlows } from './whole-output.ts';
+import { faultOfFlows } from './cut-off-output.ts';
 
 type ServicePorts = StoredBundle['cluster']['servicePorts'];
 

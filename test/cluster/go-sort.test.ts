@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { sortAsGo } from '../../src/cluster/unstable-sort.ts';
+import { sortAsGo } from '../../src/cluster/go-sort.ts';
 
 /** Keys, and the indexes in the order that Go 1.26 left them in: sort.Sort by the key alone. */
 interface Recorded {

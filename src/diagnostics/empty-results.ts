@@ -1,6 +1,6 @@
 import { manifests, aNode, aService } from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
-import { wordsBy, type DiagnosticTable, type Words } from './table.ts';
+import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 /** Why nothing is programmed for a Service. */
 export type LeftOutReason =

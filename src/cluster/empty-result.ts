@@ -2,7 +2,7 @@ import type { Family } from '../kernel/family.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { leftOutReasons, type LeftOutReason } from '../diagnostics/results.ts';
+import { leftOutReasons, type LeftOutReason } from '../diagnostics/empty-results.ts';
 import type { Cluster } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
 

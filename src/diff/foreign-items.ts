@@ -11,12 +11,12 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
-import { classifyServers, type ServerBelonging } from './server-belonging.ts';
-import type { Side } from './side.ts';
+import { classifyServers, type ServerBelonging } from './foreign-servers.ts';
+import type { Side } from './compared-side.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** Two states cut down to what can be compared. */
