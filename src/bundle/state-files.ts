@@ -47,7 +47,7 @@ export const stateFiles = {
   'sysctl.conf': {
     kind: 'sysctls',
     print: 'sysctl',
-    title: 'kernel settings, for sysctl -p',
+    title: 'sysctls, for sysctl -p',
     format: ({ sysctls }) => formatSysctls(sysctls),
     read: (text, into) => {
       const { sysctls, unread } = parseSysctls(text);

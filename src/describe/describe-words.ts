@@ -103,7 +103,7 @@ function describeBecause(because: Because): string | undefined {
     case 'rule':
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':
-      return `a rule of chain ${because.chain} that names it, but this node does not have that rule`;
+      return `a rule of chain ${because.chain} for this Service; this rule is not on this node`;
   }
 }
 

@@ -49,7 +49,7 @@ interface UnknownAddresses {
   readonly listensOnAll: boolean;
 }
 
-const allAddresses = "NodePorts listen on all addresses, because the node's own are unknown";
+const allAddresses = "node ports listen on all addresses, because the node's own are unknown";
 
 interface ForAnyNode extends UnknownAddresses {
   /** How many Nodes the input holds. */
@@ -62,7 +62,7 @@ function describeAnyNode({ nodes, mode, lacksAddresses, listensOnAll }: ForAnyNo
   const lacks = [
     'no endpoint counts as local',
     ...modeFacts[mode].gapsWithoutNode,
-    ...(lacksAddresses ? ['NodePorts have no address to listen on'] : []),
+    ...(lacksAddresses ? ['node ports have no address to listen on'] : []),
     ...(listensOnAll ? [allAddresses] : []),
   ];
   return [
@@ -77,7 +77,7 @@ function describeNoNodeObject({
   listensOnAll,
 }: UnknownAddresses & { readonly name: string }): Words {
   const all = listensOnAll ? `, and ${allAddresses}` : '';
-  const ports = lacksAddresses ? ' and NodePorts have no address to listen on' : all;
+  const ports = lacksAddresses ? ' and node ports have no address to listen on' : all;
   return [
     `no Node object ${name} in the input: its zone, pod CIDRs and addresses are unknown${ports}`,
     `give it with -f (kubectl get nodes -o yaml)${lacksAddresses ? ', or give --host-addresses' : ''}`,
@@ -185,7 +185,7 @@ export const nodeDiagnostics = {
       files: { 'in.yaml': web + aNode(''), 'hosts/worker-2.json': '[]' },
     }),
     words: ({ path, nodes, without }: NoHostAddresses) =>
-      `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`,
+      `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
   },
   'no-node': {
     severity: severityBy('problem', 'error', { 'compiled-for-any': 'note' }),

@@ -228,7 +228,7 @@ export const settingDiagnostics = {
         case 'configuration':
           return "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)";
         case 'nothing':
-          return 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one';
+          return 'mode ipvs, because neither --proxy-mode nor --config is given';
       }
     },
   },

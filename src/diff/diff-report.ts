@@ -34,7 +34,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...reportRest('Left by iptables mode, nothing jumps to them', diff.leftovers.dead, limits.lines),
     ...reportRest('Left by iptables mode, packets still come to them', diff.leftovers.live, limits.lines),
     ...reportRest(
-      "What may be kube-proxy's or another program's: the dump does not tell",
+      "What may be kube-proxy's or another program's: the dump does not show which",
       diff.unaccounted,
       limits.lines,
     ),

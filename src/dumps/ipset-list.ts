@@ -36,7 +36,7 @@ export function parseIpsetList(text: string): {
     let reason: string | undefined;
     if (name !== undefined) {
       current = { name, line: number, type: '', count: undefined, set: undefined, hasMembers: false };
-      if (listed.has(name)) reason = 'a set of this name is there already';
+      if (listed.has(name)) reason = 'duplicate set';
       else listed.set(name, current);
     } else reason = current ? readListedLine(current, line) : 'not below the name of a set';
     if (reason !== undefined) unread.push({ line: number, text: raw, reason });

@@ -44,7 +44,7 @@ export function parseIpvsadmList(text: string): {
     } else if (first === '->') {
       const server = skipped ?? readListedReal(name, words.slice(2), columns);
       if (typeof server === 'string') reason = server;
-      else if (!current) reason = 'a real server of a service that is not there';
+      else if (!current) reason = 'a real server without its virtual server';
       else current.realServers.push(server);
       if (columns === 'persistent') lacks.add('forwarding');
     } else {
@@ -54,7 +54,7 @@ export function parseIpvsadmList(text: string): {
       if (typeof draft === 'string') reason = draft;
       else {
         const key = `${draft.protocol} ${draft.address.text} ${draft.port}`;
-        if (drafts.has(key)) reason = 'this service is there already';
+        if (drafts.has(key)) reason = 'duplicate virtual server';
         else drafts.set(key, draft);
         current = draft;
       }
@@ -68,7 +68,7 @@ export function parseIpvsadmList(text: string): {
 /** What stands after the address of a real server: how packets are forwarded and a weight, or a weight alone. */
 type Columns = 'forward' | 'persistent';
 
-const fwmarkReason = 'a firewall-mark service, which kube-proxy does not make';
+const fwmarkReason = 'a firewall-mark virtual server, which kube-proxy does not make';
 const namesReason = 'a name instead of an address or a port: print it with -n, as in ipvsadm -Ln';
 
 const protocolNames: ReadonlyMap<string, Protocol> = new Map(
@@ -81,9 +81,9 @@ function readListedServer(first: string, name: string, words: readonly string[])
   const protocol = protocolNames.get(first);
   if (!protocol) return 'not an ipvsadm line';
   const at = parseSocketAddress(name);
-  if (!at) return /:[\w-]+$/.test(name) ? namesReason : 'cut off: a service without a port';
+  if (!at) return /:[\w-]+$/.test(name) ? namesReason : 'cut off: a virtual server without a port';
   const [scheduler, ...rest] = words;
-  if (scheduler === undefined || !/^[a-z_]{1,16}$/.test(scheduler)) return 'a service without a scheduler';
+  if (scheduler === undefined || !/^[a-z_]{1,16}$/.test(scheduler)) return 'a virtual server without a scheduler';
   let schedulerFlags: readonly SchedulerFlag[] = [];
   let persistentSeconds: number | undefined;
   const options: string[] = [];
@@ -101,7 +101,7 @@ function readListedServer(first: string, name: string, words: readonly string[])
     } else if ((word === 'mask' || word === 'pe') && value !== undefined) {
       options.push(word === 'mask' ? '-M' : '--pe', value);
       i++;
-    } else return 'a service with words that ipvsadm -Ln does not print';
+    } else return 'a virtual server with words that ipvsadm -Ln does not print';
   }
   return {
     family: at.address.family,

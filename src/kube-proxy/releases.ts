@@ -83,7 +83,7 @@ export const behaviourChanges = {
     since: '1.31',
     pullRequests: [123105],
     before: 'does not start where nodePortAddresses is the word primary',
-    after: 'listens for NodePorts on the addresses of its Node where nodePortAddresses is the word primary',
+    after: 'listens for node ports on the addresses of its Node where nodePortAddresses is the word primary',
   },
   'load-balancer-ip-mode': {
     gate: { name: 'LoadBalancerIPMode', until: '1.32' },
@@ -97,7 +97,7 @@ export const behaviourChanges = {
     mode: 'nftables',
     pullRequests: [122692],
     before: 'ignores ServiceCIDR objects',
-    after: 'drops packets to cluster IPs that no Service has, as far as ServiceCIDR objects tell them',
+    after: 'drops packets to cluster IPs that no Service has, within the networks of ServiceCIDR objects',
   },
   'node-hints': {
     since: '1.34',
@@ -144,8 +144,8 @@ export const behaviourChanges = {
     since: '1.36',
     mode: 'nftables',
     pullRequests: [135800],
-    before: 'marks packets that are to be masqueraded in a chain of its own, mark-for-masquerade',
-    after: 'marks packets that are to be masqueraded in the rules that choose them',
+    before: 'marks packets to masquerade in a chain of its own, mark-for-masquerade',
+    after: 'marks packets to masquerade in the rules that match them',
     samePackets: true,
   },
   'shared-masquerade': {

@@ -20,10 +20,10 @@ export interface EquivalenceReport {
 }
 
 const severityWords: Readonly<Record<Severity, string>> = {
-  breaks: 'what worked does not any more',
+  breaks: 'what worked no longer does',
   changes: 'it works in another way',
-  opens: 'what did not work does',
-  'fails-otherwise': 'needs nothing, since it works on neither side',
+  opens: 'what failed now works',
+  'fails-otherwise': 'no action needed: it works on neither side',
 };
 
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
@@ -91,8 +91,8 @@ export function preparationLines(preparations: readonly Preparation[]): readonly
 
 /** The first line: how much was compared, and how it came out. */
 function summaryWords({ from, to, nodes, asked, classes, findings }: EquivalenceReport): string {
-  const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes, of which ${formatCount(asked)} stand for all` : '';
-  const result = findings.length === 0 ? 'all end alike' : `they differ for ${count(findings.length, 'reason')}`;
+  const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes, represented by ${formatCount(asked)}` : '';
+  const result = findings.length === 0 ? 'no difference' : `they differ for ${count(findings.length, 'reason')}`;
   return `${from} → ${to}: ${formatCount(classes)} classes of packets${where}; ${result}`;
 }
 

@@ -92,14 +92,14 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
   const { conflicts, foreign } = plan.share;
   const release = bundle && olderReleaseOf(bundle);
   const notes = [
-    ...(release === undefined ? [] : [`the bundle is by the kube-proxy of Kubernetes ${release}\n`]),
+    ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
         `! ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0
-      ? [`${foreign.length} virtual server(s) of other programs stay: ${foreign.join(', ')}\n`]
+      ? [`${foreign.length} (use count(): "1 virtual server of another program stays"): ${foreign.join(', ')}\n`]
       : []),
     ...plan.higherSettings.map(
       ({ setting: { name, value, reason }, from = '' }) =>

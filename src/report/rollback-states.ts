@@ -9,7 +9,7 @@ import { formatJson } from './format-json.ts';
 /** The states of a node for people: the one that it is in, the one that a rollback goes to, and the others. */
 export function formatStatesText({ present, before, states, damaged, last, isUnfinished }: RollBackStates): string {
   const next = isUnfinished
-    ? 'An apply did not come to its end: "kpc-apply rollback" puts back what it did'
+    ? 'An apply did not finish: "kpc-apply rollback" undoes what it did'
     : last
       ? `"kpc-apply rollback" has nothing to undo: ${describeLastCommand(last)}`
       : before === undefined

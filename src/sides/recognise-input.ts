@@ -38,7 +38,7 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
   if (bundle?.stored.kind === 'bundle') {
     const other = found.find((each) => each !== bundle);
     if (!other) return { kind: 'bundle', stored: bundle.stored };
-    const text = `${bundle.path} is a bundle, which is looked at alone: leave out ${other.path}, or compare them with kpc diff`;
+    const text = `${bundle.path} is a bundle: describe it by itself, without ${other.path}, or compare them with kpc diff`;
     return { kind: 'mixed', text };
   }
   const [dump] = dumps;

@@ -543,7 +543,7 @@ describe('doctor', () => {
       return host.readFile(path);
     };
     const { out } = await callApply({ ...host, readFile }, 'doctor', ipvs);
-    expect(out).toMatch(/warning some settings cannot be read: EACCES.*hashsize/);
+    expect(out).toMatch(/warning some sysctls cannot be read: EACCES.*hashsize/);
     expect(out).toContain('run it as root');
     expect(out).toContain('kube-proxy is not running in this network');
   });

@@ -49,7 +49,9 @@ describe('with --confirm-timeout, a tool that hangs', () => {
     const { status, err } = await callApply(host, 'apply', bundle, '--confirm-timeout', '10s');
     expect([status, node.dump()]).toEqual([3, there]);
     expect(node.host.uptime() - begun).toBeLessThan(30_000);
-    expect(err).toMatch(/^kpc-apply: waiting for "nft -f -" since 2023-11-14T22:13:20Z; it is ended after 20 s\n/m);
+    expect(err).toMatch(
+      /^kpc-apply: waiting for "nft -f -" since 2023-11-14T22:13:20Z; kpc-apply stops it after 20 s\n/m,
+    );
     expect(err).toMatch(/"nft -f -" has not ended within 20 s \[tool-failed\]/);
   });
 
@@ -98,7 +100,7 @@ describe('with --confirm-timeout, a tool that hangs', () => {
     let seen = 0;
     const host = hanging(node.host, (command) => isChange(command) && [2, 3].includes(++seen));
     const { err } = await callApply(host, 'apply', bundle);
-    expect(err).toMatch(/waiting for "nft -f -" since \S+Z; it is ended after 900 s\n/);
+    expect(err).toMatch(/waiting for "nft -f -" since \S+Z; kpc-apply stops it after 900 s\n/);
     expect(node.dump()).toBe(there);
     expect(node.host.uptime() - begun).toBeLessThan(usualMilliseconds + 60_000);
   });

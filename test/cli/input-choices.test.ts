@@ -65,7 +65,7 @@ describe.concurrent('the mode that nothing names', () => {
     const without = await compile();
     expect(JSON.parse(without.stdout)).toMatchObject({ mode: 'ipvs' });
     expect(without.stderr).toContain(
-      'note: mode ipvs: neither --proxy-mode nor a configuration (--config) names one [default-mode]\n',
+      'note: mode ipvs, because neither --proxy-mode nor --config is given [default-mode]\n',
     );
     const empty = config({ mode: '' });
     for (const args of [

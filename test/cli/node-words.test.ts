@@ -62,7 +62,7 @@ async function rules(...args: string[]): Promise<readonly string[]> {
 }
 
 describe('what is said of a node that is not known', () => {
-  const noAddress = 'NodePorts have no address to listen on';
+  const noAddress = 'node ports have no address to listen on';
 
   test('iptables mode serves node ports on every local address, and has no hairpin set', async () => {
     for (const named of [[], ['--node', 'worker-9']]) {

@@ -77,7 +77,7 @@ What the exit statuses mean is in [diagnostics.md](diagnostics.md).
 ${parts.join('\n')}
 ## Flags for manifests
 
-\`kpc compile\`, \`kpc diff\` and \`kpc describe\` take these wherever they compile manifests. A flag wins over kube-proxy's
+Every command that compiles manifests takes these. A flag wins over kube-proxy's
 configuration, and the configuration over kube-proxy's default.
 
 ${flagTable(flags)}`;

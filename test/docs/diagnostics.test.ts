@@ -8,7 +8,7 @@ import { expectWrittenPage, plainText } from '../support/written-page.ts';
 
 const head = `# Codes
 
-Each message of kpc and kpc-apply ends with a code in brackets. Codes are stable; texts are not. \`kpc explain CODE\` prints what is
+Each message about the input, and each error of kpc-apply that stops its work, ends with a code in brackets. Codes are stable; texts are not. \`kpc explain CODE\` prints what is
 here, and \`kpc explain\` lists the codes. What errors, warnings and notes are is in [diagnostics.md](diagnostics.md).
 `;
 

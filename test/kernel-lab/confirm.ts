@@ -138,7 +138,7 @@ await suite.check('a tool that hangs is ended soon and said to, and everything i
   hangOnce(folder);
   const apply = startApply('5s', program, { PATH: `${folder}:${process.env['PATH']}` });
   assert((await apply.ended) === 3, apply.said());
-  assert(/waiting for "ipvsadm -R" since \S+Z; it is ended after \d+ s/.test(apply.said()), apply.said());
+  assert(/waiting for "ipvsadm -R" since \S+Z; kpc-apply stops it after \d+ s/.test(apply.said()), apply.said());
   assert(/"ipvsadm -R" has not ended within \d+ s/.test(apply.said()), apply.said());
   assertAsBefore();
   assert(isEnded(), 'it is still unconfirmed');

@@ -180,9 +180,9 @@ describe('what other programs have on a node', () => {
   test('is kept or reported: IPVS services with options, and by firewall mark', () => {
     const { state, unread } = readDump('foreign-legacy');
     expect(unread.map(({ text, reason }) => `${text}: ${reason}`)).toEqual([
-      '-A -f 5 -s rr: a firewall-mark service, which kube-proxy does not make',
-      '-a -f 5 -r 10.0.0.7:0 -i -w 3 --tun-type ipip: a firewall-mark service, which kube-proxy does not make',
-      '-A -f 6 -6 -s rr: a firewall-mark service, which kube-proxy does not make',
+      '-A -f 5 -s rr: a firewall-mark virtual server, which kube-proxy does not make',
+      '-a -f 5 -r 10.0.0.7:0 -i -w 3 --tun-type ipip: a firewall-mark virtual server, which kube-proxy does not make',
+      '-A -f 6 -6 -s rr: a firewall-mark virtual server, which kube-proxy does not make',
     ]);
     expect(state.virtualServers.map(({ port, options }) => [port, ...(options ?? [])].join(' '))).toEqual(
       '80,80,80,81,81 -M 255.255.255.0 -o,82,83,84,85 --pe sip,80,81 -M 64'.split(','),

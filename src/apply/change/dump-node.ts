@@ -39,7 +39,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     settings: names.map(sysctlPath),
   });
   for (const reason of leftOut.values()) {
-    onEvent({ kind: 'warning', text: `${reason}, so the dump has nothing of what it lists` });
+    onEvent({ kind: 'warning', text: `${reason}, so the dump lacks what it lists` });
   }
   const present = parseReading(reading);
   const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });

@@ -61,7 +61,7 @@ export async function rollBack(session: Session, choices: RollBackChoices): Prom
     const left = await putBack(session, unfinished);
     if (left !== 'nothing') return { kind: 'unfinished-stuck' };
     await endUnconfirmed(session).catch(() => undefined);
-    const reason = 'an apply did not come to its end';
+    const reason = 'an apply did not finish';
     await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason });
     return { kind: 'unfinished-put-back' };
   }

@@ -159,7 +159,7 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
     return await findSysctls(host, index, needs);
   } catch (error) {
     // Some of the node is for root's eyes only, and the doctor is asked by others too.
-    const text = `some settings cannot be read: ${describeError(error)}`;
+    const text = `some sysctls cannot be read: ${describeError(error)}`;
     return [{ severity: 'warning', subject: 'sysctls', text, advice: 'run it as root' }];
   }
 }
@@ -179,7 +179,7 @@ async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promis
       if (value !== undefined) return [{ subject, ...(await describeValue(host, setting, value.trim())) }];
       // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
       if (/\.vs\./.test(name) && !hasIpvs) return [];
-      const advice = 'set it on the host: a container sees only the settings of its own network';
+      const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
       return [{ severity: 'warning', subject, text: `${name} does not exist here`, advice }];
     }),
   );
@@ -371,7 +371,7 @@ export async function examineState(host: Host, path: string): Promise<readonly F
       await readSnapshot(host, folder.journal, bootId),
     ];
     if (unfinished) {
-      const text = `${path}: an apply is at work, or did not come to its end`;
+      const text = `${path}: an apply is running, or did not finish`;
       return [
         { severity: 'warning', subject, text, advice: 'if none is running, run "kpc-apply rollback", or apply again' },
       ];

@@ -23,7 +23,7 @@ export const metricFacts = {
     type: 'counter',
     help: 'Objects that differed from a bundle that was applied before.',
   },
-  kpc_apply_drift_repaired_total: { type: 'counter', help: 'Objects of those that a round brought back.' },
+  kpc_apply_drift_repaired_total: { type: 'counter', help: 'Drifted objects that a round restored.' },
   kpc_apply_failures_total: { type: 'counter', help: 'Rounds that failed, by the code of the error.' },
   kpc_apply_tool_failures_total: {
     type: 'counter',

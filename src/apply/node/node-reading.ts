@@ -409,7 +409,7 @@ function findHiddenTable(output: string, family: Family): Failure | undefined {
   return new Failure(
     'unreadable-node',
     `${saveTools[family]} cannot show the table ${table}: it holds what only nft reads`,
-    `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does without that table`,
+    `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does not need that table`,
   );
 }
 

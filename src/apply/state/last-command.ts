@@ -85,7 +85,8 @@ export async function notingRound(
 
 /** The last command, if it did not change the node, and it was in this boot. */
 export async function readLastCommand({ host, folder }: Place): Promise<LastCommand | undefined> {
-  const advice = 'remove it: the last command is not known then, so look at "kpc-apply rollback --dry-run" first';
+  const advice =
+    'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';
   const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandShape, advice);
   return last?.bootId === (await readBootId(host)) ? last : undefined;
 }

@@ -104,7 +104,7 @@ function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKe
     const known = keys.map(({ id }) => id).join(', ');
     throw refuse(
       `${path} is signed by key ${signature.keyId}, which is not trusted`,
-      `trusted are ${known}; if the key is a new one of yours, add it to the file of --trust`,
+      `trusted keys: ${known}; if this is your new key, add it to the file of --trust`,
     );
   }
   if (isSignedBy(key, files, signature)) return signature;

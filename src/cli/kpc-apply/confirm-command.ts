@@ -8,7 +8,7 @@ export function addConfirmCommand(program: Command, environment: ApplyEnvironmen
   const command = program
     .command('confirm')
     .description(
-      'Keep the changes of an apply with --confirm-timeout, which otherwise puts them back when the time is over.',
+      'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
     );
   addStateOption(command).action(async (options: NodeOptions) => {
     await confirmApply(openSession(environment, options));

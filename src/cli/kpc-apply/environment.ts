@@ -77,7 +77,7 @@ function describeEvent(event: ChangeEvent): string {
     case 'awaiting-confirmation':
       return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is put back`;
     case 'waiting':
-      return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; it is ended after ${event.limit / 1000} s`;
+      return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
     case 'putting-back':
       return `putting everything back: ${event.because.message}`;
     case 'warning':

@@ -68,7 +68,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
     .option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0')
     .addOption(
-      new Option('--jobs <count>', 'write the folders of so many nodes at once; each takes memory of its own')
+      new Option('--jobs <count>', 'write the folders of this many nodes at once; each needs its own memory')
         .argParser(parseJobs)
         .default(1)
         .conflicts(['print', 'check']),
@@ -270,7 +270,7 @@ async function output(
   await terminal.out(formatAll(joinFiles(bundle)));
   await say(
     terminal,
-    `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
+    `${summarize(bundle.manifest)}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(bundle.manifest)}.\n`,
   );
   return exitStatus.ok;
 }

@@ -198,7 +198,7 @@ async function readView(
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await say(terminal, `note: by the kube-proxy of Kubernetes ${release}\n`);
+    await say(terminal, `note: follows the kube-proxy of Kubernetes ${release}\n`);
   }
   const owners = findOwners(labels ? [labels, state] : [state]);
   return {

@@ -62,7 +62,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
     )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
-    .option('--rules', 'also show which rules, sets and virtual servers differ; always shown of a dump')
+    .option('--rules', 'also show which rules, sets and virtual servers differ; always shown for a dump')
     .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {

@@ -23,7 +23,7 @@ export interface EquivalenceOptions extends PairOptions {
 export function addEquivalenceCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('equivalence')
-    .summary('Prove which packets end otherwise on two sides, and why.')
+    .summary('Prove which packets two sides treat differently, and why.')
     .description(
       'Send one packet of every class that either side can tell apart to both sides, and show for which the verdict, the ' +
         'endpoints or the source differ, by cause. Exit status 1 if any do. Each side is a mode (ipvs, iptables, nftables), a ' +

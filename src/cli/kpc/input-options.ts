@@ -15,10 +15,7 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
       'leave out files in folders, by a pattern as in .gitignore (repeat for more)',
       append,
     )
-    .option(
-      '--skip-invalid',
-      'leave out files with errors, and objects that are there twice, and go on with the others',
-    )
+    .option('--skip-invalid', 'leave out files with errors, and objects defined twice, and continue with the others')
     .option('-n, --namespace <name>', 'the namespace of objects that name none (default: default)')
     .option(
       '--config <file>',
@@ -43,7 +40,7 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
           ).default('by-default')
         : new Option('--assume', 'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes'),
     )
-    .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
+    .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses that node ports listen on')
     .addOption(
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
         .choices(ipFamilyChoices)

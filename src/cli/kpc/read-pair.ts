@@ -159,7 +159,7 @@ async function scenesOf(
   if (!scenes[0] || !scenes[1]) return undefined;
   for (const { name, coverage } of [from.side, to.side]) {
     const untold = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
-    const text = `${name} does not show ${untold.join(', ')}: taken to be as on the other side`;
+    const text = `${name} does not show ${untold.join(', ')}: assumed equal to the other side`;
     if (untold.length > 0) await say(terminal, `note: ${printable(text)}\n`);
   }
   return onOneNode(scenes[0], scenes[1]);

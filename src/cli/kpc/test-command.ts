@@ -25,7 +25,7 @@ interface TestOptions extends SideOptions, MessageOptions {
 export function addTestCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('test')
-    .summary('Check what becomes of packets against what is expected.')
+    .summary('Check what happens to packets against expectations.')
     .description(
       'Check what becomes of packets against files of expectations: who sends what, and which endpoints get it, or that it ' +
         'is refused or dropped. Where a packet ends otherwise, kpc test shows its trace, and the exit status is 1.',

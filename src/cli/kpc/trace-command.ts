@@ -47,7 +47,7 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
       'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, or the host/path of an Ingress',
     )
     .addOption(new Option('--proto <protocol>', 'the protocol; icmp is a ping').choices(packetProtocols))
-    .option('--in-interface <name>', 'the interface of the node that the packet comes in by')
+    .option('--in-interface <name>', "the node's interface where the packet arrives")
     .option('--all <service>', 'a table: from every kind of source, and that of --from, to every address of a Service')
     .option('--all-nodes', 'on each node of the input')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));

@@ -82,7 +82,7 @@ function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefi
   const [command, name, third, ...rest] = words;
   if (name === undefined || third === undefined) return 'neither a set nor an entry';
   if (command === 'create' || command === '-N') {
-    if (sets.has(name)) return 'a set of this name is there already';
+    if (sets.has(name)) return 'duplicate set';
     sets.set(name, readCreate(name, third, rest));
     return undefined;
   }

@@ -173,7 +173,7 @@ interface ReadServices {
 function readServerLine(services: ReadServices, words: readonly string[]): string | undefined {
   const [command, flag, name, ...options] = words;
   if (command !== '-A' && command !== '-a') return 'not an ipvsadm line';
-  if (flag === '-f') return 'a firewall-mark service, which kube-proxy does not make';
+  if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
   const { byKey, last } = services;
   if (command === '-a' && last && flag === last.flag && name === last.name) return addRealServer(last.draft, options);
   const protocol = flag === undefined ? undefined : protocolsByFlag.get(flag);
@@ -183,7 +183,7 @@ function readServerLine(services: ReadServices, words: readonly string[]): strin
   const key = `${protocol} ${at.address.text} ${at.port}`;
   const draft = byKey.get(key);
   if (command === '-A') {
-    if (draft) return 'this service is there already';
+    if (draft) return 'duplicate virtual server';
     const { address, port } = at;
     const made = readServiceOptions({ family: address.family, protocol, address, port }, options);
     if (typeof made === 'string') return made;
@@ -191,7 +191,7 @@ function readServerLine(services: ReadServices, words: readonly string[]): strin
     services.last = { flag, name, draft: made };
     return undefined;
   }
-  if (!draft) return 'a real server of a service that is not there';
+  if (!draft) return 'a real server without its virtual server';
   services.last = { flag, name, draft };
   return addRealServer(draft, options);
 }

@@ -11,7 +11,7 @@ import { givenList, itemOf, refuse, setting, type Given, type SettingSource } fr
 
 const addressesFlag = listFlag(
   '--nodeport-addresses <cidrs>',
-  'where NodePorts listen: CIDRs, and the words primary, localhost and all',
+  'where node ports listen: CIDRs, and the words primary, localhost and all',
 );
 const addressesField = field('nodePortAddresses', texts);
 
@@ -75,7 +75,7 @@ function readOnlyNetwork(source: SettingSource, item: Given<string>): void {
 
 /** Which modes go by it, modeFacts says. */
 export const localhostNodePorts = switchSetting({
-  flag: switchFlag('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1'),
+  flag: switchFlag('--iptables-localhost-nodeports [bool]', 'let iptables mode serve node ports on 127.0.0.1'),
   field: field('iptables.localhostNodePorts', flag),
   usual: true,
 });

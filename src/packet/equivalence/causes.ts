@@ -31,8 +31,7 @@ interface Cause {
   readonly advice?: string;
 }
 
-const ipvsBinds =
-  'binds the address to kube-ipvs0, so that the node itself answers for whatever no virtual server takes';
+const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
 
 export const causes: Readonly<Record<CauseId, Cause>> = {
   'node-port-addresses': {
@@ -51,7 +50,7 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
       iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
       nftables: 'has no rules that serve them there',
     },
-    advice: "let programs on the node ask at the node's own address, or at the cluster IP",
+    advice: "have programs on the node connect to the node's own address or the cluster IP",
   },
   'external-policy-local': {
     title: 'externalTrafficPolicy Local does not choose the same endpoints',
@@ -79,7 +78,7 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
     title: 'A pod that reaches itself through its Service is not treated alike',
     modes: {
       ipvs: 'masquerades it only if the pod is on this node',
-      iptables: 'masquerades it on whichever node it comes by',
+      iptables: 'masquerades it on every node it passes',
       nftables: 'masquerades it only if the pod is on this node',
     },
     advice: 'nothing, as long as pods ask for Services by way of their own node, as they do with usual network plugins',
@@ -89,7 +88,7 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
     title: 'Endpoints do not see the same source address',
     advice: 'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and what reads client addresses',
   },
-  endpoints: { title: 'Other endpoints are chosen, or the same with other chances' },
+  endpoints: { title: 'Different endpoints are chosen, or the same ones with different probabilities' },
   'health-check': { title: 'A health check node port is not reached alike' },
   'unserved-port': {
     title: 'Ports that a Service address does not have are not answered alike',
@@ -119,9 +118,9 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
   },
   'not-understood': {
     title: 'It depends on a rule that kpc does not understand',
-    advice: 'ask kpc trace for the example below: its last step is the rule',
+    advice: 'run the kpc trace command below: its last step is the rule',
   },
-  other: { title: 'Packets do not end alike' },
+  other: { title: 'Packets are treated differently' },
 };
 
 /** What is known of a class that differs. */

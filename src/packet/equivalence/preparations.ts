@@ -79,7 +79,7 @@ function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
     if (hasNodePorts)
       found.push({
         what: 'set nodePortAddresses, if clients use other addresses of a node than its primary one',
-        why: `where nothing sets it, ${modeFacts[after.mode].title} takes it for ${words}, and ${modeFacts[before.mode].title} for all`,
+        why: `if it is not set, it means ${words} in ${modeFacts[after.mode].title}, and all in ${modeFacts[before.mode].title}`,
         check: 'nodePortAddresses: ["0.0.0.0/0", "::/0"]',
       });
   }
@@ -95,7 +95,7 @@ function sysctlsLost({ side }: Scene): readonly Preparation[] {
         what: `set ${name} to 1 on every node, and keep it over a reboot`,
         why:
           family === 'ipv4'
-            ? 'kube-proxy sets it in IPVS mode, and sets no sysctl in nftables mode'
+            ? 'kube-proxy sets it in IPVS mode, but not in nftables mode'
             : 'no mode of kube-proxy sets it, and packets to pods on other nodes need it',
         check: `sysctl ${name}`,
       };
@@ -125,7 +125,7 @@ function ipvsLeft({ side: { services, state } }: Scene): readonly Preparation[] 
   const bound = state.links.find(({ name }) => name === serviceLink)?.addresses.length ?? 0;
   if (bound > 0) {
     found.push({
-      what: `find programs that bind one of the ${count(bound, 'address', 'addresses')} of ${serviceLink}, or listen on all addresses and are asked there`,
+      what: `find programs that bind one of the ${count(bound, 'address', 'addresses')} of ${serviceLink}, or listen on all addresses and are reached through one of them`,
       why: `nftables mode gives the node no address of a Service: ${serviceLink} goes away`,
       check: 'ss -ltnup',
     });

@@ -161,7 +161,7 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
     kept === undefined
       ? "sees the node's address as the client"
       : kept === address?.text
-        ? 'sees the client as it is'
+        ? "sees the client's own address"
         : `sees ${kept} as the client`;
   return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}`;
 }
@@ -285,7 +285,7 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
     case 'refused-client':
       return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the client before masquerading`;
     case 'unknown':
-      return `${does}; ${what} may refuse it${where}: ${isOne ? 'it asks' : 'they ask'} for what the input does not say of Pods and Namespaces`;
+      return `${does}; ${what} may refuse it${where}: ${isOne ? 'it asks' : 'they ask'} for facts about Pods or Namespaces that the input lacks`;
   }
 }
 
@@ -395,7 +395,7 @@ function iptablesEffect({ args }: Rule): string {
 function markWords(operation: 'or' | 'xor' | 'set'): string {
   switch (operation) {
     case 'or':
-      return 'is marked, as packets are that leave with an address of the node';
+      return 'is marked for masquerading';
     case 'xor':
       return 'loses its mark';
     case 'set':
@@ -405,7 +405,7 @@ function markWords(operation: 'or' | 'xor' | 'set'): string {
 
 function nftEffect(step: NftStep): string {
   const { expressions } = step.rule;
-  if (expressions.some(({ kind }) => kind === 'unknown')) return 'meets words that kpc does not understand';
+  if (expressions.some(({ kind }) => kind === 'unknown')) return 'meets a rule that kpc does not understand';
   const last = expressions.at(-1);
   const verdict = nftVerdict(step);
   if (verdict) {

@@ -117,7 +117,7 @@ function follow(
     {
       role: 'dim',
       depth: 1,
-      text: 'the controller is taken to be a pod on this node, which asks Services by their cluster IPs',
+      text: 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services',
     },
   ];
   return { kind: 'read', value: { name, lines, routes: told, traces } };
