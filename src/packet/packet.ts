@@ -6,6 +6,7 @@ import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Hook } from './hooks.ts';
+import { isUnknownOwn } from './routing.ts';
 
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
@@ -97,9 +98,10 @@ export interface ReachedEndpoint extends SocketAddress {
   readonly source: Address | 'masqueraded';
 }
 
-/** The source that receivers see, as a word. */
+/** The source that receivers see, as a word: "masqueraded", "node" for an unknown address of the node, or an address. */
 export function sourceText(source: Way['source']): string {
-  return source === 'masqueraded' ? source : source.text;
+  if (source === 'masqueraded') return source;
+  return isUnknownOwn(source) ? 'node' : source.text;
 }
 
 /** How a packet ends. */

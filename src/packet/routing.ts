@@ -33,6 +33,20 @@ export interface Routing {
 export const loopbackInterface = 'lo';
 
 /**
+ * Stand-ins for a node's own address if none is known: addresses that no host has (RFC 7600, RFC 6666), so that no rule names
+ * them.
+ */
+const unknownOwn: { readonly [F in Family]: Address } = {
+  ipv4: { family: 'ipv4', text: '192.0.0.8', bits: 0xc0000008 },
+  ipv6: { family: 'ipv6', text: '100::1', groups: [0x100, 0, 0, 0, 0, 0, 0, 1] },
+};
+
+/** Whether an address stands in for the node's own, which is not known. */
+export function isUnknownOwn({ family, text }: Address): boolean {
+  return unknownOwn[family].text === text;
+}
+
+/**
  * The node's routing in one family. `nodeLinks` are its own links; those of the state, such as kube-ipvs0, come on top. No
  * tool of a dump prints routes, so any address has one.
  */
@@ -47,7 +61,8 @@ export function routingOf(nodeLinks: readonly Link[], state: KernelState, family
 
   const isLocal = (address: Address): boolean | undefined => {
     if (isLoopback(address) || local.has(address.text)) return true;
-    return knowsAddresses ? false : undefined;
+    if (knowsAddresses) return false;
+    return isUnknownOwn(address) ? true : undefined;
   };
   const find = (address: Address): ConnectedNetwork | undefined =>
     networks.find(({ network }) => contains(network, address));
@@ -58,7 +73,7 @@ export function routingOf(nodeLinks: readonly Link[], state: KernelState, family
     sourceTo: (address) => {
       if (isLocal(address)) return isLoopback(address) ? loopbackAddresses[family] : address;
       const found = find(address);
-      return found?.source ?? outward?.address ?? loopbackAddresses[family];
+      return found?.source ?? outward?.address ?? unknownOwn[family];
     },
     sysctl: (name) => state.sysctls.get(name),
   };

@@ -28,7 +28,7 @@ import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
-import { addInputOptions, append } from './input-options.ts';
+import { addInputOptions, append, namedInputs } from './input-options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import {
@@ -93,12 +93,10 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
         .default('text'),
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
-      // Inputs named here replace those of kpc.yaml.
-      const isGiven = command.getOptionValueSource('file') === 'cli';
-      const file = [...(isGiven ? (options.file ?? []) : []), ...inputs];
+      const file = namedInputs(command, inputs, options.file);
       const quiet = quieten(terminal, options);
       const assuming = spellCommand(command, inputs, '--assume');
-      done(await runCompile({ ...options, assuming, ...(inputs.length === 0 ? {} : { file }) }, quiet));
+      done(await runCompile({ ...options, assuming, ...(file.length === 0 ? {} : { file }) }, quiet));
     });
 }
 

@@ -61,3 +61,13 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
 export function append(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
+
+/** The paths to read: the arguments and those of -f. kpc.yaml's count only if the command line names none. */
+export function namedInputs(
+  command: Command,
+  named: readonly string[],
+  file: readonly string[] | undefined,
+): readonly string[] {
+  const isGiven = command.getOptionValueSource('file') === 'cli';
+  return [...named, ...(isGiven || named.length === 0 ? (file ?? []) : [])];
+}

@@ -7,7 +7,7 @@ import { preparationLines } from '../../report/equivalence.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { comparePairs, formatEquivalence, type EquivalenceOptions } from './equivalence-command.ts';
-import { addInputOptions } from './input-options.ts';
+import { addInputOptions, namedInputs } from './input-options.ts';
 import { addMessageOptions, quieten } from './messages.ts';
 import { readPairs } from './read-pair.ts';
 import { refuse } from '../shared/refuse.ts';
@@ -37,7 +37,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal, done: Do
     .option('--node <name>', 'on one node only')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'));
   addMessageOptions(command).action(async (inputs: readonly string[], given: MigrateOptions) => {
-    const options = { ...given, file: inputs.length > 0 ? inputs : (given.file ?? []) };
+    const options = { ...given, file: namedInputs(command, inputs, given.file) };
     if (options.file.length === 0) {
       command.error('error: no input is named\nadd the manifests of the cluster, with - for stdin');
     }

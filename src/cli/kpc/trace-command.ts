@@ -15,7 +15,7 @@ import { ask, findPorts, readSender, type Trace } from '../../packet/trace/quest
 import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { addInputOptions } from './input-options.ts';
+import { addInputOptions, namedInputs } from './input-options.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { readScenes } from './read-scene.ts';
 
@@ -63,7 +63,7 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
     if (options.output === 'svg' && options.all !== undefined) {
       command.error('error: --output svg draws the way of a packet\nwrite --from and --to in place of --all');
     }
-    const file = inputs.length > 0 ? inputs : (options.file ?? []);
+    const file = namedInputs(command, inputs, options.file);
     if (file.length === 0)
       command.error('error: no input is named\nadd manifests, a bundle or a dump, with - for stdin');
     done(await runTrace({ ...options, file }, quieten(terminal, options)));

@@ -1,6 +1,7 @@
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Fate, Packet, PacketProtocol, Way } from '../packet.ts';
+import { isUnknownOwn } from '../routing.ts';
 import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
 import { wholeState, type Scene } from '../trace/scene.ts';
 import { portKey, readQuestions, transports, type PortKey, type Questions } from './questions.ts';
@@ -219,5 +220,5 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 
 /** The source that receivers see: an address, or "node" for one of the node's own. */
 export function sourceWord(source: Fate['source'], nodes: ReadonlyMap<string, Address>): string {
-  return source === 'masqueraded' || nodes.has(source.text) ? 'node' : source.text;
+  return source === 'masqueraded' || isUnknownOwn(source) || nodes.has(source.text) ? 'node' : source.text;
 }

@@ -2,7 +2,7 @@ import { nearest } from '../../describe/near-names.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
-import type { Fate, Verdict } from '../packet.ts';
+import { sourceText, type Fate, type Verdict } from '../packet.ts';
 import { wrong, type Read, type Sender } from './question.ts';
 import type { Scene } from './scene.ts';
 
@@ -136,7 +136,7 @@ export function compareFate(fate: Fate, expected: Expectation, sender: Sender): 
   const source = seenSource(fate, sender);
   if (expected.source !== undefined && fate.verdict === 'delivered' && !isSource(fate, expected.source, source)) {
     const wanted = typeof expected.source === 'string' ? expected.source : expected.source.text;
-    faults.push(`expected the source ${wanted}, but it is ${source}${sourceText(fate)}`);
+    faults.push(`expected the source ${wanted}, but it is ${source}${source === 'changed' ? ` (${sourceText(fate.source)})` : ''}`);
   }
   return faults;
 }
@@ -202,8 +202,4 @@ export function seenSource({ endpoints }: Fate, { address }: Sender): SourceWord
 function isSource({ endpoints }: Fate, wanted: SourceWord | Address, seen: SourceWord | 'changed'): boolean {
   if (typeof wanted === 'string') return wanted === seen;
   return endpoints.every(({ source }) => source !== 'masqueraded' && source.text === wanted.text);
-}
-
-function sourceText({ source }: Fate): string {
-  return source === 'masqueraded' ? '' : ` (${source.text})`;
 }

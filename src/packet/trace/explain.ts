@@ -19,6 +19,7 @@ import {
   type RuleStep,
   type Step,
 } from '../packet.ts';
+import { isUnknownOwn } from '../routing.ts';
 import { percent } from './expectation.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
@@ -156,7 +157,7 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
     .flatMap(({ endpoints }) => endpoints)
     .find((each) => formatSocketAddress(each) === formatSocketAddress(endpoint));
   const where = known?.isLocal === undefined ? '' : known.isLocal ? ', on this node' : ', on another node';
-  const kept = source === 'masqueraded' ? undefined : source.text;
+  const kept = source === 'masqueraded' || isUnknownOwn(source) ? undefined : source.text;
   const sees =
     kept === undefined
       ? "sees the node's address as the client"

@@ -3,6 +3,7 @@ import { compareAddresses, contains, isLoopback, type Address } from '../../kern
 import type { Location } from '../../kernel/place.ts';
 import { type SocketAddress, formatSocketAddress } from '../../kernel/socket-address.ts';
 import type { PacketProtocol } from '../packet.ts';
+import { isUnknownOwn } from '../routing.ts';
 import type { Trace } from './question.ts';
 import type { Scene, KnownLabels, KnownPod } from './scene.ts';
 import { allOf, anyOf, type Maybe } from '../maybe.ts';
@@ -68,7 +69,7 @@ function judgeArrival(
   const isHere = isOnThisNode(end, scene);
   const seen = (address: Address | undefined): Judgement =>
     isHere && isOfNode(address, scene) ? allowed : judge('ingress', pod, at(address), scene);
-  if (end.source !== 'masqueraded') return [seen(end.source)];
+  if (end.source !== 'masqueraded') return [seen(isUnknownOwn(end.source) ? undefined : end.source)];
   const known = scene.side.services?.node.nodeIPs[end.address.family];
   // One that is not known is a loopback address there.
   const node = known && isLoopback(known) ? undefined : known;

@@ -98,7 +98,10 @@ export function readSender(
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: full, family });
-  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === scene.side.services?.node.name;
+  const nodes = scene.objects.nodes.length;
+  const node = scene.side.services?.node.name;
+  if (node === '' && nodes > 1) return wrong({ problem: 'no-node-named', nodes });
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === node;
   const enters = { interface: inInterface ?? (isHere ? podInterface(scene, family) : nodeInterface(scene)) };
   return read({ words: `Pod ${full}${isHere ? '' : ' on another node'}`, address: own, enters });
 }

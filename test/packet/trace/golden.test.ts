@@ -218,12 +218,34 @@ describe('what an operator asks next', () => {
   );
   const trace = (...args: readonly string[]) => runKpc(['trace', '-q', file, ...args]);
 
-  test('on which node, if none of several is named', async () => {
-    expect(await trace('--from', 'pod', '--to', 'web')).toMatchObject({
+  test.each(['pod', 'app-1'])('on which node, if none of several is named, from %s', async (from) => {
+    writeFileSync(
+      join(scratch, 'pod.yaml'),
+      '{apiVersion: v1, kind: Pod, metadata: {name: app-1}, spec: {nodeName: b, containers: [{name: c, image: c}]}, status: {phase: Running, podIP: 10.244.2.7}}',
+    );
+    expect(await trace('-f', join(scratch, 'pod.yaml'), '--from', from, '--to', 'web')).toMatchObject({
       status: 2,
       stderr:
         'error: the input has 3 Nodes, and none is named [bad-packet]\n  help: name one with --node, or take each with --all-nodes\n',
     });
+  });
+
+  test.each([
+    ['kube-proxy-nftables-loadbalancer-source-ranges/nft-ruleset', '10.98.154.163:80', 'delivered'],
+    ['kube-proxy-nftables-loadbalancer-source-ranges/nft-ruleset', '8.8.8.8:53', 'left to routing'],
+    ['kube-proxy-iptables-session-affinity/iptables-save', '8.8.8.8:53', 'left to routing'],
+  ])('of the node itself, whose addresses a paste does not show: %s, %s', async (dump, to, verdict) => {
+    const run = await runKpc([
+      'trace',
+      '-q',
+      join(projectFolder, 'fixtures/dumps', dump),
+      '--from',
+      'node',
+      '--to',
+      to,
+    ]);
+    expect(run.stdout.split('\n')[1]).toContain(verdict);
+    if (verdict === 'delivered') expect(run.stdout).toContain("sees the node's address as the client");
   });
 
   test.each([
