@@ -57,7 +57,7 @@ export const folders = {
     ...pure,
   },
   'packet/equivalence': {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'diff/changes', 'packet/trace'],
+    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'packet/trace'],
     ...pure,
   },
   apply: {
@@ -96,7 +96,6 @@ export const folders = {
       'input',
       'bundle',
       'bundle/pack',
-      'diff/changes',
       'dumps',
       'diff',
       'apply',

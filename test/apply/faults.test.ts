@@ -149,7 +149,7 @@ describe.each(['before', 'after'] as const)('kpc-apply is killed just %s anythin
       expect(status, `${nth}: ${err}`).toBe(0);
       // Killed before there was a snapshot, it left the apply before it to roll back; killed after the last check,
       // itself.
-      const unfinished = /did not come to its end/.test(err);
+      const unfinished = /did not finish/.test(err);
       expect(unfinished ? [there] : [there, empty], `${nth}: ${err}`).toContain(node.dump());
     }
     expect(deaths).toBeGreaterThan(10);

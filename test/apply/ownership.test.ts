@@ -375,7 +375,7 @@ describe('a kube-proxy that runs', () => {
     expect((await callApply(node.host, 'verify', bundles.ipvs)).status).toBe(0);
   });
 
-  test('keeps rollback from an apply that did not come to its end', async () => {
+  test('keeps rollback from an apply that did not finish', async () => {
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundles.iptables);
     node.files.set('/var/lib/kpc/journal.json', node.files.get('/var/lib/kpc/state-1.json') ?? '');

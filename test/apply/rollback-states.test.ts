@@ -162,7 +162,7 @@ describe('a rollback', () => {
     const dying = mortalHost(node.host, ({ stdin }) => stdin !== undefined && ++steps > 1);
     expect(await diesDuring(dying, 'apply', b3)).toBe(true);
     const host = heirOf(node);
-    expect((await callApply(host, 'rollback', '--list')).out).toMatch(/did not come to its end/);
+    expect((await callApply(host, 'rollback', '--list')).out).toMatch(/did not finish/);
     expect((await callApply(host, 'rollback', '--dry-run')).out).toMatch(
       /^back to the state before the apply that did not/,
     );
@@ -170,7 +170,7 @@ describe('a rollback', () => {
     expect(node.dump()).toBe(second);
     const again = await callApply(host, 'rollback');
     expect([again.status, node.dump()]).toEqual([2, second]);
-    expect(again.err).toMatch(/put everything back \(an apply did not come to its end\)/);
+    expect(again.err).toMatch(/put everything back \(an apply did not finish\)/);
   });
 
   test('goes to any state that is kept, over several changes, sysctls and all', async () => {

@@ -99,6 +99,6 @@ test.for([
   [['--proxy-mode', 'iptables', '--ip-family', 'ipv6', '--allow-empty'], 'ip6tables'],
 ] as const)('compile %s: the closing hint names a file that is there', async ([flags, name]) => {
   const run = await runKpc(['compile', '-f', 'before', ...flags], { cwd });
-  expect(run.stderr).toContain(`see one with --print ${name}.\n`);
+  expect(run.stderr).toContain(`to see one, add --print ${name}.\n`);
   expect(await runKpc(['compile', '-f', 'before', ...flags, '--print', name], { cwd })).toMatchObject({ status: 0 });
 });

@@ -44,6 +44,22 @@ describe('the compiled code beside an installed program', () => {
     expect(await installed()).toEqual(await plain());
   });
 
+  // The code that V8 compiled has no way to import a module while it runs. The first line that is shown at a terminal alone
+  // is the time that a command takes.
+  test('imports no module while it runs', () => {
+    expect(readFileSync(kpcProgram, 'utf8')).not.toMatch(/\bimport\s*\(/);
+  });
+
+  test.skipIf(spawnSync('script', ['-qec', 'true', '/dev/null']).status !== 0)(
+    'a user at a terminal gets the same',
+    async () => {
+      const command = [process.execPath, bin, ...flags].map((word) => `'${word}'`).join(' ');
+      const seen = await runProgram('script', ['-qec', command, '/dev/null'], { cwd: scratch });
+      expect(seen.status, seen.stdout).toBe(0);
+      expect(seen.stdout).toContain('virtual servers');
+    },
+  );
+
   test('V8 with other settings does not take it', async () => {
     expect(isRejected('--stack-size=900')).toBe('true');
     expect(await installed('--stack-size=900')).toEqual(await plain());

@@ -241,7 +241,7 @@ describe('--kubernetes-version auto', () => {
     expect(described.status).toBe(1);
     expect(await kpc('diff', 'auto', 'web-132.yaml', ...auto)).toMatchObject({ status: 0 });
     const bundle = await kpc('describe', 'shop/web', '--bundle', 'auto');
-    expect(bundle.stderr).toContain('by the kube-proxy of Kubernetes 1.32');
+    expect(bundle.stderr).toContain('follows the kube-proxy of Kubernetes 1.32');
   });
 
   test('each node of a fleet is compiled by its own release', async () => {

@@ -77,7 +77,7 @@ function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
 }
 
-/** What is ours by the record, and by the journal of an apply that did not come to its end. */
+/** What is ours by the record, and by the journal of an apply that did not finish. */
 async function readHoldings({ host, folder }: Session): Promise<{
   readonly record: OwnershipRecord;
   readonly unfinished: Snapshot | undefined;
@@ -175,7 +175,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
 }
 
-/** The node as it is, for the way back; or as it was before a change that did not come to its end. */
+/** The node as it is, for the way back; or as it was before a change that did not finish. */
 function takeSnapshot(
   { host, folder }: Session,
   { reading, plan }: Observation,

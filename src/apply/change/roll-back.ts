@@ -42,7 +42,7 @@ export type RollBackPlan =
 /** The states to go back to, and why a rollback that names none has nothing to undo, if it has not. */
 export interface RollBackStates extends History {
   readonly last: LastCommand | undefined;
-  /** Whether an apply did not come to its end: a rollback puts back what it did. */
+  /** Whether an apply did not finish: a rollback puts back what it did. */
   readonly isUnfinished: boolean;
 }
 

@@ -93,7 +93,7 @@ function makePatient(terminal: Terminal, formatMessage: (text: string) => string
   };
 }
 
-/** Whether it comes before a change of the node; a change that did not come to its end counts as one. */
+/** Whether it comes before a change of the node; a change that did not finish counts as one. */
 function mayChangeNode({ kind }: ChangeEvent): boolean {
   return kind === 'step' || kind === 'recovering' || kind === 'putting-back';
 }

@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads';
 import type { Terminal } from './terminal.ts';
 
 /** Who has the line of the terminal; what the threads share begins with that. Then whether the line shows the time. */
@@ -36,7 +37,6 @@ export async function showTimeTaken<Result>(
   run: (terminal: Terminal) => Promise<Result>,
 ): Promise<Result> {
   if (!terminal.interactive) return run(terminal);
-  const { Worker } = await import('node:worker_threads');
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(ticking, { workerData: { shared, name } });
   worker.unref();
