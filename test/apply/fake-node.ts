@@ -71,7 +71,7 @@ export function createFakeNode(): FakeNode {
   const host: Host = {
     pid: 100,
     user: { uid: 0, invoker: undefined },
-    examine: async () => [],
+    examine: async (path) => [{ path, owner: 0, group: 0, mode: 0o755, isParent: false, isReadOnly: false }],
     identifyTool: async (tool) => files.get(`/usr/sbin/${tool}`) ?? `/usr/sbin/${tool}`,
     run: async (command) => {
       commands.push(command);

@@ -35,7 +35,7 @@ const level = (change: Partial<PathLevel>): PathLevel => ({
 function hostWith(which: 'bundle' | 'state', change: Partial<PathLevel>, user?: Host['user']): Host {
   const { host } = createFakeNode();
   const examine: Host['examine'] = async (path) =>
-    path.startsWith(which === 'bundle' ? bundle : '/var/lib/kpc') ? [level(change)] : [];
+    path.startsWith(which === 'bundle' ? bundle : '/var/lib/kpc') ? [level(change), level({ path })] : [];
   return { ...host, examine, user: user ?? host.user };
 }
 
@@ -71,6 +71,18 @@ describe('a bundle that root applies', () => {
     ['may be written to by all, in a folder like /tmp', { mode: 0o1777 }, undefined, /mode 1777/],
     ['may be written to by a group', { mode: 0o775, group: 100 }, sudo, /group 100 can write to \/x/],
     [
+      'may be written to by a group of who ran sudo that others are in',
+      { owner: 1000, group: 100, mode: 0o775 },
+      { uid: 0, invoker: { uid: 1000, gid: 100 } },
+      /group 100 can write to \/x \(mode 775\).*\n {2}help: run "chmod g-w \/x"/,
+    ],
+    [
+      "may be written to by a group of the user's number that is not the user's own",
+      { owner: 1000, group: 1000, mode: 0o775 },
+      { uid: 0, invoker: { uid: 1000, gid: 100 } },
+      /group 1000 can write/,
+    ],
+    [
       'lies below a folder of another user',
       { owner: 1000, isParent: true, mode: 0o1777 },
       undefined,
@@ -78,12 +90,21 @@ describe('a bundle that root applies', () => {
     ],
     ['lies below a folder that all may write to', { isParent: true, mode: 0o777 }, undefined, /any user can write/],
   ])('is refused where it %s', async (_, change, user, reason) => {
-    for (const command of ['apply', 'plan', 'verify', 'doctor', 'watch']) {
+    for (const command of ['apply', 'plan', 'verify', 'doctor']) {
       const { status, err } = await callApply(hostWith('bundle', change, user), command, bundle);
       expect(status).toBe(2);
       expect(err).toMatch(reason);
     }
   });
+});
+
+test('a bundle that appears after it was looked for is refused', async () => {
+  const { host } = createFakeNode();
+  const examine = async (path: string) =>
+    path === bundle ? [level({ path: '/tmp', mode: 0o1777, isParent: true })] : host.examine(path);
+  const { status, err } = await callApply({ ...host, examine }, 'apply', bundle);
+  expect(err).toMatch(/the bundle .* was not there before it was read \[bad-bundle\]/);
+  expect(status).toBe(2);
 });
 
 describe('a state folder', () => {
@@ -140,3 +161,12 @@ test.runIf(process.getuid?.() === 0)(
     );
   },
 );
+
+test.runIf(process.getuid?.() === 0)('".." after a link is the folder above what the link leads to', async () => {
+  mkdirSync(join(scratch, 'far/away'), { recursive: true });
+  chownSync(join(scratch, 'far'), 1234, 1234);
+  symlinkSync('far/away', join(scratch, 'near'));
+  expect(await realHost.examine(`${scratch}/near/..`)).toContainEqual(
+    level({ path: join(scratch, 'far'), owner: 1234, group: 1234 }),
+  );
+});

@@ -1,7 +1,9 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { Host } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { packFiles, readPack } from '../../src/bundle/pack/pack.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { makeKey } from '../support/signing-key.ts';
@@ -80,7 +82,8 @@ describe('--trust', () => {
   test('takes a signed pack of any owner', async () => {
     const { host } = createFakeNode();
     const loose = { owner: 1000, group: 1000, mode: 0o777, isParent: false, isReadOnly: false };
-    const examine = async (path: string) => (path === signed || path === at('loose.pub') ? [{ path, ...loose }] : []);
+    const examine = async (path: string) =>
+      path === signed || path === at('loose.pub') ? [{ path, ...loose }] : host.examine(path);
     const args = ['apply', signed, '--trust'];
     expect(await callApply({ ...host, examine }, ...args, mine.trusted)).toMatchObject({ status: 0 });
     copyFileSync(mine.trusted, at('loose.pub'));
@@ -181,7 +184,12 @@ describe('a serial', () => {
 describe('watch', () => {
   const pathOfPack = at('node.tgz');
 
-  async function watchFor(node: FakeNode, seconds: number, events: Readonly<Record<number, () => void>>) {
+  async function watchFor(
+    node: FakeNode,
+    seconds: number,
+    events: Readonly<Record<number, () => void>>,
+    { keys = mine.trusted, change = {} }: { readonly keys?: string; readonly change?: Partial<Host> } = {},
+  ) {
     const begun = node.host.uptime();
     const due = new Map(Object.entries(events));
     const sleep = async (milliseconds: number) => {
@@ -194,8 +202,8 @@ describe('watch', () => {
       }
       if (elapsed >= seconds) process.emit('SIGTERM');
     };
-    const args = ['watch', pathOfPack, '--sync-period', '10s', '--trust', mine.trusted];
-    return (await callApply({ ...node.host, sleep }, ...args)).err;
+    const args = ['watch', pathOfPack, '--sync-period', '10s', '--trust', keys];
+    return (await callApply({ ...node.host, sleep, ...change }, ...args)).err;
   }
 
   test('takes up a new pack at once, and stays on the last good one if the next is not trusted', async () => {
@@ -215,6 +223,27 @@ describe('watch', () => {
     expect(said).toContain('the node stays on the last good bundle');
     // The one that it keeps for later is checked again, by the keys of that time.
     expect(await watchFor(node, 5, {})).toContain('the node stays on the last good bundle');
+  });
+
+  test.runIf(process.getuid?.() === 0)('refuses keys that another user puts where none were', async () => {
+    const node = createFakeNode();
+    const keys = at('late.pub');
+    const before = node.dump();
+    const seen: boolean[] = [];
+    copyFileSync(foreign, pathOfPack);
+    const said = await watchFor(
+      node,
+      45,
+      {
+        12: () => (copyFileSync(theirs.trusted, keys), chownSync(keys, 65534, 65534)),
+        28: () => (seen.push(node.dump() === before), chownSync(keys, 0, 0)),
+      },
+      { keys, change: { examine: realHost.examine } },
+    );
+    expect(seen).toEqual([true]);
+    expect(said).toMatch(/late\.pub: there is no such file \[bad-usage\]/);
+    expect(said.match(/other users can change the keys in .* belongs to user 65534 \[bad-bundle\]/g)).toHaveLength(1);
+    expect(node.dump()).toBe(await wanted(bundle));
   });
 
   async function wantedAfter(): Promise<string> {

@@ -1,8 +1,9 @@
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 
@@ -25,11 +26,13 @@ async function watchFor(
   node: FakeNode,
   seconds: number,
   events: Readonly<Record<number, () => void | Promise<void>>> = {},
+  examine: Host['examine'] = node.host.examine,
 ): Promise<{ readonly said: string }> {
   const begun = node.host.uptime();
   const due = new Map(Object.entries(events).map(([second, event]) => [Number(second), event]));
   const host: Host = {
     ...node.host,
+    examine,
     sleep: async (milliseconds) => {
       await node.host.sleep(milliseconds);
       const elapsed = (node.host.uptime() - begun) / 1000;
@@ -153,4 +156,46 @@ test('a folder in the place of a file of the bundle holds nothing up', async () 
     8: () => replaceBundle(good),
   });
   expect(said).toMatch(/it is a folder, not a file[^]* is a good bundle again\n$/);
+});
+
+test('a bundle that another user may change is refused until that is mended', async () => {
+  const node = createFakeNode();
+  const want = await wanted(good);
+  let owner = 0;
+  const seen: boolean[] = [];
+  const { said } = await watchFor(
+    node,
+    45,
+    {
+      2: () => ((owner = 1000), replaceBundle(other)),
+      15: flush(node),
+      28: () => (seen.push(node.dump() === want), void (owner = 0)),
+    },
+    async (path) => (await node.host.examine(path)).map((level) => (path === folder ? { ...level, owner } : level)),
+  );
+  expect(seen).toEqual([true]);
+  expect(said.match(/other users can change the bundle .* belongs to user 1000 \[bad-bundle\]/g)).toHaveLength(1);
+  expect(said).toMatch(/the node stays on the last good bundle[^]* is a good bundle again\n/);
+  expect((await callApply(node.host, 'verify', other)).status).toBe(0);
+});
+
+test.runIf(process.getuid?.() === 0)('a bundle that another user puts where none was is refused', async () => {
+  const node = createFakeNode();
+  const before = node.dump();
+  const seen: boolean[] = [];
+  rmSync(folder, { recursive: true });
+  const { said } = await watchFor(
+    node,
+    25,
+    {
+      5: () => (replaceBundle(good), chownSync(folder, 65534, 65534)),
+      18: () => (seen.push(node.dump() === before), replaceBundle(good)),
+    },
+    realHost.examine,
+  );
+  expect(seen).toEqual([true]);
+  expect(said).toMatch(
+    /there is no such folder or file[^]* belongs to user 65534 \[bad-bundle\][^]* is a good bundle again\n/,
+  );
+  expect(node.dump()).toBe(await wanted(good));
 });

@@ -9,7 +9,10 @@ export interface Host {
   readonly toolMark: string;
   /** Who runs this, and who became that user by sudo or pkexec to run it. */
   readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
-  /** The path, what it leads to, and all folders above both: who could change what is there. None where there is nothing. */
+  /**
+   * The path, what it leads to, and all folders above both: who could change what is there. Only those above where the path
+   * leads to no file or folder.
+   */
   examine(path: string): Promise<readonly PathLevel[]>;
   /** How to start this program anew: Node and its file, or the one file that is both. Undefined where that cannot be told. */
   readonly program?: readonly string[] | undefined;

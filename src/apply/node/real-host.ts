@@ -13,7 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { uptime } from 'node:os';
-import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
 import { Failure } from '../state/failure.ts';
@@ -245,7 +245,8 @@ const mostLinks = 40;
 async function examinePath(path: string): Promise<readonly PathLevel[]> {
   const levels = new Map<string, PathLevel>();
   let folder = '/';
-  let names = resolvePath(path).split('/');
+  // As the kernel follows it: after a link, ".." is the folder above what the link leads to.
+  let names = (isAbsolute(path) ? path : `${process.cwd()}/${path}`).split('/');
   let links = 0;
   while (names.length > 0 && links <= mostLinks) {
     const [name = '', ...rest] = names;

@@ -36,21 +36,18 @@ export async function noteCommand({ host, folder }: Place, note: Omit<LastComman
 }
 
 /** Does what a command is for, and keeps a note of it unless that changed the node. */
-export function noting(place: Place, command: string, work: () => Promise<ChangeOutcome>): Promise<ChangeOutcome> {
-  return notingRefusal(place, command, async () => {
+export async function noting(
+  place: Place,
+  command: string,
+  work: () => Promise<ChangeOutcome>,
+): Promise<ChangeOutcome> {
+  try {
     const outcome = await work();
     if (outcome.kind === 'unchanged') await noteCommand(place, { command, outcome: 'unchanged' });
     if (outcome.kind === 'put-back') {
       await noteCommand(place, { command, outcome: 'put-back', reason: outcome.failure.message });
     }
     return outcome;
-  });
-}
-
-/** Does what a command begins with, and keeps a note of it if that is refused. */
-export async function notingRefusal<T>(place: Place, command: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
   } catch (error) {
     // A node that kpc-apply never changed has nothing to undo anyway.
     const isKnown = (await place.host.sizeOf(place.folder.record).catch(() => 0)) > 0;

@@ -11,7 +11,7 @@ const root: Trusted = { owners: new Set([0]), groups: new Set([0]) };
 
 /** Throws a Failure where others than root could change what is in the state folder. */
 export async function assertTrustedState(host: Host, folder: string): Promise<void> {
-  const exposure = await findExposure(host, folder, root);
+  const { exposure } = await examineTrust(host, folder, root);
   if (exposure === undefined) return;
   throw new Failure(
     'bad-state-folder',
@@ -20,16 +20,32 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
   );
 }
 
-/** Throws a Failure where others than root, and than who became root by sudo, could change the bundle. */
-export async function assertTrustedBundle(host: Host, folder: string, what = 'the bundle'): Promise<void> {
-  const { invoker } = host.user;
-  const trusted = {
-    owners: new Set([...root.owners, ...(invoker ? [invoker.uid] : [])]),
-    groups: new Set([...root.groups, ...(invoker ? [invoker.gid] : [])]),
+/**
+ * Reads a bundle, or the keys that sign one. Throws a Failure where others than root, and than who became root by sudo, could
+ * change it, or could have put it there.
+ */
+export async function readTrusted<T>(
+  { host, path, what }: { readonly host: Host; readonly path: string; readonly what: string },
+  read: () => T | Promise<T>,
+): Promise<T> {
+  const { exposure, isThere } = await examineTrust(host, path, trustedWith(host.user));
+  if (exposure) {
+    throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
+  }
+  // Of what is not there, or is no file, this says so.
+  const content = await read();
+  if (isThere) return content;
+  throw new Failure('bad-bundle', `${what} ${path} was not there before it was read`, 'run the command again');
+}
+
+function trustedWith({ invoker }: Host['user']): Trusted {
+  if (!invoker) return root;
+  const { uid, gid } = invoker;
+  return {
+    owners: new Set([...root.owners, uid]),
+    // A group of the same number is the user's own, as useradd makes it; one like "users" has others in it.
+    groups: new Set([...root.groups, ...(gid === uid ? [gid] : [])]),
   };
-  const exposure = await findExposure(host, folder, trusted);
-  if (exposure === undefined) return;
-  throw new Failure('bad-bundle', `other users can change ${what} ${folder}: ${exposure.text}`, exposure.advice);
 }
 
 interface Exposure {
@@ -37,17 +53,21 @@ interface Exposure {
   readonly advice: string;
 }
 
-/** Who is not root does no harm to others by what they read. */
-async function findExposure(host: Host, folder: string, trusted: Trusted): Promise<Exposure | undefined> {
-  if (host.user.uid !== 0) return undefined;
-  const paths = [folder, ...(await host.list(folder)).map((name) => `${folder}/${name}`)];
-  for (const path of paths) {
-    for (const level of await host.examine(path)) {
-      const exposure = describeExposure(level, trusted);
-      if (exposure) return exposure;
-    }
-  }
-  return undefined;
+/**
+ * How others could change a file, or a folder and what is in it, and whether it is there. Who is not root does no harm to others
+ * by what they read.
+ */
+async function examineTrust(
+  host: Host,
+  folder: string,
+  trusted: Trusted,
+): Promise<{ readonly exposure?: Exposure | undefined; readonly isThere: boolean }> {
+  if (host.user.uid !== 0) return { isThere: true };
+  const levels = [...(await host.examine(folder))];
+  const isThere = levels.some(({ isParent }) => !isParent);
+  for (const name of await host.list(folder)) levels.push(...(await host.examine(`${folder}/${name}`)));
+  const [exposure] = levels.flatMap((level) => describeExposure(level, trusted) ?? []);
+  return { exposure, isThere };
 }
 
 const sticky = 0o1000;

@@ -1,5 +1,6 @@
 import { Failure } from '../../apply/state/failure.ts';
 import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
+import { readTrusted } from '../../apply/state/trusted-files.ts';
 import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
@@ -51,7 +52,11 @@ export function openSource(
 
   async function check(files: BundleFiles): Promise<BundleFiles> {
     if (trust.length === 0) return files;
-    const { keyId, serial: found } = assertSigned(path, files, trust.flatMap(readKeys));
+    const keys: TrustedKey[] = [];
+    for (const file of trust) {
+      keys.push(...(await readTrusted({ host, path: file, what: 'the keys in' }, () => readKeys(file))));
+    }
+    const { keyId, serial: found } = assertSigned(path, files, keys);
     const newest = await readNewest();
     if (found < newest) {
       const advice = 'use the newest pack; to go back to an older state, sign it again with a higher --serial';
@@ -65,20 +70,27 @@ export function openSource(
   return {
     check,
     async read() {
-      const packed = (await isFile(path)) ? await readPackFile(path) : undefined;
-      if (trust.length > 0 || !packed) return check(packed ?? (await readFolder(path)));
-      const signature = readSignature(packed);
+      // Other users can change a signed pack, but not without breaking its signature.
+      if (trust.length > 0) return check((await readFiles(path)).files);
+      const { files, isPack } = await readTrusted({ host, path, what: 'the bundle' }, () => readFiles(path));
+      if (!isPack) return files;
+      const signature = readSignature(files);
       const signer =
         typeof signature === 'object'
           ? `signed by key ${signature.keyId}, which was not checked (no --trust)`
           : 'not signed';
-      await say(`digest ${groupDigest(digestOf(packed))}, ${signer}`);
-      return packed;
+      await say(`digest ${groupDigest(digestOf(files))}, ${signer}`);
+      return files;
     },
     async remember() {
       if (trust.length > 0 && serial > (await readNewest())) await writeJson(host, serialFile, { serial });
     },
   };
+}
+
+async function readFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
+  const packed = (await isFile(path)) ? await readPackFile(path) : undefined;
+  return packed ? { files: packed, isPack: true } : { files: await readFolder(path), isPack: false };
 }
 
 /** A folder does without Node's zlib. */

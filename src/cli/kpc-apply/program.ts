@@ -1,22 +1,17 @@
-import type { Command } from 'commander';
 import type { ChangeEvent } from '../../apply/change/change-event.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
-import type { Host } from '../../apply/node/host.ts';
-import { notingRefusal } from '../../apply/state/last-command.ts';
-import { stateFolder } from '../../apply/state/record.ts';
-import { assertTrustedBundle, assertTrustedState } from '../../apply/state/trusted-files.ts';
+import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './cleanup-command.ts';
 import { addConfirmCommand } from './confirm-command.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { addDumpCommand } from './dump-command.ts';
-import { reportFailure, type ApplyEnvironment } from './environment.ts';
+import { reportFailure, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { formatLogRecord, type LogOptions } from './log-record.ts';
 import { addPlanCommand } from './plan-command.ts';
 import { addRollbackCommand } from './rollback-command.ts';
 import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
-import type { TrustOptions } from './options.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { addCompletionCommand } from '../shared/completion-command.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
@@ -50,9 +45,11 @@ export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions =
     name: 'kpc-apply',
     description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
-      command.hook('preAction', (_, called) => {
-        log.logFormat = called.opts<LogOptions>().logFormat;
-        return assertTrust(called, environment.host);
+      command.hook('preAction', async (_, called) => {
+        const { logFormat, stateDir } = called.opts<LogOptions & Partial<NodeOptions>>();
+        log.logFormat = logFormat;
+        // Doctor names what is wrong with it among the rest.
+        if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
       addDoctorCommand(command, environment, done);
       addPlanCommand(command, environment, done);
@@ -67,25 +64,6 @@ export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions =
       addVersionCommand(command, environment.terminal, done);
     },
   };
-}
-
-/** Root trusts the state folder and the bundle: no other user may change either. */
-async function assertTrust(called: Command, host: Host): Promise<void> {
-  const {
-    stateDir,
-    dryRun,
-    trust = [],
-  } = called.opts<{ stateDir?: string; dryRun?: boolean } & Partial<TrustOptions>>();
-  // Doctor names what is wrong with it among the rest.
-  if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(host, stateDir);
-  const [folder] = called.args;
-  if (folder === undefined || called.registeredArguments[0]?.name() === 'shell') return;
-  for (const file of trust) await assertTrustedBundle(host, file, 'the keys in');
-  // Other users can change a signed pack, but not without breaking its signature.
-  if (trust.length > 0) return;
-  const check = () => assertTrustedBundle(host, folder);
-  if (called.name() !== 'apply' || stateDir === undefined || dryRun) return check();
-  await notingRefusal({ host, folder: stateFolder(stateDir) }, `apply ${folder}`, check);
 }
 
 /**
