@@ -48,7 +48,7 @@ describe('a bundle that root applies', () => {
     ['belongs to who ran sudo', { owner: 1000, group: 1000 }, sudo],
     ['may be written to by the own group of who ran sudo', { owner: 1000, group: 1000, mode: 0o775 }, sudo],
     ['lies below a folder like /tmp', { mode: 0o1777, isParent: true }, undefined],
-    ['is on a volume that is mounted read-only', { mode: 0o777, owner: 5, isReadOnly: true }, undefined],
+    ['is on a volume that is mounted read-only', { mode: 0o777, isReadOnly: true }, undefined],
     ["may be any user's where root does not read it", { owner: 7, mode: 0o777 }, { uid: 1000, invoker: undefined }],
   ])('%s', async (_, change, user) => {
     expect(await callApply(hostWith('bundle', change, user), 'apply', bundle)).toMatchObject({ status: 0 });
@@ -61,6 +61,7 @@ describe('a bundle that root applies', () => {
       undefined,
       /\/x belongs to user 1000 .*\n {2}help: check what it holds, then run "chown -h root \/x"/,
     ],
+    ["is another user's on a volume that is mounted read-only", { owner: 5, isReadOnly: true }, undefined, /user 5/],
     ['belongs to another user than who ran sudo', { owner: 1001 }, sudo, /belongs to user 1001/],
     [
       'may be written to by all',

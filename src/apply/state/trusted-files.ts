@@ -78,8 +78,6 @@ function describeExposure(
   { path, owner, group, mode, isParent, isReadOnly }: PathLevel,
   trusted: Trusted,
 ): Exposure | undefined {
-  // A volume that is mounted read-only, as that of a ConfigMap is, belongs to who made it.
-  if (isReadOnly) return undefined;
   if (!trusted.owners.has(owner)) {
     // Of a link too: not of what it leads to.
     return {
@@ -87,8 +85,8 @@ function describeExposure(
       advice: `check what it holds, then run "chown -h root ${path}"`,
     };
   }
-  // In a folder like /tmp no user may move what is another's.
-  if (isParent && (mode & sticky) !== 0) return undefined;
+  // In a folder like /tmp no user may move what is another's. The volume of a ConfigMap is mounted read-only, with mode 777.
+  if (isReadOnly || (isParent && (mode & sticky) !== 0)) return undefined;
   const shown = (mode & 0o7777).toString(8);
   if ((mode & allMayWrite) !== 0) {
     return { text: `any user can write to ${path} (mode ${shown})`, advice: `run "chmod go-w ${path}"` };
