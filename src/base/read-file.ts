@@ -54,15 +54,25 @@ export function readKernelFile(path: string): string {
 /** What the shell hands over in a file's place: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
+/**
+ * What such a pipe held, by its path. The system gives it once, and a command reads its input twice: to see what it is, then as
+ * that. The process is handed its pipes once, so this is its state and no run's.
+ */
+const handedOverBytes = new Map<string, Buffer>();
+
 /** As readRegularFile, and also what a person may name in a file's place: standard input, `<(command)`, /dev/null. */
 export function readNamedFile(path: string, most: number = largestFile): Buffer {
   if (path === '/dev/null') return Buffer.alloc(0);
   if (!handedOver.test(path)) return readRegularFile(path, most);
+  const known = handedOverBytes.get(path);
+  if (known) return known;
   const file = openSync(path, constants.O_RDONLY);
   try {
     const found = fstatSync(file);
     if (!found.isFIFO() && !found.isSocket() && !isatty(file)) checkKind(path, found);
-    return readAll(file, path, 0, most);
+    const bytes = readAll(file, path, 0, most);
+    if (!found.isFile()) handedOverBytes.set(path, bytes);
+    return bytes;
   } finally {
     closeSync(file);
   }

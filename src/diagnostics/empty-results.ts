@@ -88,7 +88,10 @@ export const resultDiagnostics = {
         'nothing to compile',
         'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
       ],
-      'no-objects': 'nothing to compile: the input holds no objects at all',
+      'no-objects': [
+        'nothing to compile: the input holds no objects at all',
+        'give what "kubectl get services,endpointslices,nodes -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+      ],
       /** `build` is the command that makes objects of it. */
       kustomization: ({ build }: { readonly build: string }) => [
         'nothing to compile: the input is a Kustomization, which names only where the objects are',

@@ -8,6 +8,7 @@ import {
 } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../diff/changes/change-words.ts';
 import type { ChangeKind } from '../diff/changes/kernel-change.ts';
+import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/conflicts.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
@@ -99,7 +100,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0
-      ? [`${foreign.length} (use count(): "1 virtual server of another program stays"): ${foreign.join(', ')}\n`]
+      ? [`${count(foreign.length, 'virtual server')} of other programs stay: ${foreign.join(', ')}\n`]
       : []),
     ...plan.higherSettings.map(
       ({ setting: { name, value, reason }, from = '' }) =>
@@ -107,10 +108,10 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ),
     ...describeLeftSettings(plan).map((text) => `${text}\n`),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
-    ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
+    ...(plan.kept > 0 ? [`${count(plan.kept, 'connection')} open to real servers that drain\n`] : []),
     ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
     ...describeGuarded(plan),
-    ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
+    ...(plan.cut > 0 ? [`! ${count(plan.cut, 'connection')} would be cut\n`] : []),
     ...(foresight?.warnings ?? []).map((text) => `! ${text}\n`),
     ...(foresight?.refusals ?? []).map(
       ({ text, advice }) => `! apply would refuse: ${text}${advice === undefined ? '' : `; ${advice}`}\n`,
@@ -151,8 +152,4 @@ function describeGuarded(plan: Plan): readonly string[] {
   return [
     `${those} until then, and ${accessFilter.chain} with its sets, which closes ${length === 1 ? 'it' : 'them'}\n`,
   ];
-}
-
-function connections(count: number): string {
-  return count === 1 ? '1 connection' : `${count} connections`;
 }

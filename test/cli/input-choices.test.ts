@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { compile as compileInLibrary } from '../../src/library/index.ts';
-import { runKpc } from '../support/run-kpc.ts';
+import { kpcProgram, projectFolder, runKpc, runProgram } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-choices-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -306,5 +306,25 @@ test('flags of kube-proxy reach what is written', async () => {
   expect(JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8'))).toMatchObject({
     node: { nodeIPs: { ipv4: '192.0.2.9' } },
     settings: { conntrack: { min: 5, tcpBeLiberal: true, udpTimeout: 7 } },
+  });
+});
+
+describe('what the shell hands over in a file’s place', () => {
+  const kpc = `'${process.execPath}' '${kpcProgram}'`;
+  const run = (command: string) => runProgram('bash', ['-c', command], { cwd: scratch });
+
+  test.each(['describe -q <(cat svc.json)', 'describe -q -f <(cat svc.json)', 'describe -q -f /dev/stdin < svc.json'])(
+    'is read once, and counts: %s',
+    async (command) => {
+      writeFileSync(join(scratch, 'svc.json'), JSON.stringify(service('web')));
+      const { status, stdout } = await run(`${kpc} ${command}`);
+      expect(status).toBe(0);
+      expect(stdout).toContain('default/web');
+    },
+  );
+
+  test('may be a dump', async () => {
+    const dump = join(projectFolder, 'fixtures/dumps/kube-proxy-nftables-loadbalancer-source-ranges/nft-ruleset');
+    expect((await run(`${kpc} trace -q <(cat '${dump}') --from external --to 10.98.154.163:80`)).status).toBe(0);
   });
 });

@@ -68,7 +68,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     );
     return exitStatus.ok;
   } catch (error) {
-    return fail(describeError(error));
+    return fail(`${folder}: ${describeError(error)}`);
   }
 }
 

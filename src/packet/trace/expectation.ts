@@ -136,7 +136,9 @@ export function compareFate(fate: Fate, expected: Expectation, sender: Sender): 
   const source = seenSource(fate, sender);
   if (expected.source !== undefined && fate.verdict === 'delivered' && !isSource(fate, expected.source, source)) {
     const wanted = typeof expected.source === 'string' ? expected.source : expected.source.text;
-    faults.push(`expected the source ${wanted}, but it is ${source}${source === 'changed' ? ` (${sourceText(fate.source)})` : ''}`);
+    faults.push(
+      `expected the source ${wanted}, but it is ${source}${source === 'changed' ? ` (${sourceText(fate.source)})` : ''}`,
+    );
   }
   return faults;
 }

@@ -250,7 +250,8 @@ function localPolicy({ target, fate }: Trace, { ports, mode }: Scene): readonly 
     ({ kind, address }) => kind === 'cluster-ip' && address.text === target.address.text,
   );
   const isLocal = isClusterIP ? port?.policies?.internalLocal : port?.policies?.externalLocal;
-  if (!mode || !port || !isLocal || port.endpoints.length === 0) return [];
+  if (port?.endpoints.length === 0) return [`${port.label} has no ready endpoint`];
+  if (!mode || !port || !isLocal) return [];
   if (port.endpoints.some((endpoint) => endpoint.isLocal !== false)) return [];
   const does = fate.verdict === 'delivered' ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes` : '';
   const policy = isClusterIP ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
