@@ -1,6 +1,5 @@
 /** What a thrown value says. */
 export function describeError(error: unknown): string {
-  if (hasCode(error, 'ENOTDIR')) return 'it is not a folder';
   return error instanceof Error ? error.message : String(error);
 }
 

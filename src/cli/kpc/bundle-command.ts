@@ -2,7 +2,7 @@ import { Argument, InvalidArgumentError, Option, type Command } from 'commander'
 import { formatCount } from '../../base/format-count.ts';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { describeBundleProblem, readBundle } from '../../bundle/read-bundle.ts';
@@ -68,7 +68,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     );
     return exitStatus.ok;
   } catch (error) {
-    return fail(`${folder}: ${describeError(error)}`);
+    return fail(hasCode(error, 'ENOTDIR') ? `${folder} is not a folder` : describeError(error));
   }
 }
 
