@@ -6,7 +6,11 @@ import {
   parseNetwork,
   type Address,
   type Network,
+  ipv4Address,
+  ipv4Number,
+  ipv6Address,
 } from './address.ts';
+import type { Family } from './family.ts';
 
 /** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
 export type AddressRange = Address | Network;
@@ -43,4 +47,35 @@ function firstAddress(range: AddressRange): Address {
 
 function lengthOf(range: AddressRange): number {
   return isNetwork(range) ? range.prefixLength : 129;
+}
+
+/** Addresses from the first to the last, as numbers. */
+export interface AddressSpan {
+  readonly family: Family;
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+export function spanOfRange(first: Address, last: Address): AddressSpan {
+  return { family: first.family, first: numberOf(first), last: numberOf(last) };
+}
+
+export function spanOfAddress(address: Address): AddressSpan {
+  return spanOfRange(address, address);
+}
+
+export function spanOfNetwork({ family, address, prefixLength }: Network): AddressSpan {
+  const first = numberOf(address);
+  return { family, first, last: first + (1n << BigInt(addressBits[family] - prefixLength)) - 1n };
+}
+
+function numberOf(address: Address): bigint {
+  if (address.family === 'ipv4') return BigInt(ipv4Number(address));
+  return address.groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
+}
+
+/** The address that is this number. */
+export function addressAt(family: Family, at: bigint): Address {
+  if (family === 'ipv4') return ipv4Address(Number(BigInt.asIntN(32, at)));
+  return ipv6Address(Array.from({ length: 8 }, (_, i) => Number((at >> BigInt(112 - 16 * i)) & 0xffffn)));
 }

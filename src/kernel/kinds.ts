@@ -1,13 +1,12 @@
-import { diffSets, splitSetsDelta } from './ipset/ipset-delta.ts';
-import { diffVirtualServers, splitVirtualServersDelta } from './ipvs/ipvs-delta.ts';
-import { diffLinks, splitLinksDelta } from './link/link-delta.ts';
+import { diffSets, splitSetsDelta } from './ipset/ipset.ts';
+import { diffVirtualServers, splitVirtualServersDelta, diffTimeouts } from './ipvs/ipvs-delta.ts';
+import { diffLinks, splitLinksDelta } from './link/link.ts';
 import { diffModules, splitModulesDelta } from './modules.ts';
 import { diffNftTables, splitNftDelta } from './nftables/delta.ts';
 import type { Split } from './split-changes.ts';
 import type { KernelState } from './state.ts';
 import { diffSysctls, splitSysctlsDelta } from './sysctl.ts';
-import { diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/family-tables-delta.ts';
-import { diffTimeouts } from './ipvs/timeouts-delta.ts';
+import { diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/iptables-delta.ts';
 
 /** A kind of kernel object, named after the field of a state that holds such objects. */
 export type ObjectKind = keyof KernelState;

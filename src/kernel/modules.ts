@@ -1,5 +1,6 @@
 import { partition, type Split } from './split-changes.ts';
 import type { UnreadLine } from './unread-line.ts';
+import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 
 /** The content of a modules-load.d(5) file: one module a line. '' for none. */
 export function formatModules(modules: readonly string[]): string {
@@ -39,4 +40,34 @@ export function diffModules(from: readonly string[], to: readonly string[]): rea
 
 export function splitModulesDelta(changes: readonly ModuleChange[]): Split<ModuleChange> {
   return partition(changes, ({ kind }) => kind === 'drop-module');
+}
+
+/** The modules behind what a rule matches, in load order. */
+const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
+  ['match-set', ['xt_set']],
+  ['comment', ['xt_comment']],
+  ['mark', ['xt_mark']],
+  ['address-type', ['xt_addrtype']],
+  ['conntrack-state', ['xt_conntrack']],
+  ['statistic', ['xt_statistic']],
+  ['recent', ['xt_recent']],
+  ['virtual-server', ['xt_ipvs']],
+  // physdev sees bridge ports only where bridged packets pass iptables.
+  ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
+];
+
+/**
+ * The kernel modules that the matches of these rules need. Most kernels load them by themselves when a rule asks for
+ * them; nodes that forbid that need them named.
+ */
+export function matchModules(tables: readonly Tables[]): readonly string[] {
+  const used = new Set<RuleArg['kind']>();
+  for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {
+    for (const chain of chains.values()) {
+      for (const { args } of passingRules(chain)) {
+        for (const { kind } of args) used.add(kind);
+      }
+    }
+  }
+  return modulesOf.flatMap(([kind, modules]) => (used.has(kind) ? modules : []));
 }

@@ -6,16 +6,21 @@ import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
-import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
+import {
+  type IpSet,
+  diffSets,
+  formatSetsDelta,
+  splitSetsDelta,
+  temporarySetName,
+} from '../../src/kernel/ipset/ipset.ts';
 import { parseEntry } from '../../src/kernel/ipset/set-entry.ts';
-import { diffSets, formatSetsDelta, splitSetsDelta, temporarySetName } from '../../src/kernel/ipset/ipset-delta.ts';
 import {
   diffVirtualServers,
   formatVirtualServersDelta,
   splitVirtualServersDelta,
 } from '../../src/kernel/ipvs/ipvs-delta.ts';
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs/ipvs.ts';
-import { diffLinks, formatLinksDelta, splitLinksDelta } from '../../src/kernel/link/link-delta.ts';
+import { diffLinks, formatLinksDelta, splitLinksDelta } from '../../src/kernel/link/link.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
 import type { Split } from '../../src/kernel/split-changes.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';

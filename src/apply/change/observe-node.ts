@@ -2,7 +2,7 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { applyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import type { Tables } from '../../kernel/iptables/iptables.ts';
-import { createRuleLines, type RuleLinesByFamily } from '../../kernel/iptables/rule-lines.ts';
+import { createRuleLines, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import type { Host } from '../node/host.ts';

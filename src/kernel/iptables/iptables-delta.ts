@@ -12,6 +12,7 @@ import {
   type Tables,
 } from './iptables.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
+import { families, type Family } from '../family.ts';
 
 /** One step from some chains to others. `from` is the chain as it was; undefined where there was none. */
 export type ChainChange =
@@ -201,4 +202,24 @@ function pushChangeLines(lines: string[], change: ChainChange): void {
     default:
       change satisfies never;
   }
+}
+
+/** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */
+export type FamilyTables = { readonly [F in Family]?: Tables };
+
+/** What changes of them; nothing stands for a family of which nothing changes. */
+export type FamilyTablesDelta = { readonly [F in Family]?: readonly TableDelta[] };
+
+/** A family without tables counts as one without chains. */
+export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTablesDelta {
+  const delta: { [F in Family]?: readonly TableDelta[] } = {};
+  for (const family of families) {
+    const tables = diffTables(from[family] ?? {}, to[family] ?? {});
+    if (tables.length > 0) delta[family] = tables;
+  }
+  return delta;
+}
+
+export function isEmptyFamilyTablesDelta(delta: FamilyTablesDelta): boolean {
+  return families.every((family) => (delta[family] ?? []).length === 0);
 }

@@ -2,7 +2,7 @@ import { LongText } from '../long-text.ts';
 import { joinHostPort, type Address } from '../address.ts';
 import type { AddressRange } from '../address-range.ts';
 import type { Origin } from '../place.ts';
-import { formatPortRange, type PortRange } from '../port.ts';
+import { formatPortRange, type PortRange } from '../socket-address.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 

@@ -7,10 +7,9 @@ import {
   type TableName,
   type Tables,
 } from './iptables.ts';
-import { parseRuleWords } from './parse-rule.ts';
-import { splitWords } from './split-words.ts';
-import type { RuleLines } from './rule-lines.ts';
+import { parseRuleWords, splitWords } from './parse-rule.ts';
 import type { UnreadLine } from '../unread-line.ts';
+import type { Family } from '../family.ts';
 
 /** A chain while its lines are read. */
 interface DraftChain {
@@ -130,4 +129,70 @@ function dropCounters(args: RuleArg[]): RuleArg[] {
 
 function isCounter(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
+}
+
+/**
+ * The tables that iptables-save says it cannot show, in the order in which it does, and in which line of the text. Where
+ * iptables keeps its rules in nftables, others can write into its tables what iptables does not know: it then leaves out the
+ * whole table, and reports success.
+ */
+export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
+  const hidden = new Map<TableName, number>();
+  for (const { 1: said, index } of text.matchAll(/^[ \t]*# Table `(\w+)' is incompatible/gm)) {
+    const table = tableNames.find((name) => name === said);
+    if (table && !hidden.has(table)) hidden.set(table, text.slice(0, index).split('\n').length);
+  }
+  return hidden;
+}
+
+/** A rule, and the chain that its line appends it to. */
+interface AppendedRule {
+  readonly chain: string;
+  readonly rule: Rule;
+}
+
+/**
+ * The rules that the lines of a text stood for, for the next text of the same tool, which has nearly the same lines in
+ * the same order: a line that is met again is not read again, and its rule is the same value, which compares at no cost.
+ */
+export interface RuleLines {
+  /** Before the first line of a text. */
+  rewind(): void;
+  find(line: string): AppendedRule | undefined;
+  record(line: string, appended: AppendedRule): void;
+}
+
+export type RuleLinesByFamily = { readonly [F in Family]: RuleLines };
+
+/** How many lines may have gone before the next that has stayed is looked for no further. */
+const window = 512;
+
+export function createRuleLines(): RuleLines {
+  let before = { lines: [] as string[], rules: [] as AppendedRule[] };
+  let now = { lines: [] as string[], rules: [] as AppendedRule[] };
+  let next = 0;
+  const record = (line: string, appended: AppendedRule): void => {
+    now.lines.push(line);
+    now.rules.push(appended);
+  };
+  return {
+    rewind() {
+      before = now;
+      now = { lines: [], rules: [] };
+      next = 0;
+    },
+    find(line) {
+      const { lines, rules } = before;
+      const end = Math.min(lines.length, next + window);
+      for (let i = next; i < end; i++) {
+        if (lines[i] !== line) continue;
+        next = i + 1;
+        const appended = rules[i];
+        if (appended) record(line, appended);
+        return appended;
+      }
+      return undefined;
+    },
+    record,
+  };
 }

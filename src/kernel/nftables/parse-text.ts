@@ -2,11 +2,9 @@ import { type Family, families } from '../family.ts';
 import type { UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
-import { readRule, readVerdict } from './parse-rule-text.ts';
-import { readNumber, readValue, valueTypeOf } from './read-value.ts';
-import { type Token, isQuoted, scan, unquote } from './scan-words.ts';
+import { readRule, readVerdict, readNumber, readValue, valueTypeOf } from './parse-rule-text.ts';
+import { type Token, isQuoted, scan, unquote, Words } from './words.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
-import { Words } from './word-reader.ts';
 
 /** What was read of nft's output. */
 export interface ParsedTables {

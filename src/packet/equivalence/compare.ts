@@ -5,7 +5,7 @@ import { isUnknownOwn } from '../routing.ts';
 import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
 import { wholeState, type Scene } from '../trace/scene.ts';
 import { portKey, readQuestions, transports, type PortKey, type Questions } from './questions.ts';
-import { addressAt, type AddressSpan } from '../../kernel/address-span.ts';
+import { addressAt, type AddressSpan } from '../../kernel/address-range.ts';
 import { isSingle, keyOfSpan, representatives } from './spans.ts';
 import { isSameEnd } from '../explore.ts';
 
