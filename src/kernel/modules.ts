@@ -1,6 +1,6 @@
-import { partition, type Split } from './split-changes.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { diffByKey } from './changes.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
+import type { UnreadLine } from './unread-line.ts';
 
 /** The content of a modules-load.d(5) file: one module a line. '' for none. */
 export function formatModules(modules: readonly string[]): string {
@@ -30,16 +30,11 @@ export interface ModuleChange {
 }
 
 export function diffModules(from: readonly string[], to: readonly string[]): readonly ModuleChange[] {
-  const before = new Set(from);
-  const after = new Set(to);
+  const { added, removed } = diffByKey(from, to, (name) => name);
   return [
-    ...to.filter((name) => !before.has(name)).map((name): ModuleChange => ({ kind: 'load-module', name })),
-    ...from.filter((name) => !after.has(name)).map((name): ModuleChange => ({ kind: 'drop-module', name })),
+    ...added.map((name): ModuleChange => ({ kind: 'load-module', name })),
+    ...removed.map((name): ModuleChange => ({ kind: 'drop-module', name })),
   ];
-}
-
-export function splitModulesDelta(changes: readonly ModuleChange[]): Split<ModuleChange> {
-  return partition(changes, ({ kind }) => kind === 'drop-module');
 }
 
 /** The modules behind what a rule matches, in load order. */

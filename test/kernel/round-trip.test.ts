@@ -4,7 +4,7 @@ import { families } from '../../src/kernel/family.ts';
 import { formatTables, type Chain, type TableName, type Tables } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { formatSets, parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
-import { formatVirtualServers, parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
+import { formatVirtualServer, parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { formatLinks, parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
 import { formatModules, parseModules } from '../../src/kernel/modules.ts';
 import { formatSysctls, parseSysctls } from '../../src/kernel/sysctl.ts';
@@ -52,7 +52,7 @@ describe('what is written reads back as the same state', () => {
   test('ipvsadm.restore', () => {
     fc.assert(
       fc.property(virtualServers, (state) => {
-        expect(parseIpvsadm(formatVirtualServers(state))).toEqual({ virtualServers: state, unread: [] });
+        expect(parseIpvsadm(state.map(formatVirtualServer).join(''))).toEqual({ virtualServers: state, unread: [] });
       }),
     );
   });
@@ -106,7 +106,7 @@ describe('any text can be read', () => {
         const { tables: read } = parseIptablesSave(text);
         expect(parseIptablesSave(formatTables(read)).unread).toEqual([]);
         expect(parseIpsetSave(formatSets(parseIpsetSave(text).sets)).unread).toEqual([]);
-        expect(parseIpvsadm(formatVirtualServers(parseIpvsadm(text).virtualServers)).unread).toEqual([]);
+        expect(parseIpvsadm(parseIpvsadm(text).virtualServers.map(formatVirtualServer).join('')).unread).toEqual([]);
         expect(parseIpBatch(formatLinks(parseIpBatch(text).links)).unread).toEqual([]);
         expect(parseIpBatch(formatLinks(parseIpAddrJson(text).links)).unread).toEqual([]);
         expect(parseSysctls(formatSysctls(parseSysctls(text).sysctls)).unread).toEqual([]);

@@ -1,7 +1,7 @@
 import { LongText } from '../long-text.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
 import type { UnreadLine } from '../unread-line.ts';
-import { partition, type Split } from '../split-changes.ts';
+import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
@@ -24,28 +24,33 @@ export interface IpSet {
 /** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
-  for (const set of sets) {
-    text.add(`${formatCreate(set)}\n`);
-    for (const entry of set.entries) text.add(`${formatAdd(set.name, entry)}\n`);
-  }
+  for (const set of sets) addSet(text, set);
   return text.toString();
 }
 
-/** `create NAME TYPE …`. */
-export function formatCreate(set: IpSet): string {
-  let line = `create ${set.name} ${set.type}`;
-  if (set.family !== undefined) line += ` family ${set.family}`;
-  if (set.range !== undefined) line += ` range ${set.range}`;
-  if (set.hashSize !== undefined) line += ` hashsize ${set.hashSize}`;
-  if (set.maxElements !== undefined) line += ` maxelem ${set.maxElements}`;
-  for (const option of set.options ?? []) line += ` ${option}`;
-  return line;
+function addSet(text: LongText, set: IpSet): void {
+  text.add(`${formatCreate(set)}\n`);
+  for (const entry of set.entries) text.add(formatAdd(set.name, entry));
 }
 
-/** `add NAME ENTRY …`. */
-export function formatAdd(set: string, entry: SetEntry): string {
+/** `create NAME TYPE …`. */
+export function formatCreate({ name, type, options = [], ...set }: IpSet): string {
+  const words = properties.flatMap(([word, key]) => (set[key] === undefined ? [] : [word, String(set[key])]));
+  return ['create', name, type, ...words, ...options].join(' ');
+}
+
+/** The properties of a set, as ipset and IpSet call them. */
+const properties = [
+  ['family', 'family'],
+  ['range', 'range'],
+  ['hashsize', 'hashSize'],
+  ['maxelem', 'maxElements'],
+] as const;
+
+/** `add NAME ENTRY …`, with its line's end. */
+function formatAdd(set: string, entry: SetEntry): string {
   const line = `add ${set} ${formatEntry(entry)}`;
-  return entry.options === undefined ? line : [line, ...entry.options].join(' ');
+  return `${entry.options === undefined ? line : [line, ...entry.options].join(' ')}\n`;
 }
 
 /** A set while its lines are read. */
@@ -102,34 +107,22 @@ export function addEntry(set: DraftSet, text: string, options: readonly string[]
 
 /** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */
 export function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
-  let family: IpSet['family'];
-  let range: string | undefined;
-  let hashSize: number | undefined;
-  let maxElements: number | undefined;
+  const read: { -readonly [K in 'family' | 'range' | 'hashSize' | 'maxElements']?: IpSet[K] } = {};
   const options: string[] = [];
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? '';
     const value = words[i + 1];
-    if (word === 'family' && (value === 'inet' || value === 'inet6')) family = value;
-    else if (word === 'range' && value !== undefined) range = value;
-    else if (word === 'hashsize' && isCount(value)) hashSize = Number(value);
-    else if (word === 'maxelem' && isCount(value)) maxElements = Number(value);
+    if (word === 'family' && (value === 'inet' || value === 'inet6')) read.family = value;
+    else if (word === 'range' && value !== undefined) read.range = value;
+    else if (word === 'hashsize' && isCount(value)) read.hashSize = Number(value);
+    else if (word === 'maxelem' && isCount(value)) read.maxElements = Number(value);
     else if (word !== 'initval' && !(word === 'bucketsize' && value === '12')) {
       options.push(word);
       continue;
     }
     i++;
   }
-  return {
-    name,
-    type,
-    ...(family === undefined ? {} : { family }),
-    ...(range === undefined ? {} : { range }),
-    ...(hashSize === undefined ? {} : { hashSize }),
-    ...(maxElements === undefined ? {} : { maxElements }),
-    ...(options.length === 0 ? {} : { options }),
-    entries: [],
-  };
+  return { name, type, ...read, options: options.length === 0 ? undefined : options, entries: [] };
 }
 
 function isCount(text: string | undefined): boolean {
@@ -168,20 +161,20 @@ export const temporarySetName = 'KPC-SWAP';
  * does the order of entries.
  */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
-  const before = new Map(from.map((set) => [set.name, set]));
-  const names = new Set(to.map((set) => set.name));
   const changes: SetChange[] = [];
-  const leftover = before.get(temporarySetName);
-  if (leftover && !names.has(temporarySetName)) changes.push({ kind: 'destroy-set', set: leftover });
-  for (const set of to) {
-    const old = before.get(set.name);
-    if (!old) changes.push({ kind: 'create-set', set });
-    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
-    else changes.push(...diffEntries(old, set));
-  }
+  const leftover = from.find(({ name }) => name === temporarySetName);
+  if (leftover && !to.some(({ name }) => name === temporarySetName))
+    changes.push({ kind: 'destroy-set', set: leftover });
   // A set of sets comes after those it holds, and must go before them.
-  for (const set of from.toReversed()) {
-    if (!names.has(set.name) && set.name !== temporarySetName) changes.push({ kind: 'destroy-set', set });
+  for (const { old, item: set } of pairUp(from.toReversed(), to, ({ name }) => name)) {
+    if (!set) {
+      if (old !== leftover) changes.push({ kind: 'destroy-set', set: old });
+    } else if (!old) changes.push({ kind: 'create-set', set });
+    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
+    else {
+      const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
+      if (added.length + removed.length > 0) changes.push({ kind: 'change-entries', set, added, removed });
+    }
   }
   return changes;
 }
@@ -200,15 +193,6 @@ const defaultMaxElements = 65536;
 /** The kernel swaps two sets of one type and family only. */
 function canSwap(a: IpSet, b: IpSet): boolean {
   return a.type === b.type && (a.family ?? 'inet') === (b.family ?? 'inet');
-}
-
-function diffEntries(from: IpSet, to: IpSet): SetChange[] {
-  if (from.entries === to.entries) return [];
-  const before = new Map(from.entries.map((entry) => [entryMeaning(entry), entry]));
-  const added: SetEntry[] = [];
-  for (const entry of to.entries) if (!before.delete(entryMeaning(entry))) added.push(entry);
-  const removed = [...before.values()];
-  return added.length + removed.length === 0 ? [] : [{ kind: 'change-entries', set: to, added, removed }];
 }
 
 /** The same text for entries that are one to the kernel and have the same options. */
@@ -242,40 +226,31 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
  * is destroyed first, which ipset refuses while a rule uses it. '' where there are no changes.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {
-  const lines: string[] = [];
-  for (const change of changes) pushSetLines(lines, change);
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  const text = new LongText();
+  for (const change of changes) addChange(text, change);
+  return text.toString();
 }
 
-function pushSetLines(lines: string[], change: SetChange): void {
+function addChange(text: LongText, change: SetChange): void {
   switch (change.kind) {
     case 'create-set':
-      pushCreation(lines, change.set);
-      break;
+      return addSet(text, change.set);
     case 'change-entries': {
       // Deleting first leaves room for what is added.
-      for (const entry of change.removed) lines.push(`del ${change.set.name} ${formatEntry(entry)}`);
-      for (const entry of change.added) lines.push(formatAdd(change.set.name, entry));
-      break;
+      for (const entry of change.removed) text.add(`del ${change.set.name} ${formatEntry(entry)}\n`);
+      for (const entry of change.added) text.add(formatAdd(change.set.name, entry));
+      return;
     }
     case 'replace-set':
       if (canSwap(change.from, change.to)) {
-        pushCreation(lines, { ...change.to, name: temporarySetName });
-        lines.push(`swap ${temporarySetName} ${change.to.name}`, `destroy ${temporarySetName}`);
-      } else {
-        lines.push(`destroy ${change.from.name}`);
-        pushCreation(lines, change.to);
+        addSet(text, { ...change.to, name: temporarySetName });
+        return text.add(`swap ${temporarySetName} ${change.to.name}\ndestroy ${temporarySetName}\n`);
       }
-      break;
+      text.add(`destroy ${change.from.name}\n`);
+      return addSet(text, change.to);
     case 'destroy-set':
-      lines.push(`destroy ${change.set.name}`);
-      break;
+      return text.add(`destroy ${change.set.name}\n`);
     default:
-      change satisfies never;
+      return change satisfies never;
   }
-}
-
-function pushCreation(lines: string[], set: IpSet): void {
-  lines.push(formatCreate(set));
-  for (const entry of set.entries) lines.push(formatAdd(set.name, entry));
 }

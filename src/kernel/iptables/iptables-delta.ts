@@ -219,7 +219,3 @@ export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTa
   }
   return delta;
 }
-
-export function isEmptyFamilyTablesDelta(delta: FamilyTablesDelta): boolean {
-  return families.every((family) => (delta[family] ?? []).length === 0);
-}

@@ -1,5 +1,5 @@
 import type { Family } from '../family.ts';
-import type { Split } from '../split-changes.ts';
+import type { Split } from '../changes.ts';
 import type { Element } from './element.ts';
 import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './meaning.ts';
 import {
