@@ -1,6 +1,6 @@
 import { diffByKey } from './changes.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { readLines, type UnreadLine } from './unread-line.ts';
 
 /** The content of a modules-load.d(5) file: one module a line. '' for none. */
 export function formatModules(modules: readonly string[]): string {
@@ -13,12 +13,10 @@ export function parseModules(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const modules: string[] = [];
-  const unread: UnreadLine[] = [];
-  text.split('\n').forEach((raw, index) => {
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
-    if (/^[\w-]+$/.test(line)) modules.push(line);
-    else unread.push({ line: index + 1, text: raw, reason: 'not the name of a module' });
+  const unread = readLines(text, ['#', ';'], (line) => {
+    if (!/^[\w-]+$/.test(line)) return 'not the name of a module';
+    modules.push(line);
+    return undefined;
   });
   return { modules, unread };
 }

@@ -1,5 +1,5 @@
 import { pairUp } from './changes.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { readLines, type UnreadLine } from './unread-line.ts';
 
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
@@ -15,14 +15,12 @@ export function parseSysctls(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const sysctls = new Map<string, string>();
-  const unread: UnreadLine[] = [];
-  text.split('\n').forEach((raw, index) => {
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
+  const unread = readLines(text, ['#', ';'], (line) => {
     // A minus sign in front: whether it can be set does not matter.
     const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
-    if (name !== undefined) sysctls.set(withDots(name), value);
-    else unread.push({ line: index + 1, text: raw, reason: 'not "name = value"' });
+    if (name === undefined) return 'not "name = value"';
+    sysctls.set(withDots(name), value);
+    return undefined;
   });
   return { sysctls, unread };
 }

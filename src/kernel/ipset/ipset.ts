@@ -1,6 +1,6 @@
 import { LongText } from '../long-text.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
 import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
@@ -68,15 +68,7 @@ export function parseIpsetSave(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const sets = new Map<string, DraftSet>();
-  const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#') || line === 'COMMIT') continue;
-    const reason = readSetLine(sets, line);
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
-  }
+  const unread = readLines(text, ['#'], (line) => (line === 'COMMIT' ? undefined : readSetLine(sets, line)));
   for (const set of sets.values()) set.entries.sort(compareEntries);
   return { sets: [...sets.values()], unread };
 }

@@ -8,8 +8,8 @@ import {
   type Tables,
 } from './iptables.ts';
 import { parseRuleWords, splitWords } from './parse-rule.ts';
-import type { UnreadLine } from '../unread-line.ts';
 import type { Family } from '../family.ts';
+import type { UnreadLine } from '../unread-line.ts';
 
 /** A chain while its lines are read. */
 interface DraftChain {
@@ -89,15 +89,12 @@ function readLine(
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
   const chain = findChain(chains, name);
-  if (command === '-A') {
-    const rule = { args: dropCounters(parseRuleWords(words, at + 2)) };
-    chain.rules.push(rule);
-    lines?.record(line, { chain: name, rule });
-    return undefined;
+  if (command === '-I' && words[at + 2] !== String(chain.rules.length + 1)) {
+    return 'inserted elsewhere than at the end of its chain';
   }
-  // What formatTables writes.
-  if (words[at + 2] !== String(chain.rules.length + 1)) return 'inserted elsewhere than at the end of its chain';
-  chain.rules.push({ args: dropCounters(parseRuleWords(words, at + 3)) });
+  const rule = { args: parseRuleWords(words, command === '-A' ? at + 2 : at + 3).filter((arg) => !isCounter(arg)) };
+  chain.rules.push(rule);
+  if (command === '-A') lines?.record(line, { chain: name, rule });
   return undefined;
 }
 
@@ -122,11 +119,7 @@ function findChain(chains: Map<string, DraftChain>, name: string): DraftChain {
   return made;
 }
 
-/** `-c PACKETS BYTES` inside a rule is a counter too. */
-function dropCounters(args: RuleArg[]): RuleArg[] {
-  return args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args;
-}
-
+/** `-c PACKETS BYTES` inside a rule is a counter, too. */
 function isCounter(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
@@ -151,48 +144,40 @@ interface AppendedRule {
   readonly rule: Rule;
 }
 
+/** How many lines may have gone before the next that has stayed is looked for no further. */
+const window = 512;
+
 /**
  * The rules that the lines of a text stood for, for the next text of the same tool, which has nearly the same lines in
  * the same order: a line that is met again is not read again, and its rule is the same value, which compares at no cost.
  */
-export interface RuleLines {
+export class RuleLines {
+  #before: readonly (readonly [line: string, rule: AppendedRule])[] = [];
+  #now: (readonly [line: string, rule: AppendedRule])[] = [];
+  #next = 0;
+
   /** Before the first line of a text. */
-  rewind(): void;
-  find(line: string): AppendedRule | undefined;
-  record(line: string, appended: AppendedRule): void;
+  rewind(): void {
+    this.#before = this.#now;
+    this.#now = [];
+    this.#next = 0;
+  }
+
+  find(line: string): AppendedRule | undefined {
+    const end = Math.min(this.#before.length, this.#next + window);
+    for (let i = this.#next; i < end; i++) {
+      const known = this.#before[i];
+      if (known?.[0] !== line) continue;
+      this.#next = i + 1;
+      this.#now.push(known);
+      return known[1];
+    }
+    return undefined;
+  }
+
+  record(line: string, appended: AppendedRule): void {
+    this.#now.push([line, appended]);
+  }
 }
 
-export type RuleLinesByFamily = { readonly [F in Family]: RuleLines };
-
-/** How many lines may have gone before the next that has stayed is looked for no further. */
-const window = 512;
-
-export function createRuleLines(): RuleLines {
-  let before = { lines: [] as string[], rules: [] as AppendedRule[] };
-  let now = { lines: [] as string[], rules: [] as AppendedRule[] };
-  let next = 0;
-  const record = (line: string, appended: AppendedRule): void => {
-    now.lines.push(line);
-    now.rules.push(appended);
-  };
-  return {
-    rewind() {
-      before = now;
-      now = { lines: [], rules: [] };
-      next = 0;
-    },
-    find(line) {
-      const { lines, rules } = before;
-      const end = Math.min(lines.length, next + window);
-      for (let i = next; i < end; i++) {
-        if (lines[i] !== line) continue;
-        next = i + 1;
-        const appended = rules[i];
-        if (appended) record(line, appended);
-        return appended;
-      }
-      return undefined;
-    },
-    record,
-  };
-}
+export type RuleLinesByFamily = Readonly<Record<Family, RuleLines>>;

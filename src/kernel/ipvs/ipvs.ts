@@ -3,7 +3,7 @@ import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parseSocketAddress, type SocketAddress } from '../socket-address.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
@@ -146,15 +146,7 @@ export function parseIpvsadm(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const services: ReadServices = { byKey: new Map(), last: undefined };
-  const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.trim();
-    if (line === '') continue;
-    const reason = readServerLine(services, splitLine(line));
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
-  }
+  const unread = readLines(text, [], (line) => readServerLine(services, splitLine(line)));
   const drafts = [...services.byKey.values()];
   for (const server of drafts) server.realServers.sort(compareRealServers);
   return { virtualServers: drafts.sort(compareVirtualServers), unread };

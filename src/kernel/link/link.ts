@@ -1,7 +1,7 @@
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
 import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
 
 /** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */
@@ -134,15 +134,7 @@ interface DraftLink {
 /** Reads what formatLinks writes. Takes any text: lines it cannot read are in `unread`. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
-  const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#')) continue;
-    const reason = readBatchLine(links, line.split(/[ \t]+/));
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
-  }
+  const unread = readLines(text, ['#'], (line) => readBatchLine(links, line.split(/[ \t]+/)));
   return { links: [...links.values()], unread };
 }
 
