@@ -40,43 +40,26 @@ function formatNewTable(table: NftTable): string {
   return `table ${name}\ndelete table ${name}\n${table.strange.text}`;
 }
 
-/** The steps in the order in which the kernel takes them: it deletes nothing that something else refers to. */
+/** The commands in the order in which the kernel takes them: it deletes nothing that something else refers to. */
 const steps = [
   /** Rules stop referring to chains, sets and counters. */
-  'flush',
+  'flush chain',
   /** Elements stop referring to chains. */
-  'delete-elements',
-  'delete-sets',
-  'delete-chains',
-  'delete-counters',
-  'add-counters',
-  'add-sets',
-  'add-chains',
-  'add-rules',
-  'add-elements',
+  'delete element',
+  'delete set',
+  'delete chain',
+  'delete counter',
+  'add counter',
+  'add set',
+  'add chain',
+  'add rule',
+  'add element',
 ] as const;
-
-type Step = (typeof steps)[number];
-
-function formatCounterHead({ name, comment }: NftCounter): string {
-  return comment === undefined ? name : `${name} { comment ${quote(comment)}; }`;
-}
 
 /** The lines that change one table. */
 class Script {
   readonly #table: string;
-  readonly #lines: { readonly [S in Step]: string[] } = {
-    flush: [],
-    'delete-elements': [],
-    'delete-sets': [],
-    'delete-chains': [],
-    'delete-counters': [],
-    'add-counters': [],
-    'add-sets': [],
-    'add-chains': [],
-    'add-rules': [],
-    'add-elements': [],
-  };
+  readonly #lines = new Map<string, string[]>(steps.map((step) => [step, []]));
 
   constructor(table: string) {
     this.#table = table;
@@ -84,7 +67,7 @@ class Script {
 
   write(changes: readonly NftChange[]): string {
     for (const change of changes) this.#writeChange(change);
-    return steps.flatMap((step) => this.#lines[step]).join('');
+    return [...this.#lines.values()].flat().join('');
   }
 
   #writeChange(change: NftChange): void {
@@ -100,72 +83,77 @@ class Script {
       case 'refill-chain':
         return this.#refillChain(change.chain);
       case 'add-counter':
-        return this.#put('add-counters', 'add counter', formatCounterHead(change.counter));
+        return this.#put('add counter', withProperties(change.counter.name, [commentOf(change.counter)]));
       case 'delete-counter':
-        return this.#put('delete-counters', 'delete counter', change.counter.name);
+        return this.#put('delete counter', change.counter.name);
       case 'add-set':
         return this.#addSet(change.set);
       case 'delete-set':
-        return this.#put('delete-sets', `delete ${change.set.kind}`, change.set.name);
+        return this.#deleteSet(change.set);
       case 'replace-set':
-        this.#put('delete-sets', `delete ${change.from.kind}`, change.from.name);
+        this.#deleteSet(change.from);
         return this.#addSet(change.to);
-      case 'change-elements':
-        this.#putElements('delete-elements', change.set, change.removed);
-        return this.#putElements('add-elements', change.set, change.added);
+      case 'change-elements': {
+        const { name } = change.set;
+        // An element is deleted by its key alone.
+        for (const { key } of change.removed) this.#put('delete element', `${name} { ${formatKey(key)} }`);
+        return this.#addElements(name, change.added);
+      }
       default:
         return change satisfies never;
     }
   }
 
   #addChain(chain: NftChain): void {
-    const properties: string[] = [];
-    if (chain.base) properties.push(formatBaseChain(chain.base));
-    if (chain.comment !== undefined) properties.push(`comment ${quote(chain.comment)};`);
-    this.#put(
-      'add-chains',
-      'add chain',
-      properties.length === 0 ? chain.name : `${chain.name} { ${properties.join(' ')} }`,
-    );
+    const properties = [chain.base ? formatBaseChain(chain.base) : '', commentOf(chain)];
+    this.#put('add chain', withProperties(chain.name, properties));
     this.#addRules(chain);
   }
 
   #addRules({ name, rules }: NftChain): void {
-    for (const rule of rules) this.#put('add-rules', 'add rule', `${name} ${formatRule(rule)}`);
+    for (const rule of rules) this.#put('add rule', `${name} ${formatRule(rule)}`);
   }
 
   #deleteChain({ name, rules }: NftChain): void {
-    if (rules.length > 0) this.#put('flush', 'flush chain', name);
-    this.#put('delete-chains', 'delete chain', name);
+    if (rules.length > 0) this.#put('flush chain', name);
+    this.#put('delete chain', name);
   }
 
   #refillChain(chain: NftChain): void {
-    this.#put('flush', 'flush chain', chain.name);
+    this.#put('flush chain', chain.name);
     this.#addRules(chain);
   }
 
   #addSet(set: NftSet | NftMap): void {
     const properties = formatSetProperties(set).map((property) => `${property};`);
-    this.#put('add-sets', `add ${set.kind}`, `${set.name} { ${properties.join(' ')} }`);
-    this.#putElements('add-elements', set, set.elements);
+    this.#put('add set', withProperties(set.name, properties), `add ${set.kind}`);
+    this.#addElements(set.name, set.elements);
   }
 
-  #putElements(step: 'add-elements' | 'delete-elements', set: NftSet | NftMap, elements: readonly Element[]): void {
-    // An element is deleted by its key alone.
-    const adds = step === 'add-elements';
-    for (const element of elements) {
-      const text = adds ? formatElement(element) : formatKey(element.key);
-      this.#put(step, adds ? 'add element' : 'delete element', `${set.name} { ${text} }`);
-    }
+  #deleteSet({ kind, name }: NftSet | NftMap): void {
+    this.#put('delete set', name, `delete ${kind}`);
   }
 
-  #put(step: Step, command: string, what: string): void {
-    this.#lines[step].push(`${command} ${this.#table} ${what}\n`);
+  #addElements(set: string, elements: readonly Element[]): void {
+    for (const element of elements) this.#put('add element', `${set} { ${formatElement(element)} }`);
+  }
+
+  #put(step: (typeof steps)[number], what: string, command: string = step): void {
+    this.#lines.get(step)?.push(`${command} ${this.#table} ${what}\n`);
   }
 }
 
+function withProperties(name: string, properties: readonly string[]): string {
+  const given = properties.filter((property) => property !== '');
+  return given.length === 0 ? name : `${name} { ${given.join(' ')} }`;
+}
+
+function commentOf({ comment }: NftChain | NftCounter): string {
+  return comment === undefined ? '' : `comment ${quote(comment)};`;
+}
+
 /** How much one transaction makes of what no packet meets yet. */
-export interface StageLimits {
+interface StageLimits {
   readonly chains: number;
   readonly characters: number;
 }
@@ -232,7 +220,9 @@ function draftOf(delta: NftTableDelta): Draft | undefined {
 
 function draftTable(table: NftTable): Draft {
   const all = [...table.chains.values()];
+  const hooked = all.filter(({ base }) => base);
   const sets = [...table.sets.values()];
+  const filled = sets.filter(({ elements }) => elements.length > 0);
   const newChains = all.filter(({ base }) => !base);
   return {
     table,
@@ -240,38 +230,33 @@ function draftTable(table: NftTable): Draft {
     sets,
     newChains,
     chains: newChains,
-    formatRest: () =>
-      formatTableParts(
-        table,
-        { counters: [], sets: sets.filter(({ elements }) => elements.length > 0) },
-        all.filter(({ base }) => base).map(formatChain),
-      ),
+    formatRest: () => formatTableParts(table, { counters: [], sets: filled }, hooked.map(formatChain)),
   };
 }
 
 function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }): Draft {
   // A set that is made anew must not be in use, so rules that look it up come after it.
   const remade = new Set(delta.changes.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
-  const newChains = delta.changes.flatMap((change) =>
-    change.kind === 'add-chain' && !change.chain.base ? [change.chain] : [],
-  );
-  const chains = newChains.filter((chain) => !usesAny(chain, remade));
-  const ahead = new Set(chains);
-  const rest = delta.changes.flatMap((change): readonly NftChange[] => {
-    if (change.kind === 'add-chain' && ahead.has(change.chain)) return [];
-    if (change.kind === 'add-counter') return [];
-    if (change.kind !== 'add-set') return [change];
-    const { set } = change;
-    return set.elements.length === 0 ? [] : [{ kind: 'change-elements', set, added: set.elements, removed: [] }];
-  });
-  return {
-    table: delta,
-    counters: delta.changes.flatMap((change) => (change.kind === 'add-counter' ? [change.counter] : [])),
-    sets: delta.changes.flatMap((change) => (change.kind === 'add-set' ? [change.set] : [])),
-    newChains,
-    chains,
-    formatRest: () => formatNftDelta([{ ...delta, changes: rest }]),
-  };
+  const counters: NftCounter[] = [];
+  const sets: (NftSet | NftMap)[] = [];
+  const newChains: NftChain[] = [];
+  const chains: NftChain[] = [];
+  const rest: NftChange[] = [];
+  for (const change of delta.changes) {
+    if (change.kind === 'add-counter') counters.push(change.counter);
+    else if (change.kind === 'add-set') {
+      const { set } = change;
+      sets.push(set);
+      if (set.elements.length > 0) rest.push({ kind: 'change-elements', set, added: set.elements, removed: [] });
+    } else {
+      const isNew = change.kind === 'add-chain' && !change.chain.base;
+      if (isNew) newChains.push(change.chain);
+      if (isNew && !usesAny(change.chain, remade)) chains.push(change.chain);
+      else rest.push(change);
+    }
+  }
+  const formatRest = (): string => formatNftDelta([{ ...delta, changes: rest }]);
+  return { table: delta, counters, sets, newChains, chains, formatRest };
 }
 
 /** The texts of the chains that have rules, in pieces that keep to the limits. */

@@ -1,6 +1,6 @@
 import { joinHostPort } from '../address.ts';
 import type { Element, ElementValue, Value, Verdict } from './element.ts';
-import type { Expression, Field, Right, Selector, Target } from './expression.ts';
+import type { Expression, Field, Selector } from './expression.ts';
 import type { NftRule } from './table.ts';
 
 /** A rule as kube-proxy writes it, on one line. */
@@ -44,17 +44,24 @@ export function quote(text: string): string {
 function formatExpression(expression: Expression): string {
   switch (expression.kind) {
     case 'match':
-      return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression.left, expression.right)}`;
+      return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression)}`;
     case 'verdict':
       return formatVerdict(expression.verdict);
     case 'verdict-map':
       return `${formatSelector(expression.key)} vmap @${expression.map}`;
-    case 'goto-random':
-      return `numgen random mod ${expression.chains.length} vmap { ${formatChances(expression.chains)} }`;
+    case 'goto-random': {
+      const { chains } = expression;
+      const chances = chains.map((chain, index) => `${index} : goto ${chain}`).join(', ');
+      return `numgen random mod ${chains.length} vmap { ${chances} }`;
+    }
     case 'dnat':
       return `dnat to ${joinHostPort(expression.target.address.text, expression.target.port)}`;
-    case 'dnat-random':
-      return formatRandomDnat(expression.targets);
+    case 'dnat-random': {
+      const { targets } = expression;
+      const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
+      const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
+      return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
+    }
     case 'set-mark':
       return `mark set ${expression.operation === 'set' ? '' : `mark ${expression.operation} `}${formatMark(expression.value)}`;
     case 'masquerade':
@@ -72,20 +79,12 @@ function formatExpression(expression: Expression): string {
   }
 }
 
+type Match = Expression & { readonly kind: 'match' };
+
 /** Equality goes without saying, but not after bits: what follows would be read as one of them. */
-function formatOperator({ left, negated }: Expression & { readonly kind: 'match' }): string {
+function formatOperator({ left, negated }: Match): string {
   if (negated) return '!= ';
   return left[0]?.kind === 'masked' ? '== ' : '';
-}
-
-function formatRandomDnat(targets: readonly Target[]): string {
-  const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
-  const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
-  return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
-}
-
-function formatChances(chains: readonly string[]): string {
-  return chains.map((chain, index) => `${index} : goto ${chain}`).join(', ');
 }
 
 /** Fields that stand together make one key. */
@@ -113,12 +112,14 @@ function formatField(field: Field): string {
   }
 }
 
-function formatRight(left: Selector, right: Right): string {
+function formatRight({ left: [field], right }: Match): string {
   switch (right.kind) {
-    case 'value':
-      return isMark(left) ? formatMarkValue(right.value) : formatValueOf(left, right.value);
+    case 'value': {
+      const isMark = field?.kind === 'meta' && field.key === 'mark' && right.value.kind === 'number';
+      return isMark ? formatMark(right.value.value) : formatValueOf(field, right.value);
+    }
     case 'any-of':
-      return `{ ${right.values.map((value) => formatValueOf(left, value)).join(', ')} }`;
+      return `{ ${right.values.map((value) => formatValueOf(field, value)).join(', ')} }`;
     case 'set':
       return `@${right.set}`;
     default:
@@ -126,40 +127,19 @@ function formatRight(left: Selector, right: Right): string {
   }
 }
 
-/** Whether the selector is the mark itself, not some bits of it. */
-function isMark(selector: Selector): boolean {
-  const first = selector[0];
-  return first?.kind === 'meta' && first.key === 'mark';
-}
-
 /** The metadata that are names of interfaces. */
 const interfaceKeys = new Set(['iifname', 'oifname', 'iif', 'oif', 'sdifname', 'ibrname', 'obrname']);
 
 /** A name of an interface is quoted where nft has a meaning of its own for the word; other words are those meanings. */
-function formatValueOf(selector: Selector, value: Value): string {
-  const first = selector[0];
-  const isInterface = first?.kind === 'meta' && interfaceKeys.has(first.key);
-  if (!isInterface || value.kind !== 'word') return formatValue(value);
-  return isBareInterfaceName(value.text) ? value.text : quote(value.text);
-}
-
-function formatMarkValue(value: Value): string {
-  return value.kind === 'number' ? formatMark(value.value) : formatValue(value);
+function formatValueOf(field: Field | undefined, value: Value): string {
+  const isInterface = field?.kind === 'meta' && interfaceKeys.has(field.key);
+  return isInterface && value.kind === 'word' && !isBareInterfaceName(value.text)
+    ? quote(value.text)
+    : formatValue(value);
 }
 
 function formatVerdict(verdict: Verdict): string {
-  switch (verdict.kind) {
-    case 'accept':
-    case 'drop':
-    case 'return':
-    case 'continue':
-      return verdict.kind;
-    case 'jump':
-    case 'goto':
-      return `${verdict.kind} ${verdict.chain}`;
-    default:
-      return verdict satisfies never;
-  }
+  return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 
 function formatValue(value: Value): string {
@@ -182,16 +162,9 @@ function formatValue(value: Value): string {
 /** What nft reads as one word: a name, perhaps with `*` at its end, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
-/** Words of nft's own that it does not take for the name of an interface: `iifname bridge` is a syntax error. */
-const reservedWords = new Set(
-  'add all and arp bridge chain comment counter create ct delete destroy devgroup drop element fib flow flush goto inet insert jump limit list log map mark meta netdev not or quota redirect reject replace reset return rt rule set socket table to tproxy update vmap xor'.split(
-    ' ',
-  ),
-);
-
 /** A name: in quotes where nft would not read it as one word. */
 function formatWord(text: string): string {
-  return plainWord.test(text) && !reservedWords.has(text) ? text : quote(text);
+  return plainWord.test(text) ? text : quote(text);
 }
 
 /** A mark or mask as kube-proxy writes it: eight hex digits. */
@@ -238,6 +211,6 @@ const plainName = /^[A-Za-z_][\w.-]*\*?$/;
  * Whether nft reads the text as the name of an interface without quotes, as kube-proxy writes it: `iifname define` is a
  * syntax error, and `iifname 0x10` means the interface 16.
  */
-export function isBareInterfaceName(text: string): boolean {
+function isBareInterfaceName(text: string): boolean {
   return plainName.test(text) && !scannerWords.has(text);
 }

@@ -14,21 +14,13 @@ export function scan(text: string): readonly Token[] {
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
   let line = 1;
   for (const [word] of text.matchAll(pattern)) {
-    const first = word.charCodeAt(0);
-    if (first === newline) tokens.push({ text: word, line: line++ });
-    else if (first === backslash && word.endsWith('\n')) line++;
-    else if (first !== blank && first !== tab && first !== carriageReturn && first !== hash)
-      tokens.push({ text: word, line });
+    const first = word.charAt(0);
+    if (first === '\n') tokens.push({ text: word, line: line++ });
+    else if (first === '\\' && word.endsWith('\n')) line++;
+    else if (first !== ' ' && first !== '\t' && first !== '\r' && first !== '#') tokens.push({ text: word, line });
   }
   return tokens;
 }
-
-const tab = 9;
-const newline = 10;
-const carriageReturn = 13;
-const blank = 32;
-const hash = 35;
-const backslash = 92;
 
 /** Whether the word is a string in quotes. */
 export function isQuoted(word: string | undefined): word is string {
@@ -43,22 +35,28 @@ export function unquote(word: string): string {
 /** Reads words one after the other. */
 export class Words {
   readonly #words: readonly string[];
+  #end: number;
   position = 0;
 
   constructor(words: readonly string[]) {
     this.#words = words;
+    this.#end = words.length;
   }
 
   get done(): boolean {
-    return this.position >= this.#words.length;
+    return this.position >= this.#end;
   }
 
   peek(ahead = 0): string | undefined {
-    return this.#words[this.position + ahead];
+    const at = this.position + ahead;
+    return at < this.#end ? this.#words[at] : undefined;
   }
 
-  next(): string | undefined {
-    return this.#words[this.position++];
+  /** '' after the last. */
+  next(): string {
+    const word = this.peek() ?? '';
+    this.position++;
+    return word;
   }
 
   /** Whether the next words are these; then they are taken. */
@@ -69,7 +67,17 @@ export class Words {
   }
 
   /** All that are left. */
-  rest(): readonly string[] {
-    return this.#words.slice(this.position);
+  takeRest(): readonly string[] {
+    const rest = this.#words.slice(this.position, this.#end);
+    this.position = this.#end;
+    return rest;
+  }
+
+  /** The comment at the end, without its quotes; undefined where there is none. */
+  takeComment(): string | undefined {
+    const comment = this.#words[this.#end - 1];
+    if (this.#words[this.#end - 2] !== 'comment' || !isQuoted(comment)) return undefined;
+    this.#end -= 2;
+    return unquote(comment);
   }
 }
