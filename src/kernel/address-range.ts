@@ -2,13 +2,11 @@ import {
   addressBits,
   compareAddresses,
   hostNetwork,
+  numberOf,
   parseAddress,
   parseNetwork,
   type Address,
   type Network,
-  ipv4Address,
-  ipv4Number,
-  ipv6Address,
 } from './address.ts';
 import type { Family } from './family.ts';
 
@@ -38,15 +36,9 @@ export function singleAddress(range: AddressRange): Address | undefined {
 
 /** By first address. Of ranges with the same first address, the widest comes first; an address is narrower than any network. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
-  return compareAddresses(firstAddress(a), firstAddress(b)) || lengthOf(a) - lengthOf(b);
-}
-
-function firstAddress(range: AddressRange): Address {
-  return isNetwork(range) ? range.address : range;
-}
-
-function lengthOf(range: AddressRange): number {
-  return isNetwork(range) ? range.prefixLength : 129;
+  const lengthOf = (range: AddressRange): number => (isNetwork(range) ? range.prefixLength : 129);
+  const firstOf = (range: AddressRange): Address => (isNetwork(range) ? range.address : range);
+  return compareAddresses(firstOf(a), firstOf(b)) || lengthOf(a) - lengthOf(b);
 }
 
 /** Addresses from the first to the last, as numbers. */
@@ -67,15 +59,4 @@ export function spanOfAddress(address: Address): AddressSpan {
 export function spanOfNetwork({ family, address, prefixLength }: Network): AddressSpan {
   const first = numberOf(address);
   return { family, first, last: first + (1n << BigInt(addressBits[family] - prefixLength)) - 1n };
-}
-
-function numberOf(address: Address): bigint {
-  if (address.family === 'ipv4') return BigInt(ipv4Number(address));
-  return address.groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
-}
-
-/** The address that is this number. */
-export function addressAt(family: Family, at: bigint): Address {
-  if (family === 'ipv4') return ipv4Address(Number(BigInt.asIntN(32, at)));
-  return ipv6Address(Array.from({ length: 8 }, (_, i) => Number((at >> BigInt(112 - 16 * i)) & 0xffffn)));
 }

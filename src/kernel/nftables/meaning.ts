@@ -1,5 +1,5 @@
-import { addressBits, parseNetwork } from '../address.ts';
-import { addressAt, singleAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../address-range.ts';
+import { addressAt, addressBits, parseNetwork } from '../address.ts';
+import { singleAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../address-range.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import type { Expression } from './expression.ts';
 import { formatBaseChain, formatSetProperties } from './format.ts';
