@@ -8,7 +8,8 @@ import type { Family } from '../../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
+import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
+import { forwardRules, nodePortJumps } from './base-chains.ts';
 import {
   captureNodePortRules,
   captureRules,
@@ -101,13 +102,13 @@ function filterTable(
   localhostNodePorts: boolean,
 ) {
   return byName([
-    ...builtInChains.filter,
+    ...jumpChains(iptablesJumps, 'filter'),
     { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
     { name: baseChains.externalServices, rules: plans.flatMap(refuseExternalRules) },
     { name: baseChains.forward, rules: forwardRules(masquerade, conntrack) },
     { name: baseChains.nodePorts, rules: plans.flatMap(healthCheckRules) },
     { name: baseChains.proxyFirewall, rules: plans.flatMap(firewallDropRules) },
-    { name: baseChains.kubeletFirewall, rules: kubeletFirewallRules(localhostNodePorts) },
+    { name: baseChains.kubeletFirewall, rules: localhostNodePorts ? [localnetRule] : [] },
   ]);
 }
 
@@ -118,7 +119,7 @@ function natTable(
   toNodePorts: readonly Rule[],
 ) {
   return byName([
-    ...builtInChains.nat,
+    ...jumpChains(iptablesJumps, 'nat'),
     // Packets to a Service's own address go first: a node port's number could be a Service's port.
     { name: baseChains.services, rules: [...plans.flatMap(captureRules), ...toNodePorts] },
     { name: baseChains.nodePorts, rules: plans.flatMap(captureNodePortRules) },
