@@ -18,7 +18,7 @@ const pure = { packages: [], node: [] };
  */
 export const folders = {
   base: { folders: [], packages: ['@noble/hashes'], node: ['crypto', 'fs', 'tty'] },
-  kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
+  kernel: { folders: [], ...pure },
   'kube-proxy': { folders: ['kernel'], ...pure },
   diagnostics: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   'kube-proxy/settings': { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics'], ...pure },

@@ -1,7 +1,7 @@
 import { addressAfter, contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import type { PortRange } from '../kernel/port.ts';
+import type { PortRange } from '../kernel/socket-address.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';

@@ -12,7 +12,7 @@ import {
 } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
+import { isNodePortWord } from '../kube-proxy/modes.ts';
 import type { Cluster, NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 

@@ -1,6 +1,6 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { contains, parseAddress, type Network } from '../kernel/address.ts';
-import type { PortRange } from '../kernel/port.ts';
+import type { PortRange } from '../kernel/socket-address.ts';
 import type { AssignmentRanges } from './assign-addresses.ts';
 import type { FieldPath, Service, Sourced } from './objects.ts';
 

@@ -5,8 +5,7 @@ import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts
 import type { ProxySettings } from '../cluster/objects.ts';
 import { isLoopback, parseNetwork, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
-import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
+import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
 import type { Prepared } from './compile-node.ts';
 
 /** What is compiled all the same for a node, but not as the user may think. */

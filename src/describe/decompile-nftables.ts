@@ -1,5 +1,4 @@
-import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';
-import { parseNftName, type NftName } from '../kube-proxy/nftables-names.ts';
+import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nftables.ts';
 import { targetsOf, type NftOwners } from '../diff/changes/nft-owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
@@ -7,7 +6,7 @@ import type { Element } from '../kernel/nftables/element.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { parsePort } from '../kernel/port.ts';
+import { parsePort } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { PortAddress } from '../diff/port-facts.ts';

@@ -6,7 +6,7 @@ import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/service-link.ts';
-import { findLeftChains, type LeftChain } from '../kube-proxy/left-chains.ts';
+import { findLeftChains, type LeftChain } from '../kube-proxy/chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';

@@ -9,7 +9,7 @@ import { hasOwnPort, roleOfAddress, roleOfNumber, splitName, type AskedNode } fr
 import { bareName, parseRuleLine } from './find-subject.ts';
 import { nameSome } from '../base/name-some.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { LeftChain } from '../kube-proxy/left-chains.ts';
+import type { LeftChain } from '../kube-proxy/chains.ts';
 import type { Leftovers } from './decompile.ts';
 
 /**

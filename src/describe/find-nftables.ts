@@ -2,7 +2,7 @@ import { targetsOf } from '../diff/changes/nft-owners.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
-import { parseNftName } from '../kube-proxy/nftables-names.ts';
+import { parseNftName } from '../kube-proxy/nftables.ts';
 
 import type { View } from './described-node.ts';
 import type { Family } from '../kernel/family.ts';

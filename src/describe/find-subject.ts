@@ -10,7 +10,7 @@ import { formatEntry, parseEntry } from '../kernel/ipset/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
-import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
+import { isNftServiceName } from '../kube-proxy/nftables.ts';
 import { setName } from '../kube-proxy/sets.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';

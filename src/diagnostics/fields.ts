@@ -2,8 +2,7 @@ import { anIP, container, manifests, aNode, pod, aService, slice, web } from './
 import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
 import { joinWords } from '../base/join-words.ts';
 import { quote } from '../base/quote.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
+import type { ProxyMode, NodePortWord } from '../kube-proxy/modes.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
 import type { WrittenValue } from './addresses.ts';
 import { shapeRow, wordRow } from './shape-rows.ts';

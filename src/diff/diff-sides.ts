@@ -4,7 +4,7 @@ import type { Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { Place } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { findLeftChains } from '../kube-proxy/left-chains.ts';
+import { findLeftChains } from '../kube-proxy/chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';

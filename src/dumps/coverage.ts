@@ -3,7 +3,7 @@ import { tableNames, type TableName, type Tables } from '../kernel/iptables/ipta
 import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { FamilyTables } from '../kernel/iptables/family-tables-delta.ts';
+import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 
 /** What is told of the objects of each kind. */

@@ -1,7 +1,7 @@
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
-import type { FamilyTables } from '../kernel/iptables/family-tables-delta.ts';
+import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import type { Told } from './coverage.ts';
 

@@ -2,11 +2,13 @@ import {
   addressBits,
   compareAddresses,
   hostNetwork,
+  numberOf,
   parseAddress,
   parseNetwork,
   type Address,
   type Network,
 } from './address.ts';
+import type { Family } from './family.ts';
 
 /** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
 export type AddressRange = Address | Network;
@@ -34,13 +36,27 @@ export function singleAddress(range: AddressRange): Address | undefined {
 
 /** By first address. Of ranges with the same first address, the widest comes first; an address is narrower than any network. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
-  return compareAddresses(firstAddress(a), firstAddress(b)) || lengthOf(a) - lengthOf(b);
+  const lengthOf = (range: AddressRange): number => (isNetwork(range) ? range.prefixLength : 129);
+  const firstOf = (range: AddressRange): Address => (isNetwork(range) ? range.address : range);
+  return compareAddresses(firstOf(a), firstOf(b)) || lengthOf(a) - lengthOf(b);
 }
 
-function firstAddress(range: AddressRange): Address {
-  return isNetwork(range) ? range.address : range;
+/** Addresses from the first to the last, as numbers. */
+export interface AddressSpan {
+  readonly family: Family;
+  readonly first: bigint;
+  readonly last: bigint;
 }
 
-function lengthOf(range: AddressRange): number {
-  return isNetwork(range) ? range.prefixLength : 129;
+export function spanOfRange(first: Address, last: Address): AddressSpan {
+  return { family: first.family, first: numberOf(first), last: numberOf(last) };
+}
+
+export function spanOfAddress(address: Address): AddressSpan {
+  return spanOfRange(address, address);
+}
+
+export function spanOfNetwork({ family, address, prefixLength }: Network): AddressSpan {
+  const first = numberOf(address);
+  return { family, first, last: first + (1n << BigInt(addressBits[family] - prefixLength)) - 1n };
 }

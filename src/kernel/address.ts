@@ -1,4 +1,3 @@
-import ipaddr from 'ipaddr.js';
 import type { Family } from './family.ts';
 
 const paddedIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
@@ -48,22 +47,22 @@ function readPaddedIpv4(text: string): number | undefined {
 
 /** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
-  return readHexIpv6(text) ?? readAnyIpv6(text);
+  const hex = text.includes('.') ? undot(text) : text;
+  return hex === undefined ? undefined : readGroups(hex);
 }
 
-/** The usual form: groups of up to four hexadecimal digits, with "::" for at most one run of zeros. */
-function readHexIpv6(text: string): readonly number[] | undefined {
+/** Groups of hexadecimal digits, with "::" for at most one run of zeros. */
+function readGroups(text: string): readonly number[] | undefined {
   const groups: number[] = [];
   let value = -1;
-  let digits = 0;
   /** The place of the zeros that "::" stands for. */
   let gap = -1;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code !== colon) {
       const digit = hexDigit(code);
-      if (digit < 0 || ++digits > 4) return undefined;
       value = value < 0 ? digit : value * 16 + digit;
+      if (digit < 0 || value > 0xffff) return undefined;
       continue;
     }
     if (value >= 0) groups.push(value);
@@ -74,7 +73,6 @@ function readHexIpv6(text: string): readonly number[] | undefined {
       i++;
     } else if (value < 0 || i === text.length - 1) return undefined;
     value = -1;
-    digits = 0;
   }
   if (value >= 0) groups.push(value);
   if (gap < 0) return groups.length === 8 ? groups : undefined;
@@ -93,13 +91,7 @@ const colon = 58;
 const letterA = 97;
 const lowerCase = 32;
 
-function readAnyIpv6(text: string): readonly number[] | undefined {
-  if (!text.includes(':') || text.includes('%')) return undefined;
-  const hex = (text.includes('.') ? undot(text) : text)?.replace(/(^|:)0+(?=[\da-f])/gi, '$1');
-  return hex !== undefined && ipaddr.IPv6.isValid(hex) ? ipaddr.IPv6.parse(hex).parts : undefined;
-}
-
-/** "::1.2.3.4" → "::102:304": the library would take it for the IPv4-mapped address. */
+/** "::1.2.3.4" → "::102:304". */
 function undot(text: string): string | undefined {
   const tail = text.lastIndexOf(':') + 1;
   const number = readSloppyIpv4(text.slice(tail));
@@ -109,12 +101,8 @@ function undot(text: string): string | undefined {
 
 /** The address of eight groups: IPv4 where they are an IPv4-mapped one. */
 function addressOf(groups: readonly number[]): Address {
-  if (!isMapped(groups)) return ipv6Address(groups);
+  if (groups[5] !== 0xffff || groups.slice(0, 5).some((group) => group !== 0)) return ipv6Address(groups);
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
-}
-
-function isMapped(groups: readonly number[]): boolean {
-  return groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
 }
 
 /**
@@ -198,26 +186,31 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
   });
 }
 
-/** The address `offset` after the given one, which must be inside the address space: of IPv6 below 2^48. */
+/** The address `offset` after the given one, which must be inside the address space. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
-  const groups = [...address.groups];
-  let carry = offset;
-  for (let i = groups.length - 1; i >= 0 && carry > 0; i--) {
-    const sum = (groups[i] ?? 0) + carry;
-    groups[i] = sum % 0x10000;
-    carry = Math.floor(sum / 0x10000);
-  }
-  return ipv6Address(groups);
+  return addressAt('ipv6', numberOf(address) + BigInt(offset));
+}
+
+/** The address as a number from 0. */
+export function numberOf(address: Address): bigint {
+  if (address.family === 'ipv4') return BigInt(ipv4Number(address));
+  return address.groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
+}
+
+/** The address that is this number. */
+export function addressAt(family: Family, at: bigint): Address {
+  if (family === 'ipv4') return ipv4Address(Number(BigInt.asIntN(32, at)));
+  return ipv6Address(Array.from({ length: 8 }, (_, i) => Number((at >> BigInt(112 - 16 * i)) & 0xffffn)));
 }
 
 /** `bits` as a signed number. */
-export function ipv4Address(bits: number): Address {
+function ipv4Address(bits: number): Address {
   const text = [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
   return { family: 'ipv4', text, bits };
 }
 
-export function ipv6Address(groups: readonly number[]): Address {
+function ipv6Address(groups: readonly number[]): Address {
   return { family: 'ipv6', text: formatIpv6(groups), groups };
 }
 

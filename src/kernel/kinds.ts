@@ -1,13 +1,12 @@
-import { diffSets, splitSetsDelta } from './ipset/ipset-delta.ts';
-import { diffVirtualServers, splitVirtualServersDelta } from './ipvs/ipvs-delta.ts';
-import { diffLinks, splitLinksDelta } from './link/link-delta.ts';
-import { diffModules, splitModulesDelta } from './modules.ts';
+import { partition, type Split } from './changes.ts';
+import { diffSets, splitSetsDelta } from './ipset/ipset.ts';
+import { diffFamilyTables } from './iptables/iptables-delta.ts';
+import { diffTimeouts, diffVirtualServers } from './ipvs/ipvs-delta.ts';
+import { diffLinks, splitLinksDelta } from './link/link.ts';
+import { diffModules } from './modules.ts';
 import { diffNftTables, splitNftDelta } from './nftables/delta.ts';
-import type { Split } from './split-changes.ts';
 import type { KernelState } from './state.ts';
-import { diffSysctls, splitSysctlsDelta } from './sysctl.ts';
-import { diffFamilyTables, isEmptyFamilyTablesDelta } from './iptables/family-tables-delta.ts';
-import { diffTimeouts } from './ipvs/timeouts-delta.ts';
+import { diffSysctls } from './sysctl.ts';
 
 /** A kind of kernel object, named after the field of a state that holds such objects. */
 export type ObjectKind = keyof KernelState;
@@ -26,8 +25,8 @@ export interface Kind<State, Delta> {
  * takes the reverse order. Each kind has its own files beside this one: types, formatter and parser, and diff.
  */
 export const kinds = {
-  modules: listKind(diffModules, splitModulesDelta),
-  sysctls: listKind(diffSysctls, splitSysctlsDelta),
+  modules: listKind(diffModules, (changes) => partition(changes, ({ kind }) => kind === 'drop-module')),
+  sysctls: listKind(diffSysctls, (changes) => partition(changes, ({ kind }) => kind === 'drop-sysctl')),
   ipvsTimeouts: {
     diff: diffTimeouts,
     isEmpty: (change) => change === undefined,
@@ -38,11 +37,13 @@ export const kinds = {
   sets: listKind(diffSets, splitSetsDelta),
   iptables: {
     diff: diffFamilyTables,
-    isEmpty: isEmptyFamilyTablesDelta,
+    isEmpty: (delta) => Object.values(delta).every((tables) => tables.length === 0),
     // iptables-restore changes a table at once. So the rules of a set are gone before the set goes.
     split: (delta) => ({ additions: delta, removals: {} }),
   } satisfies Kind<KernelState['iptables'], ReturnType<typeof diffFamilyTables>>,
-  virtualServers: listKind(diffVirtualServers, splitVirtualServersDelta),
+  virtualServers: listKind(diffVirtualServers, (changes) =>
+    partition(changes, ({ kind }) => kind === 'delete-service' || kind === 'delete-real-server'),
+  ),
   links: listKind(diffLinks, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
 

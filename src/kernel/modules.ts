@@ -1,5 +1,6 @@
-import { partition, type Split } from './split-changes.ts';
-import type { UnreadLine } from './unread-line.ts';
+import { diffByKey } from './changes.ts';
+import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
+import { readLines, type UnreadLine } from './unread-line.ts';
 
 /** The content of a modules-load.d(5) file: one module a line. '' for none. */
 export function formatModules(modules: readonly string[]): string {
@@ -12,12 +13,10 @@ export function parseModules(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const modules: string[] = [];
-  const unread: UnreadLine[] = [];
-  text.split('\n').forEach((raw, index) => {
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
-    if (/^[\w-]+$/.test(line)) modules.push(line);
-    else unread.push({ line: index + 1, text: raw, reason: 'not the name of a module' });
+  const unread = readLines(text, ['#', ';'], (line) => {
+    if (!/^[\w-]+$/.test(line)) return 'not the name of a module';
+    modules.push(line);
+    return undefined;
   });
   return { modules, unread };
 }
@@ -29,14 +28,39 @@ export interface ModuleChange {
 }
 
 export function diffModules(from: readonly string[], to: readonly string[]): readonly ModuleChange[] {
-  const before = new Set(from);
-  const after = new Set(to);
+  const { added, removed } = diffByKey(from, to, (name) => name);
   return [
-    ...to.filter((name) => !before.has(name)).map((name): ModuleChange => ({ kind: 'load-module', name })),
-    ...from.filter((name) => !after.has(name)).map((name): ModuleChange => ({ kind: 'drop-module', name })),
+    ...added.map((name): ModuleChange => ({ kind: 'load-module', name })),
+    ...removed.map((name): ModuleChange => ({ kind: 'drop-module', name })),
   ];
 }
 
-export function splitModulesDelta(changes: readonly ModuleChange[]): Split<ModuleChange> {
-  return partition(changes, ({ kind }) => kind === 'drop-module');
+/** The modules behind what a rule matches, in load order. */
+const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
+  ['match-set', ['xt_set']],
+  ['comment', ['xt_comment']],
+  ['mark', ['xt_mark']],
+  ['address-type', ['xt_addrtype']],
+  ['conntrack-state', ['xt_conntrack']],
+  ['statistic', ['xt_statistic']],
+  ['recent', ['xt_recent']],
+  ['virtual-server', ['xt_ipvs']],
+  // physdev sees bridge ports only where bridged packets pass iptables.
+  ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
+];
+
+/**
+ * The kernel modules that the matches of these rules need. Most kernels load them by themselves when a rule asks for
+ * them; nodes that forbid that need them named.
+ */
+export function matchModules(tables: readonly Tables[]): readonly string[] {
+  const used = new Set<RuleArg['kind']>();
+  for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {
+    for (const chain of chains.values()) {
+      for (const { args } of passingRules(chain)) {
+        for (const { kind } of args) used.add(kind);
+      }
+    }
+  }
+  return modulesOf.flatMap(([kind, modules]) => (used.has(kind) ? modules : []));
 }

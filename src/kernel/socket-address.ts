@@ -1,5 +1,4 @@
 import { joinHostPort, parseAddress, type Address } from './address.ts';
-import { parsePaddedPort } from './port.ts';
 
 /** An address with a port. */
 export interface SocketAddress {
@@ -21,4 +20,41 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
 /** "10.0.0.1:80" or "[fd00::1]:80". */
 export function formatSocketAddress({ address, port }: SocketAddress): string {
   return joinHostPort(address.text, port);
+}
+
+/** Ports of a transport protocol, both ends included. A single port is a range of one. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const highestPort = 65535;
+
+/** A port as tools print it: a decimal number without leading zeros. */
+export function parsePort(text: string): number | undefined {
+  if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= highestPort ? port : undefined;
+}
+
+/** A port as ipvsadm and iptables take it behind an address: leading zeros are no sign of octal. */
+export function parsePaddedPort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
+}
+
+/** Reads "80", "1000:2000", ":1023" or "1024:", as iptables takes ports; undefined for anything else, such as a name. */
+export function parsePortRange(text: string): PortRange | undefined {
+  const colon = text.indexOf(':');
+  if (colon < 0) {
+    const port = parsePort(text);
+    return port === undefined ? undefined : { first: port, last: port };
+  }
+  const first = colon === 0 ? 0 : parsePort(text.slice(0, colon));
+  const last = colon === text.length - 1 ? highestPort : parsePort(text.slice(colon + 1));
+  return first === undefined || last === undefined || text === ':' ? undefined : { first, last };
+}
+
+/** "80" or "1000:2000". */
+export function formatPortRange({ first, last }: PortRange): string {
+  return first === last ? String(first) : `${first}:${last}`;
 }

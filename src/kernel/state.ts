@@ -2,7 +2,7 @@ import type { IpSet } from './ipset/ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs/ipvs.ts';
 import type { Link } from './link/link.ts';
 import type { NftTable } from './nftables/table.ts';
-import type { FamilyTables } from './iptables/family-tables-delta.ts';
+import type { FamilyTables } from './iptables/iptables-delta.ts';
 
 /**
  * What a kernel holds, or is to hold, of what kube-proxy programs: the one value that compile, diff, plan, apply,

@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
-import type { Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
-import { setName, type SetId } from './sets.ts';
+import type { Rule, TableName } from '../kernel/iptables/iptables.ts';
+import { setMatch, type SetId } from './sets.ts';
 import { baseChains } from './chain-names.ts';
 
 /**
@@ -29,19 +29,13 @@ export const openSets = [
 /** What is not of these sets is refused, on all addresses of the set ipvsAddresses. */
 export function accessFilterRules(family: Family, open: readonly SetId[]): readonly Rule[] {
   return [
-    ...open.map((id): Rule => ({ args: [matchDestination(id, family), { kind: 'jump', target: { kind: 'return' } }] })),
+    ...open.map((id): Rule => ({ args: [setMatch(id, family), { kind: 'jump', target: { kind: 'return' } }] })),
     {
       args: [
         { kind: 'conntrack-state', states: ['NEW'] },
-        matchDestination('ipvsAddresses', family),
+        setMatch('ipvsAddresses', family),
         { kind: 'jump', target: { kind: 'reject' } },
       ],
     },
   ];
-}
-
-/** Sets of addresses, and of ports, have one part; the others here an address and a port. */
-function matchDestination(id: SetId, family: Family): RuleArg {
-  const hasOnePart = id === 'ipvsAddresses' || id === 'healthCheckNodePort';
-  return { kind: 'match-set', set: setName(id, family), directions: hasOnePart ? ['dst'] : ['dst', 'dst'] };
 }

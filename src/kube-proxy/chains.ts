@@ -1,4 +1,5 @@
 import { loopbackNetworks } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
 import {
   isBuiltInChain,
   tableNames,
@@ -10,8 +11,11 @@ import {
 } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
-import { isKubeProxySet } from './sets.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { accessFilter } from './access-filter.ts';
 import { baseChains } from './chain-names.ts';
+import { modeFacts, type ProxyMode } from './modes.ts';
+import { isKubeProxySet } from './sets.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:
@@ -32,7 +36,7 @@ export const serviceChainPattern = 'KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}
 const serviceChain = new RegExp(`^${serviceChainPattern}$`);
 
 /** The chains that every node has, with a rule or more for each Service. */
-export const crowdedChains = ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS'] as const;
+export const crowdedChains = [baseChains.services, baseChains.externalServices, baseChains.nodePorts] as const;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
 
@@ -123,46 +127,90 @@ function jumpsToKubeProxyChain(rule: Rule): boolean {
   return tableNames.some((table) => classifyChain(table, target) !== undefined);
 }
 
-/** Built-in chain → chain it jumps to → the comments that kube-proxy writes beside the jump; '' for none. */
-type Jumps = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+/** A jump from one of the kernel's chains to one of kube-proxy's. */
+interface Jump {
+  readonly table: TableName;
+  readonly from: string;
+  readonly to: string;
+  readonly comment?: string;
+  /** Only packets that open a connection: the rules there are many, and later packets need none of them. */
+  readonly newOnly?: true;
+}
 
-const portals = ['kubernetes service portals'];
-const externalPortals = ['kubernetes externally-visible service portals'];
-const forwarding = ['kubernetes forwarding rules'];
-const proxyFirewall = ['kubernetes load balancer firewall', 'kube-proxy firewall rules'];
-const noComment = [''];
+const natJumps: readonly Jump[] = [
+  { table: 'nat', from: 'PREROUTING', to: baseChains.services, comment: 'kubernetes service portals' },
+  { table: 'nat', from: 'OUTPUT', to: baseChains.services, comment: 'kubernetes service portals' },
+  { table: 'nat', from: 'POSTROUTING', to: baseChains.postrouting, comment: 'kubernetes postrouting rules' },
+];
 
-/** iptablesJumpChains and iptablesKubeletJumpChains of iptables/proxier.go, and iptablesJumpChain of ipvs/proxier.go. */
-const jumps: { readonly [T in TableName]?: Jumps } = {
-  nat: {
-    PREROUTING: { [baseChains.services]: portals },
-    OUTPUT: { [baseChains.services]: portals },
-    POSTROUTING: { [baseChains.postrouting]: ['kubernetes postrouting rules'] },
-  },
-  filter: {
-    INPUT: {
-      [baseChains.services]: portals,
-      [baseChains.externalServices]: externalPortals,
-      [baseChains.nodePorts]: ['kubernetes health check service ports'],
-      [baseChains.nodePort]: ['kubernetes health check rules'],
-      [baseChains.proxyFirewall]: proxyFirewall,
-      [baseChains.accessFilter]: ['kubernetes ipvs access filter'],
-      [baseChains.kubeletFirewall]: noComment,
-    },
-    FORWARD: {
-      [baseChains.services]: portals,
-      [baseChains.externalServices]: externalPortals,
-      [baseChains.forward]: forwarding,
-      [baseChains.proxyFirewall]: proxyFirewall,
-    },
-    OUTPUT: {
-      [baseChains.services]: portals,
-      [baseChains.proxyFirewall]: proxyFirewall,
-      [baseChains.accessOutFilter]: ['kubernetes ipvs access filter'],
-      [baseChains.kubeletFirewall]: noComment,
-    },
-  },
-};
+const kubelet = { table: 'filter', to: baseChains.kubeletFirewall } as const;
+const firewall = {
+  table: 'filter',
+  to: baseChains.proxyFirewall,
+  comment: 'kubernetes load balancer firewall',
+  newOnly: true,
+} as const;
+const portals = {
+  table: 'filter',
+  to: baseChains.services,
+  comment: 'kubernetes service portals',
+  newOnly: true,
+} as const;
+const externalPortals = {
+  table: 'filter',
+  to: baseChains.externalServices,
+  comment: 'kubernetes externally-visible service portals',
+  newOnly: true,
+} as const;
+const forward = { table: 'filter', to: baseChains.forward, comment: 'kubernetes forwarding rules' } as const;
+const ipvsFirewall = { table: 'filter', to: baseChains.proxyFirewall, comment: 'kube-proxy firewall rules' } as const;
+
+/**
+ * The jumps of iptables mode. kube-proxy puts each jump before all other rules (iptablesJumpChains, iptablesKubeletJumpChains),
+ * so its last jump ends up first. Here and below they are in the order in which packets meet them.
+ */
+export const iptablesJumps: readonly Jump[] = [
+  { from: 'INPUT', ...kubelet },
+  { from: 'INPUT', ...firewall },
+  { table: 'filter', from: 'INPUT', to: baseChains.nodePorts, comment: 'kubernetes health check service ports' },
+  { from: 'INPUT', ...externalPortals },
+  { from: 'FORWARD', ...firewall },
+  { from: 'FORWARD', ...forward },
+  { from: 'FORWARD', ...portals },
+  { from: 'FORWARD', ...externalPortals },
+  { from: 'OUTPUT', ...kubelet },
+  { from: 'OUTPUT', ...firewall },
+  { from: 'OUTPUT', ...portals },
+  ...natJumps,
+];
+
+/** The jumps of IPVS mode (iptablesJumpChain of ipvs/proxier.go). */
+export const ipvsJumps: readonly Jump[] = [
+  ...natJumps,
+  { table: accessFilter.table, from: accessFilter.from, to: accessFilter.chain, comment: accessFilter.comment },
+  { from: 'INPUT', ...ipvsFirewall },
+  { table: 'filter', from: 'INPUT', to: baseChains.nodePort, comment: 'kubernetes health check rules' },
+  { from: 'FORWARD', ...ipvsFirewall },
+  { from: 'FORWARD', ...forward },
+  { table: 'filter', from: 'OUTPUT', to: baseChains.accessOutFilter, comment: accessFilter.comment },
+];
+
+/** The kernel's own chains of a table, with the jumps that come before any other program's rules. */
+export function jumpChains(jumps: readonly Jump[], table: TableName): readonly Chain[] {
+  const rules = new Map<string, Rule[]>();
+  for (const jump of jumps) {
+    if (jump.table !== table) continue;
+    const args: RuleArg[] = [];
+    if (jump.newOnly) args.push({ kind: 'conntrack-state', states: ['NEW'] });
+    if (jump.comment !== undefined) args.push({ kind: 'comment', text: jump.comment });
+    args.push({ kind: 'jump', target: { kind: 'chain', chain: jump.to } });
+    rules.set(jump.from, [...(rules.get(jump.from) ?? []), { args }]);
+  }
+  return Array.from(rules, ([name, ofChain]) => ({ name, rules: ofChain }));
+}
+
+/** All of them, and one of releases before those that kpc follows. */
+const knownJumps: readonly Jump[] = [...iptablesJumps, ...ipvsJumps, { from: 'INPUT', ...portals }];
 
 /**
  * Whether a rule in one of the kernel's own chains is a jump as kube-proxy writes it. Releases differ in whether it is
@@ -170,14 +218,15 @@ const jumps: { readonly [T in TableName]?: Jumps } = {
  */
 export function isKubeProxyJump(rule: Rule, table: TableName, chain: string): boolean {
   const target = jumpChain(rule);
-  const comments = target === undefined ? undefined : jumps[table]?.[chain]?.[target];
-  if (!comments || !isBuiltInChain(table, chain)) return false;
-  let text = '';
+  if (target === undefined || !isBuiltInChain(table, chain)) return false;
+  let text: string | undefined;
   for (const arg of rule.args) {
     if (arg.kind === 'comment') text = arg.text;
     else if (!isBare(arg)) return false;
   }
-  return comments.includes(text);
+  return knownJumps.some(
+    (jump) => jump.table === table && jump.from === chain && jump.to === target && jump.comment === text,
+  );
 }
 
 /** Whether an argument may be in such a jump beside the comment. */
@@ -246,4 +295,62 @@ export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: stri
     default:
       return trace satisfies never;
   }
+}
+
+/** A chain that iptables mode left on a node that has another mode now. */
+export interface LeftChain {
+  readonly family: Family;
+  readonly table: TableName;
+  readonly chain: Chain;
+  /** The kernel's own chains that lead to it; empty where nothing jumps to it. */
+  readonly reachedFrom: readonly string[];
+}
+
+/** Chains of filter that iptables mode fills and no other. */
+const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
+
+/**
+ * What iptables mode left on a node in another mode: the chains of Service ports and endpoints, and those of filter that refuse
+ * packets. Without the rules of the kernel's own chains it is unknown what leads to a chain: then none counts as left.
+ */
+export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
+  if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
+  return families.flatMap((family) => {
+    const { nat, filter } = iptables[family] ?? {};
+    return [
+      ...listLeft(family, 'nat', nat, (chain) => isServiceChainName(chain.name)),
+      ...listLeft(family, 'filter', filter, ({ name, rules }) => refusingChains.has(name) && rules.length > 0),
+    ];
+  });
+}
+
+function listLeft(
+  family: Family,
+  table: TableName,
+  chains: ReadonlyMap<string, Chain> | undefined,
+  isLeft: (chain: Chain) => boolean,
+): readonly LeftChain[] {
+  if (!chains) return [];
+  const own = [...chains.values()].filter(({ name, rules }) => isBuiltInChain(table, name) && rules.length > 0);
+  if (own.length === 0) return [];
+  const reached = own.map((from) => ({ from: from.name, chains: reachedChains(from, table, chains) }));
+  return [...chains.values()].filter(isLeft).map((chain) => ({
+    family,
+    table,
+    chain,
+    reachedFrom: reached.filter((each) => each.chains.has(chain.name)).map(({ from }) => from),
+  }));
+}
+
+/** One of the kernel's own chains, and those that a packet in it may come to, however far. */
+function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
+  const reached = new Set([from.name]);
+  // A set goes on with what is added while it is gone through.
+  for (const name of reached) {
+    for (const rule of chains.get(name)?.rules ?? []) {
+      const target = jumpChain(rule);
+      if (target !== undefined && chains.has(target) && !isBuiltInChain(table, target)) reached.add(target);
+    }
+  }
+  return reached;
 }

@@ -1,5 +1,6 @@
 import { families, type Family } from '../kernel/family.ts';
 import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
+import type { RuleArg } from '../kernel/iptables/iptables.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
 const sets = {
@@ -37,11 +38,13 @@ export function setName(id: SetId, family: Family): string {
   return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
 }
 
-const allNames: ReadonlySet<string> = new Set(families.flatMap((family) => setIds.map((id) => setName(id, family))));
+const ofName: ReadonlyMap<string, { readonly id: SetId; readonly family: Family }> = new Map(
+  families.flatMap((family) => setIds.map((id) => [setName(id, family), { id, family }] as const)),
+);
 
 /** Whether a set has the name of one of kube-proxy's. */
 export function isKubeProxySet(name: string): boolean {
-  return allNames.has(name);
+  return ofName.has(name);
 }
 
 /** What its entries are. */
@@ -49,31 +52,33 @@ export function setType(id: SetId): SetType {
   return sets[id].type;
 }
 
-/** Whether a set has the name and type of one of kube-proxy's; another program may have one of that name alone. */
-export function mayKubeProxyMake({ name, type, family }: IpSet): boolean {
-  return setIds.some((id) =>
-    families.some(
-      (each) =>
-        name === setName(id, each) &&
-        type === setType(id) &&
-        (family === undefined || family === (each === 'ipv4' ? 'inet' : 'inet6')),
-    ),
-  );
+/** One direction for each part of the set's entries that is the destination's: the port or the address alone, or both. */
+export function destinationOf(id: SetId): readonly 'dst'[] {
+  const type = setType(id);
+  return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
 }
 
-/** The name of the same set of IPv4, whichever family it is of; undefined where it is none of kube-proxy's. */
-function ipv4SetName(name: string): string | undefined {
-  return ipv4Names.get(name);
+/** The match of a packet with a set: of its destination, if nothing else is said. */
+export function setMatch(
+  id: SetId,
+  family: Family,
+  directions: readonly ('src' | 'dst')[] = destinationOf(id),
+): RuleArg {
+  return { kind: 'match-set', set: setName(id, family), directions };
+}
+
+/** Whether a set has the name and type of one of kube-proxy's; another program may have one of that name alone. */
+export function mayKubeProxyMake({ name, type, family }: IpSet): boolean {
+  const known = ofName.get(name);
+  const isOfFamily = family === undefined || family === (known?.family === 'ipv6' ? 'inet6' : 'inet');
+  return known !== undefined && type === setType(known.id) && isOfFamily;
 }
 
 /** The name without "KUBE-" and the family. Of a name that is too long in IPv6, its end is missing there. */
 export function bareSetName(name: string): string {
-  return (ipv4SetName(name) ?? name).replace(/^KUBE-/, '');
+  const known = ofName.get(name);
+  return (known ? setName(known.id, 'ipv4') : name).replace(/^KUBE-/, '');
 }
-
-const ipv4Names: ReadonlyMap<string, string> = new Map(
-  families.flatMap((family) => setIds.map((id) => [setName(id, family), setName(id, 'ipv4')] as const)),
-);
 
 /** The family of a set; a bitmap of ports has none, but kube-proxy's name for it shows it. */
 export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {

@@ -3,7 +3,7 @@ import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
 import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables/iptables.ts';
-import { parsePortRange, type PortRange } from '../kernel/port.ts';
+import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import {
   hasAddressType,
   hasState,

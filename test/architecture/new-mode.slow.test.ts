@@ -44,8 +44,8 @@ describe('the compiler names what lacks a row', () => {
       // Its part of the configuration.
       [
         'src/kube-proxy/settings/masquerade.ts',
-        "  nftables: field('nftables.masqueradeAll', flag),\n",
-        "  nftables: field('nftables.masqueradeAll', flag),\n  ebpf: field('ebpf.masqueradeAll', flag),\n",
+        "  nftables: proxyField('nftables.masqueradeAll', flag),\n",
+        "  nftables: proxyField('nftables.masqueradeAll', flag),\n  ebpf: proxyField('ebpf.masqueradeAll', flag),\n",
       ],
       // How a dump shows it, and what puts it into a kernel: nothing can tell that these are missing.
       ['src/kube-proxy/mode-of-state.ts', 'modeOfState', 'modeOfState'],
@@ -66,7 +66,7 @@ describe('the compiler names what lacks a row', () => {
       [
         'src/kernel/kinds.ts',
         '  virtualServers: listKind(',
-        '  programs: listKind(diffModules, splitModulesDelta),\n  virtualServers: listKind(',
+        '  programs: listKind(diffModules, (changes) => ({ additions: changes, removals: [] })),\n  virtualServers: listKind(',
       ],
     ]);
     showFiles('a kind of kernel objects', files);

@@ -21,15 +21,16 @@ const ofRules: readonly Edit[] = [
   [
     'src/kube-proxy/settings/masquerade.ts',
     'const bitHint',
-    `export const neverMasquerade = switchSetting({
-  flag: switchFlag('--iptables-never-masquerade [bool]', 'masquerade nothing to cluster IPs'),
-  field: field('iptables.neverMasquerade', flag),
-  usual: false,
-});
+    `export const neverMasquerade = switchSetting(
+  '--iptables-never-masquerade [bool]',
+  'masquerade nothing to cluster IPs',
+  'iptables.neverMasquerade',
+  false,
+);
 
 const bitHint`,
   ],
-  ['src/kube-proxy/settings/masquerade.ts', 'import { switchOf }', 'import { switchOf, switchSetting }'],
+  ['src/kube-proxy/settings/masquerade.ts', 'import { readSwitchOf }', 'import { readSwitchOf, switchSetting }'],
   ['src/kube-proxy/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
   ['src/kube-proxy/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
   [
@@ -47,15 +48,15 @@ const bitHint`,
 const ofNode: readonly Edit[] = [
   [
     'src/kube-proxy/settings/conntrack.ts',
-    '  tcpBeLiberal: switchSetting({',
-    `  tcpFinTimeout: secondsSetting({
-    flag: textFlag('--conntrack-tcp-timeout-fin <duration>', 'timeout of TCP connections after FIN'),
-    field: field('conntrack.tcpFinTimeout', duration),
-    usual: 120,
-    dumped: 0,
-    must: timeout,
-  }),
-  tcpBeLiberal: switchSetting({`,
+    '  tcpBeLiberal: switchSetting(',
+    `  tcpFinTimeout: secondsSetting(
+    '--conntrack-tcp-timeout-fin <duration>',
+    'timeout of TCP connections after FIN',
+    'conntrack.tcpFinTimeout',
+    duration,
+    { usual: 120, dumped: 0, must },
+  ),
+  tcpBeLiberal: switchSetting(`,
   ],
   [
     'src/apply/plan/node-decisions.ts',
@@ -68,14 +69,11 @@ const ofNoKind: readonly Edit[] = [
   [
     'src/kube-proxy/settings/node-ports.ts',
     'export const localhostNodePorts',
-    `const interfacesFlag = listFlag('--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on');
-const interfacesField = field('nodePortInterfaces', texts);
-
-export const nodePortInterfaces = setting({
-  flags: [interfacesFlag],
-  fields: [interfacesField],
+    `export const nodePortInterfaces = plainSetting({
+  flag: proxyFlag('list', '--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on'),
+  field: proxyField('nodePortInterfaces', texts),
   defaultIn: (): readonly string[] => [],
-  read: (source) => givenList(source, interfacesFlag, interfacesField)?.value,
+  read: ({ value }) => value,
   stored: listOf(text),
 });
 

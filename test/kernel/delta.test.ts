@@ -6,18 +6,14 @@ import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
-import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
+import { type IpSet, diffSets, formatSetsDelta, temporarySetName } from '../../src/kernel/ipset/ipset.ts';
 import { parseEntry } from '../../src/kernel/ipset/set-entry.ts';
-import { diffSets, formatSetsDelta, splitSetsDelta, temporarySetName } from '../../src/kernel/ipset/ipset-delta.ts';
-import {
-  diffVirtualServers,
-  formatVirtualServersDelta,
-  splitVirtualServersDelta,
-} from '../../src/kernel/ipvs/ipvs-delta.ts';
+import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs/ipvs-delta.ts';
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs/ipvs.ts';
-import { diffLinks, formatLinksDelta, splitLinksDelta } from '../../src/kernel/link/link-delta.ts';
+import { diffLinks, formatLinksDelta } from '../../src/kernel/link/link.ts';
+import { kinds } from '../../src/kernel/kinds.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import type { Split } from '../../src/kernel/split-changes.ts';
+import type { Split } from '../../src/kernel/changes.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import {
   loadTables,
@@ -135,7 +131,7 @@ describe("a delta's text does in the tool what the delta says", () => {
       fc.property(sets, sets, (a, b) => {
         const wanted: Kernel = new Map();
         runIpset(wanted, formatSetsDelta(diffSets([], b)));
-        for (const way of waysToMake(diffSets(a, b), splitSetsDelta)) {
+        for (const way of waysToMake(diffSets(a, b), kinds.sets.split)) {
           const kernel: Kernel = new Map();
           runIpset(kernel, formatSetsDelta(diffSets([], a)));
           for (const changes of way) runIpset(kernel, formatSetsDelta(changes));
@@ -162,7 +158,7 @@ describe("a delta's text does in the tool what the delta says", () => {
             },
           ]),
         );
-        for (const way of waysToMake(diffVirtualServers(a, b), splitVirtualServersDelta)) {
+        for (const way of waysToMake(diffVirtualServers(a, b), kinds.virtualServers.split)) {
           const kernel = new Map<string, { options: string; reals: Map<string, string> }>();
           runIpvsadm(kernel, formatVirtualServersDelta(diffVirtualServers([], a)));
           for (const changes of way) runIpvsadm(kernel, formatVirtualServersDelta(changes));
@@ -177,7 +173,7 @@ describe("a delta's text does in the tool what the delta says", () => {
       fc.property(links, links, (a, b) => {
         const wanted: Kernel = new Map();
         runIp(wanted, formatLinksDelta(diffLinks([], b)));
-        for (const way of waysToMake(diffLinks(a, b), splitLinksDelta)) {
+        for (const way of waysToMake(diffLinks(a, b), kinds.links.split)) {
           const kernel: Kernel = new Map();
           runIp(kernel, formatLinksDelta(diffLinks([], a)));
           for (const changes of way) runIp(kernel, formatLinksDelta(changes));

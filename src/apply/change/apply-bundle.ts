@@ -14,7 +14,7 @@ import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
 import type { ChangeRequest, Observation } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { parseNftName } from '../../kube-proxy/nftables-names.ts';
+import { parseNftName } from '../../kube-proxy/nftables.ts';
 import { countLearnedClients } from '../node/learned-clients.ts';
 import { cleanStaleFlows } from '../node/forget-flows.ts';
 import { examineBeforeApply, examineEndpoints } from '../doctor/doctor.ts';

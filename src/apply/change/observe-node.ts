@@ -2,7 +2,7 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { applyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import type { Tables } from '../../kernel/iptables/iptables.ts';
-import { createRuleLines, type RuleLinesByFamily } from '../../kernel/iptables/rule-lines.ts';
+import { RuleLines, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import type { Host } from '../node/host.ts';
@@ -98,7 +98,7 @@ export async function look(
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
   const { reading, focus } = found;
-  const rules = before?.rules ?? { ipv4: createRuleLines(), ipv6: createRuleLines() };
+  const rules = before?.rules ?? { ipv4: new RuleLines(), ipv6: new RuleLines() };
   const earlier = before && !before.focus ? { reading: before.reading, state: before.node.state } : undefined;
   const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, { rules, earlier });
   const node: NodeState = { state, settings: reading.settings, modules, traffic };

@@ -3,7 +3,7 @@ import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { parseNftName } from '../../kube-proxy/nftables-names.ts';
+import { parseNftName } from '../../kube-proxy/nftables.ts';
 import type { Host } from './host.ts';
 import { readServerName } from './ipvs-table.ts';
 import { parseNodeTables } from './node-reading.ts';

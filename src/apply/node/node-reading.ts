@@ -1,7 +1,6 @@
 import { families, type Family } from '../../kernel/family.ts';
 import { parseIpsetSave } from '../../kernel/ipset/ipset.ts';
-import { findHiddenTables } from '../../kernel/iptables/hidden-tables.ts';
-import { parseIptablesSave } from '../../kernel/iptables/parse-save.ts';
+import { parseIptablesSave, findHiddenTables, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { tableNames, type TableName, type Tables } from '../../kernel/iptables/iptables.ts';
 import { parseIpvsadm, type IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { mapKinds, type ObjectKind } from '../../kernel/kinds.ts';
@@ -9,7 +8,6 @@ import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../kernel/nftables/table.ts';
-import type { RuleLinesByFamily } from '../../kernel/iptables/rule-lines.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
 import { isOfFamily, type Belongings } from '../state/belongings.ts';

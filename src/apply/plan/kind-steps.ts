@@ -1,18 +1,17 @@
 import type { KernelDelta } from '../../kernel/delta.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { formatSetsDelta } from '../../kernel/ipset/ipset-delta.ts';
+import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
 import { diffTables, formatTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
-import { formatVirtualServersDelta } from '../../kernel/ipvs/ipvs-delta.ts';
+import { formatVirtualServersDelta, type TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
-import { formatLinksDelta } from '../../kernel/link/link-delta.ts';
+import { formatLinksDelta } from '../../kernel/link/link.ts';
 import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
-import { formatNftStages } from '../../kernel/nftables/format-stages.ts';
+import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
 import type { Plan, SettingChange } from './plan.ts';
-import type { TimeoutsChange } from '../../kernel/ipvs/timeouts-delta.ts';
 
 /** One thing to do on the node. */
 export type Step =

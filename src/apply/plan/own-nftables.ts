@@ -1,7 +1,6 @@
 import { diffNftTables } from '../../kernel/nftables/delta.ts';
 import { findTable, isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nftables.ts';
-import { isMadeByKubeProxy } from '../../kube-proxy/nftables-names.ts';
+import { isKubeProxyTable, isMadeByKubeProxy } from '../../kube-proxy/nftables.ts';
 import { nftTableKey } from '../state/belongings.ts';
 import { ShareDraft, type Claims, type Conflict, type Leftover, type NamedShare } from './conflicts.ts';
 

@@ -1,8 +1,7 @@
 import { contains, joinHostPort, type Network } from '../../kernel/address.ts';
 import { equalStates } from '../../kernel/delta.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
-import { temporarySetName } from '../../kernel/ipset/ipset-delta.ts';
-import type { IpSet } from '../../kernel/ipset/ipset.ts';
+import { type IpSet, temporarySetName } from '../../kernel/ipset/ipset.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
-import { parseDuration as readSeconds } from '../../kube-proxy/settings/durations.ts';
+import { parseDuration as readSeconds } from '../../kube-proxy/settings/kinds.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 
 /** Which of the things that kpc-apply did not make a command may change. */

@@ -14,7 +14,7 @@ import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/repository.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { knownNetworks } from '../../input/configuration/pod-networks.ts';
-import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
+import { proxyFlags } from '../../kube-proxy/settings/values.ts';
 import type { FlagPlaces } from './messages.ts';
 
 /** The commands whose flags it may hold. */

@@ -1,8 +1,7 @@
 import { families, type Family } from '../../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
-import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
+import type { ChainChange, FamilyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import { actingRules, ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
-import type { FamilyTablesDelta } from '../../kernel/iptables/family-tables-delta.ts';
 import { tally, type ChangeLister } from './change-lister.ts';
 import { compareRules, subtract } from './compare-rules.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';

@@ -1,5 +1,4 @@
-import type { LinkAddress } from '../../kernel/link/link.ts';
-import type { LinkChange } from '../../kernel/link/link-delta.ts';
+import type { LinkAddress, LinkChange } from '../../kernel/link/link.ts';
 import { tally, withContent, type ChangeLister } from './change-lister.ts';
 import type { OwnedChange } from './kernel-change.ts';
 

@@ -10,7 +10,7 @@ import { setChanges } from './set-changes.ts';
 import type { SideOwners } from './owners.ts';
 import type { ModuleChange } from '../../kernel/modules.ts';
 import type { SysctlChange } from '../../kernel/sysctl.ts';
-import type { TimeoutsChange } from '../../kernel/ipvs/timeouts-delta.ts';
+import type { TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
 
 const sysctlChanges: ChangeLister<readonly SysctlChange[]> = {
   list: (changes) =>

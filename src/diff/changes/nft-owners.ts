@@ -4,8 +4,7 @@ import type { Target } from '../../kernel/nftables/expression.ts';
 import { keyMeaning } from '../../kernel/nftables/meaning.ts';
 import type { NftChain, NftMap, NftSet } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isKubeProxyTable, maxNftComment, nftSets } from '../../kube-proxy/nftables.ts';
-import { parseNftName } from '../../kube-proxy/nftables-names.ts';
+import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from '../../kube-proxy/nftables.ts';
 
 /** Which Service port each item of nftables is there for: see Owners. */
 export interface NftOwners {

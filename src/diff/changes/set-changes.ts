@@ -1,5 +1,4 @@
-import { formatCreate, type IpSet } from '../../kernel/ipset/ipset.ts';
-import type { SetChange } from '../../kernel/ipset/ipset-delta.ts';
+import { formatCreate, type IpSet, type SetChange } from '../../kernel/ipset/ipset.ts';
 import { entryKey, formatEntry, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { withContent, type ChangeCount, type ChangeLister } from './change-lister.ts';
 import { subtract } from './compare-rules.ts';

@@ -1,5 +1,5 @@
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
-import type { PortRange } from '../../kernel/port.ts';
+import type { PortRange } from '../../kernel/socket-address.ts';
 import type { RangeFlag } from '../../diagnostics/command-line.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { parseNetwork } from '../../kernel/address.ts';

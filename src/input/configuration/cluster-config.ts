@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { InputSource } from '../documents/document.ts';
-import { flagKey } from '../../kube-proxy/settings/flag.ts';
+import { flagKey } from '../../kube-proxy/settings/setting.ts';
 import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
 import type { RangeFlags } from './assignment-ranges.ts';
 

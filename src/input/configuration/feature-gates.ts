@@ -3,8 +3,7 @@ import type { GateProblem } from '../../diagnostics/settings.ts';
 import { isSince, releases, type FeatureGates, type Release } from '../../kube-proxy/releases.ts';
 import table from './feature-gates.json' with { type: 'json' };
 import { featureGatesField, featureGatesFlag } from '../../kube-proxy/settings/feature-gates.ts';
-import { readSwitch, splitList } from '../../kube-proxy/settings/flag.ts';
-import { onCommandLine, refuse, type SettingSource } from '../../kube-proxy/settings/setting.ts';
+import { onCommandLine, refuse, type SettingSource, readSwitch } from '../../kube-proxy/settings/setting.ts';
 
 /** What a release makes of a feature gate. */
 interface Gate {
@@ -134,7 +133,7 @@ type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
 /** The configuration's gates with those of the flag over them. Reports what keeps the release's kube-proxy from starting. */
 export function readFeatureGates(source: GatesSource, release: Release): FeatureGates {
   const configured = Object.entries(source.field(featureGatesField) ?? {});
-  const flagged = new Map((splitList(source.flag(featureGatesFlag)) ?? []).flatMap((text) => readGate(source, text)));
+  const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => readGate(source, text)));
   const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
   for (const { gate, fault } of checkFeatureGates(gates, release)) {
     const isConfigured = !flagged.has(gate) && configured.some(([name]) => name === gate);

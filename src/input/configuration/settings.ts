@@ -1,7 +1,7 @@
 import { diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../../cluster/objects.ts';
 import { newestRelease, type FeatureGates, type Release } from '../../kube-proxy/releases.ts';
-import type { SettingFault, SettingSource } from '../../kube-proxy/settings/setting.ts';
+import { splitList, type SettingFault, type SettingSource } from '../../kube-proxy/settings/setting.ts';
 import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
 import { readSettings } from '../../kube-proxy/settings/values.ts';
 import { chooseMode } from './choose-mode.ts';
@@ -40,7 +40,10 @@ function writtenSource(
   report: (fault: SettingFault) => void,
 ): Omit<SettingSource, 'mode' | 'release' | 'gates'> {
   return {
-    flag: ({ key }) => (flags as Readonly<Record<string, unknown>>)[key] as never,
+    flag: ({ key, kind }) => {
+      const value = (flags as Readonly<Record<string, unknown>>)[key];
+      return (kind === 'list' && value !== undefined ? splitList(value as string) : value) as never;
+    },
     field: ({ path }) => findField(config, path) as never,
     hasSection: (name) => findField(config, [name]) !== undefined,
     report,

@@ -1,6 +1,7 @@
 import { LongText } from '../long-text.ts';
-import { compareEntries, formatEntry, parseEntry, type SetEntry } from './set-entry.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
+import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
@@ -23,28 +24,33 @@ export interface IpSet {
 /** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
-  for (const set of sets) {
-    text.add(`${formatCreate(set)}\n`);
-    for (const entry of set.entries) text.add(`${formatAdd(set.name, entry)}\n`);
-  }
+  for (const set of sets) addSet(text, set);
   return text.toString();
 }
 
-/** `create NAME TYPE …`. */
-export function formatCreate(set: IpSet): string {
-  let line = `create ${set.name} ${set.type}`;
-  if (set.family !== undefined) line += ` family ${set.family}`;
-  if (set.range !== undefined) line += ` range ${set.range}`;
-  if (set.hashSize !== undefined) line += ` hashsize ${set.hashSize}`;
-  if (set.maxElements !== undefined) line += ` maxelem ${set.maxElements}`;
-  for (const option of set.options ?? []) line += ` ${option}`;
-  return line;
+function addSet(text: LongText, set: IpSet): void {
+  text.add(`${formatCreate(set)}\n`);
+  for (const entry of set.entries) text.add(formatAdd(set.name, entry));
 }
 
-/** `add NAME ENTRY …`. */
-export function formatAdd(set: string, entry: SetEntry): string {
+/** `create NAME TYPE …`. */
+export function formatCreate({ name, type, options = [], ...set }: IpSet): string {
+  const words = properties.flatMap(([word, key]) => (set[key] === undefined ? [] : [word, String(set[key])]));
+  return ['create', name, type, ...words, ...options].join(' ');
+}
+
+/** The properties of a set, as ipset and IpSet call them. */
+const properties = [
+  ['family', 'family'],
+  ['range', 'range'],
+  ['hashsize', 'hashSize'],
+  ['maxelem', 'maxElements'],
+] as const;
+
+/** `add NAME ENTRY …`, with its line's end. */
+function formatAdd(set: string, entry: SetEntry): string {
   const line = `add ${set} ${formatEntry(entry)}`;
-  return entry.options === undefined ? line : [line, ...entry.options].join(' ');
+  return `${entry.options === undefined ? line : [line, ...entry.options].join(' ')}\n`;
 }
 
 /** A set while its lines are read. */
@@ -62,15 +68,7 @@ export function parseIpsetSave(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const sets = new Map<string, DraftSet>();
-  const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#') || line === 'COMMIT') continue;
-    const reason = readSetLine(sets, line);
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
-  }
+  const unread = readLines(text, ['#'], (line) => (line === 'COMMIT' ? undefined : readSetLine(sets, line)));
   for (const set of sets.values()) set.entries.sort(compareEntries);
   return { sets: [...sets.values()], unread };
 }
@@ -101,34 +99,22 @@ export function addEntry(set: DraftSet, text: string, options: readonly string[]
 
 /** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */
 export function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
-  let family: IpSet['family'];
-  let range: string | undefined;
-  let hashSize: number | undefined;
-  let maxElements: number | undefined;
+  const read: { -readonly [K in 'family' | 'range' | 'hashSize' | 'maxElements']?: IpSet[K] } = {};
   const options: string[] = [];
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? '';
     const value = words[i + 1];
-    if (word === 'family' && (value === 'inet' || value === 'inet6')) family = value;
-    else if (word === 'range' && value !== undefined) range = value;
-    else if (word === 'hashsize' && isCount(value)) hashSize = Number(value);
-    else if (word === 'maxelem' && isCount(value)) maxElements = Number(value);
+    if (word === 'family' && (value === 'inet' || value === 'inet6')) read.family = value;
+    else if (word === 'range' && value !== undefined) read.range = value;
+    else if (word === 'hashsize' && isCount(value)) read.hashSize = Number(value);
+    else if (word === 'maxelem' && isCount(value)) read.maxElements = Number(value);
     else if (word !== 'initval' && !(word === 'bucketsize' && value === '12')) {
       options.push(word);
       continue;
     }
     i++;
   }
-  return {
-    name,
-    type,
-    ...(family === undefined ? {} : { family }),
-    ...(range === undefined ? {} : { range }),
-    ...(hashSize === undefined ? {} : { hashSize }),
-    ...(maxElements === undefined ? {} : { maxElements }),
-    ...(options.length === 0 ? {} : { options }),
-    entries: [],
-  };
+  return { name, type, ...read, options: options.length === 0 ? undefined : options, entries: [] };
 }
 
 function isCount(text: string | undefined): boolean {
@@ -140,4 +126,123 @@ export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
   return line.split('"').length % 2 === 1 ? words : undefined;
+}
+
+/** One step from some sets to others. */
+export type SetChange =
+  | { readonly kind: 'create-set'; readonly set: IpSet }
+  | {
+      readonly kind: 'change-entries';
+      /** The set as it is to be. */
+      readonly set: IpSet;
+      readonly added: readonly SetEntry[];
+      readonly removed: readonly SetEntry[];
+    }
+  /** A set of the same name that the kernel cannot change: another type, size or range. */
+  | { readonly kind: 'replace-set'; readonly from: IpSet; readonly to: IpSet }
+  | { readonly kind: 'destroy-set'; readonly set: IpSet };
+
+/**
+ * The name that a set has for a moment while it replaces another. One that is there was left by an ipset that was
+ * killed: no rule can use it, and it is in the way, so it goes first.
+ */
+export const temporarySetName = 'KPC-SWAP';
+
+/**
+ * How to get from some sets to others. The size of the hash takes no part: the kernel doubles it as a set grows. Nor
+ * does the order of entries.
+ */
+export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
+  const changes: SetChange[] = [];
+  const leftover = from.find(({ name }) => name === temporarySetName);
+  if (leftover && !to.some(({ name }) => name === temporarySetName))
+    changes.push({ kind: 'destroy-set', set: leftover });
+  // A set of sets comes after those it holds, and must go before them.
+  for (const { old, item: set } of pairUp(from.toReversed(), to, ({ name }) => name)) {
+    if (!set) {
+      if (old !== leftover) changes.push({ kind: 'destroy-set', set: old });
+    } else if (!old) changes.push({ kind: 'create-set', set });
+    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
+    else {
+      const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
+      if (added.length + removed.length > 0) changes.push({ kind: 'change-entries', set, added, removed });
+    }
+  }
+  return changes;
+}
+
+function isSameKind(a: IpSet, b: IpSet): boolean {
+  return (
+    canSwap(a, b) &&
+    a.range === b.range &&
+    (a.maxElements ?? defaultMaxElements) === (b.maxElements ?? defaultMaxElements) &&
+    (a.options ?? []).join(' ') === (b.options ?? []).join(' ')
+  );
+}
+
+const defaultMaxElements = 65536;
+
+/** The kernel swaps two sets of one type and family only. */
+function canSwap(a: IpSet, b: IpSet): boolean {
+  return a.type === b.type && (a.family ?? 'inet') === (b.family ?? 'inet');
+}
+
+/** The same text for entries that are one to the kernel and have the same options. */
+function entryMeaning(entry: SetEntry): string {
+  const key = entryKey(entry);
+  return entry.options === undefined ? key : [key, ...entry.options].join(' ');
+}
+
+/** What can be made while the rules that are there use the sets, and what is to go after them. */
+export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> {
+  const additions: SetChange[] = [];
+  const removals: SetChange[] = [];
+  for (const change of changes) {
+    if (change.kind === 'destroy-set') {
+      (change.set.name === temporarySetName ? additions : removals).push(change);
+    } else if (change.kind !== 'change-entries') additions.push(change);
+    else {
+      // An entry that only changes its options must go before it comes back.
+      const remade = new Set(change.added.map(entryKey));
+      const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
+      if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
+      if (removed.removals.length > 0) removals.push({ ...change, added: [], removed: removed.removals });
+    }
+  }
+  return { additions, removals };
+}
+
+/**
+ * The input of `ipset restore` that makes the changes. A set that only changes its size or options is made under
+ * another name and swapped in, so that rules that look at it never miss it. One of another type cannot be swapped: it
+ * is destroyed first, which ipset refuses while a rule uses it. '' where there are no changes.
+ */
+export function formatSetsDelta(changes: readonly SetChange[]): string {
+  const text = new LongText();
+  for (const change of changes) addChange(text, change);
+  return text.toString();
+}
+
+function addChange(text: LongText, change: SetChange): void {
+  switch (change.kind) {
+    case 'create-set':
+      return addSet(text, change.set);
+    case 'change-entries': {
+      // Deleting first leaves room for what is added.
+      for (const entry of change.removed) text.add(`del ${change.set.name} ${formatEntry(entry)}\n`);
+      for (const entry of change.added) text.add(formatAdd(change.set.name, entry));
+      return;
+    }
+    case 'replace-set':
+      if (canSwap(change.from, change.to)) {
+        addSet(text, { ...change.to, name: temporarySetName });
+        return text.add(`swap ${temporarySetName} ${change.to.name}\ndestroy ${temporarySetName}\n`);
+      }
+      text.add(`destroy ${change.from.name}\n`);
+      return addSet(text, change.to);
+    case 'destroy-set':
+      return text.add(`destroy ${change.set.name}\n`);
+    default:
+      return change satisfies never;
+  }
 }

@@ -8,7 +8,7 @@ import {
 } from '../address-range.ts';
 import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { parsePort } from '../port.ts';
+import { parsePort } from '../socket-address.ts';
 
 /**
  * An entry of a set, part by part: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080".

@@ -1,5 +1,6 @@
+import { pairUp } from '../changes.ts';
 import {
-  formatAppend,
+  formatAppends,
   formatDeclaration,
   formatDelete,
   formatInsert,
@@ -12,6 +13,7 @@ import {
   type Tables,
 } from './iptables.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
+import { families, type Family } from '../family.ts';
 
 /** One step from some chains to others. `from` is the chain as it was; undefined where there was none. */
 export type ChainChange =
@@ -52,21 +54,12 @@ function diffTable(
   const writes: ChainChange[] = [];
   const jumps: ChainChange[] = [];
   const deletes: ChainChange[] = [];
-  for (const chain of to.values()) {
-    const before = from.get(chain.name);
-    if (isBuiltInChain(table, chain.name)) {
-      for (const jump of diffBuiltIn(chain.name, before?.rules ?? [], chain.rules)) jumps.push(jump);
-    } else if (!before || !equalRules(before.rules, chain.rules)) {
-      writes.push({ kind: 'write-chain', chain, from: before });
-    }
-  }
-  for (const chain of from.values()) {
-    if (to.has(chain.name)) continue;
-    if (isBuiltInChain(table, chain.name)) {
-      for (const jump of diffBuiltIn(chain.name, chain.rules, [])) jumps.push(jump);
-    } else {
-      deletes.push({ kind: 'delete-chain', chain });
-    }
+  for (const { old, item: chain } of pairUp(from.values(), to.values(), ({ name }) => name)) {
+    const { name } = chain ?? old;
+    if (isBuiltInChain(table, name)) {
+      for (const jump of diffBuiltIn(name, old?.rules ?? [], chain?.rules ?? [])) jumps.push(jump);
+    } else if (!chain) deletes.push({ kind: 'delete-chain', chain: old });
+    else if (!old || !equalRules(old.rules, chain.rules)) writes.push({ kind: 'write-chain', chain, from: old });
   }
   return [...writes, ...jumps, ...deletes];
 }
@@ -138,6 +131,12 @@ export function applyTablesDelta(tables: Tables, deltas: readonly TableDelta[]):
 }
 
 function applyChainChange(chains: Map<string, Chain>, change: ChainChange): void {
+  const editRules = (name: string, edit: (rules: Rule[]) => void): void => {
+    const chain = chains.get(name);
+    const rules = [...(chain?.rules ?? [])];
+    edit(rules);
+    chains.set(name, { ...(chain ?? { name }), rules });
+  };
   switch (change.kind) {
     case 'write-chain':
       chains.set(change.chain.name, change.chain);
@@ -145,60 +144,62 @@ function applyChainChange(chains: Map<string, Chain>, change: ChainChange): void
     case 'delete-chain':
       chains.delete(change.chain.name);
       break;
-    case 'delete-rule': {
-      const rules = [...(chains.get(change.chain)?.rules ?? [])];
-      const at = rules.findIndex((rule) => sameRule(rule, change.rule));
-      if (at >= 0) rules.splice(at, 1);
-      setRules(chains, change.chain, rules);
+    case 'delete-rule':
+      editRules(change.chain, (rules) => {
+        const at = rules.findIndex((rule) => sameRule(rule, change.rule));
+        if (at >= 0) rules.splice(at, 1);
+      });
       break;
-    }
-    case 'insert-rule': {
-      const rules = [...(chains.get(change.chain)?.rules ?? [])];
-      rules.splice(change.position - 1, 0, change.rule);
-      setRules(chains, change.chain, rules);
+    case 'insert-rule':
+      editRules(change.chain, (rules) => rules.splice(change.position - 1, 0, change.rule));
       break;
-    }
     default:
       change satisfies never;
   }
-}
-
-function setRules(chains: Map<string, Chain>, name: string, rules: readonly Rule[]): void {
-  chains.set(name, { ...(chains.get(name) ?? { name }), rules });
 }
 
 /** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' where there are none. */
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
-  const lines: string[] = [];
-  for (const { table, changes } of deltas) {
-    lines.push(`*${table}`);
-    // A chain is declared before any rule that jumps to it; declaring one that is there empties it. By name, because the
-    // nft variant of iptables-restore keeps its chains sorted, and looks for the place of each from one end.
-    const declared = changes.flatMap((change) =>
-      change.kind === 'write-chain' || change.kind === 'delete-chain' ? [change.chain.name] : [],
-    );
-    for (const name of declared.sort()) lines.push(formatDeclaration(name));
-    for (const change of changes) pushChangeLines(lines, change);
-    lines.push('COMMIT');
-  }
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  return deltas
+    .map(({ table, changes }) => {
+      // A chain is declared before any rule that jumps to it; declaring one that is there empties it. By name, because the
+      // nft variant of iptables-restore keeps its chains sorted, and looks for the place of each from one end.
+      const declared = changes
+        .flatMap((change) => (typeof change.chain === 'string' ? [] : [change.chain.name]))
+        .sort();
+      const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
+      return `*${table}\n${declarations}${changes.map(formatChange).join('')}COMMIT\n`;
+    })
+    .join('');
 }
 
-function pushChangeLines(lines: string[], change: ChainChange): void {
+function formatChange(change: ChainChange): string {
   switch (change.kind) {
     case 'write-chain':
-      for (const rule of change.chain.rules) lines.push(formatAppend(change.chain.name, rule));
-      break;
+      return formatAppends(change.chain);
     case 'delete-chain':
-      lines.push(`-X ${formatWord(change.chain.name)}`);
-      break;
+      return `-X ${formatWord(change.chain.name)}\n`;
     case 'delete-rule':
-      lines.push(formatDelete(change.chain, change.rule));
-      break;
+      return `${formatDelete(change.chain, change.rule)}\n`;
     case 'insert-rule':
-      lines.push(formatInsert(change.chain, change.position, change.rule));
-      break;
+      return `${formatInsert(change.chain, change.position, change.rule)}\n`;
     default:
-      change satisfies never;
+      return change satisfies never;
   }
+}
+
+/** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */
+export type FamilyTables = { readonly [F in Family]?: Tables };
+
+/** What changes of them; nothing stands for a family of which nothing changes. */
+export type FamilyTablesDelta = { readonly [F in Family]?: readonly TableDelta[] };
+
+/** A family without tables counts as one without chains. */
+export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTablesDelta {
+  const delta: { [F in Family]?: readonly TableDelta[] } = {};
+  for (const family of families) {
+    const tables = diffTables(from[family] ?? {}, to[family] ?? {});
+    if (tables.length > 0) delta[family] = tables;
+  }
+  return delta;
 }

@@ -12,21 +12,17 @@ export function ruleMeaning(rule: Rule): string {
 }
 
 /** What kube-proxy counts with nfnetlink_acct, where the kernel has it: iptables/proxier.go, metrics/metrics.go. */
-const droppedCounter = 'ct_state_invalid_dropped_pkts';
-const localhostCounter = 'localhost_nps_accepted_pkts';
+const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
+const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
 /**
  * Whether an argument does nothing but count. `-m nfacct` matches every packet unless its counter has a quota, which
  * no rule shows: only kube-proxy's own counters are known to have none.
  */
 export function isCounter(arg: RuleArg): boolean {
-  return isCounterOf(arg, droppedCounter) || isCounterOf(arg, localhostCounter);
-}
-
-function isCounterOf(arg: RuleArg, counter: string): boolean {
-  if (arg.kind !== 'other' || arg.words.length !== 4) return false;
-  const [match, module, option, name] = arg.words;
-  return match === '-m' && module === 'nfacct' && option === '--nfacct-name' && name === counter;
+  if (arg.kind !== 'other') return false;
+  const text = arg.words.join(' ');
+  return text === droppedCounter || text === localhostCounter;
 }
 
 /**
@@ -42,7 +38,7 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 function countsLocalhost(rule: Rule): boolean {
-  return rule.args.some((arg) => isCounterOf(arg, localhostCounter));
+  return rule.args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);
 }
 
 /** The rule for packets to any address. */
@@ -108,8 +104,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     }
     case 'protocol': {
       const protocol = nameProtocol(arg.protocol);
-      if (protocol === 'all' && !arg.negated) return undefined;
-      return protocol === arg.protocol ? arg : { ...arg, protocol };
+      return protocol === 'all' && !arg.negated ? undefined : { ...arg, protocol };
     }
     case 'module':
       // `-m tcp` alone asks for nothing that `-p tcp`, without which iptables refuses it, does not.
@@ -118,15 +113,13 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return { ...arg, states: arg.states.length > 1 ? [...new Set(arg.states)].sort() : arg.states };
     case 'address-type':
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
-    case 'virtual-server': {
+    case 'virtual-server':
       // iptables-save prints the number.
-      const protocol = nameProtocol(arg.protocol);
-      return protocol === arg.protocol ? arg : { ...arg, protocol };
-    }
+      return { ...arg, protocol: nameProtocol(arg.protocol) };
     case 'statistic':
       return { kind: 'statistic', probability: storedProbability(arg.probability) };
     case 'jump':
-      return canonicalJump(arg.target, arg.goto === true);
+      return { ...arg, target: canonicalTarget(arg.target) };
     case 'in-interface':
     case 'out-interface':
       // `+` is every interface.
@@ -152,29 +145,9 @@ function storedProbability(text: string): string {
   return probability >= 0 && probability <= 1 ? (Math.round(probability * 2 ** 31) / 2 ** 31).toFixed(11) : text;
 }
 
-function canonicalJump(target: Target, goto: boolean): RuleArg {
-  const canonical = canonicalTarget(target);
-  return goto ? { kind: 'jump', target: canonical, goto } : { kind: 'jump', target: canonical };
-}
-
 function canonicalTarget(target: Target): Target {
-  switch (target.kind) {
-    case 'reject':
-      // The defaults of the two families, which iptables-save writes out.
-      return target.with === 'icmp-port-unreachable' || target.with === 'icmp6-port-unreachable'
-        ? { kind: 'reject' }
-        : target;
-    case 'mark':
-      return { kind: 'mark', operation: 'set', value: target.value, mask: target.mask };
-    case 'chain':
-    case 'accept':
-    case 'drop':
-    case 'return':
-    case 'masquerade':
-    case 'dnat':
-    case 'other':
-      return target;
-    default:
-      return target satisfies never;
-  }
+  if (target.kind === 'mark') return { ...target, operation: 'set' };
+  // The defaults of the two families, which iptables-save writes out.
+  const isDefault = target.kind === 'reject' && /^icmp6?-port-unreachable$/.test(target.with ?? '');
+  return isDefault ? { kind: 'reject' } : target;
 }

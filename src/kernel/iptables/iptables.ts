@@ -2,7 +2,7 @@ import { LongText } from '../long-text.ts';
 import { joinHostPort, type Address } from '../address.ts';
 import type { AddressRange } from '../address-range.ts';
 import type { Origin } from '../place.ts';
-import { formatPortRange, type PortRange } from '../port.ts';
+import { formatPortRange, type PortRange } from '../socket-address.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
@@ -19,40 +19,30 @@ export interface Chain {
   readonly origin?: Origin | undefined;
 }
 
-/** Makes the rules of chains of one kind, each from what the chain is for. */
-export interface RuleMaker<Subject> {
-  makeRules(subject: Subject): readonly Rule[];
-  originOf(subject: Subject): Origin;
-}
-
 /**
  * A chain whose rules are made when they are asked for. Of a chain for each endpoint there are so many that all their rules
  * at once take more memory than the rest of a compilation.
  */
-export class LazyChain<Subject> implements Chain {
+export class LazyChain implements Chain {
   readonly name: string;
-  readonly #maker: RuleMaker<Subject>;
-  readonly #subject: Subject;
+  readonly origin: Origin;
+  readonly #make: () => readonly Rule[];
   #rules: readonly Rule[] | undefined;
 
-  constructor(name: string, maker: RuleMaker<Subject>, subject: Subject) {
+  constructor(name: string, origin: Origin, make: () => readonly Rule[]) {
     this.name = name;
-    this.#maker = maker;
-    this.#subject = subject;
-  }
-
-  get origin(): Origin {
-    return this.#maker.originOf(this.#subject);
+    this.origin = origin;
+    this.#make = make;
   }
 
   /** The same values each time. */
   get rules(): readonly Rule[] {
-    return (this.#rules ??= this.makeRules());
+    return (this.#rules ??= this.#make());
   }
 
   /** New values, of which the chain keeps none. */
   makeRules(): readonly Rule[] {
-    return this.#rules ?? this.#maker.makeRules(this.#subject);
+    return this.#rules ?? this.#make();
   }
 }
 
@@ -107,7 +97,7 @@ export type RuleArg =
   /** Anything kpc does not read: the words as written, kept so that they can be compared and written again. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-export type RecentAction =
+type RecentAction =
   { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
 export type Target =
@@ -139,22 +129,16 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 
 /**
  * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node that has none of
- * them. The kernel's own chains are not declared, which would flush them: their rules are inserted at the head, in
- * the order they have here, as kube-proxy does. '' where there are no tables.
+ * them, in pieces. The kernel's own chains are not declared, which would flush them: their rules are inserted at the head, in
+ * the order they have here, as kube-proxy does. `formatOwn` is formatAppends, or gives what that has given before.
  */
-export function formatTables(tables: Tables): string {
-  return writeTables(tables, formatAppends).join('');
-}
-
-/** The same in pieces. `formatOwn` is formatAppends, or gives what that has given before. */
 export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tableNames) {
     const chains = tables[table];
     if (!chains) continue;
     text.add(`*${table}\n`);
-    for (const chain of chains.values())
-      if (!isBuiltInChain(table, chain.name)) text.add(`${formatDeclaration(chain.name)}\n`);
+    for (const { name } of chains.values()) if (!isBuiltInChain(table, name)) text.add(`${formatDeclaration(name)}\n`);
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
         chain.rules.forEach((rule, i) => text.add(`${formatInsert(chain.name, i + 1, rule)}\n`));
@@ -176,11 +160,6 @@ export function formatAppends(chain: Chain): string {
 /** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */
 export function formatDeclaration(chain: string): string {
   return `:${formatWord(chain)} - [0:0]`;
-}
-
-/** `-A CHAIN …`. */
-export function formatAppend(chain: string, rule: Rule): string {
-  return `-A ${formatWord(chain)}${formatArgs(rule)}`;
 }
 
 /** `-I CHAIN n …`; n counts from 1. */
@@ -208,21 +187,18 @@ function formatArgs(rule: Rule): string {
 function formatArg(arg: RuleArg): string {
   switch (arg.kind) {
     case 'source':
-      return `${not(arg)}-s ${arg.range.text}`;
     case 'destination':
-      return `${not(arg)}-d ${arg.range.text}`;
+      return `${not(arg)}${arg.kind === 'source' ? '-s' : '-d'} ${arg.range.text}`;
     case 'in-interface':
-      return `${not(arg)}-i ${formatWord(arg.name)}`;
     case 'out-interface':
-      return `${not(arg)}-o ${formatWord(arg.name)}`;
+      return `${not(arg)}${arg.kind === 'in-interface' ? '-i' : '-o'} ${formatWord(arg.name)}`;
     case 'protocol':
       return `${not(arg)}-p ${formatWord(arg.protocol)}`;
     case 'module':
       return `-m ${formatWord(arg.name)}`;
     case 'destination-port':
-      return `${not(arg)}--dport ${formatPortRange(arg.ports)}`;
     case 'source-port':
-      return `${not(arg)}--sport ${formatPortRange(arg.ports)}`;
+      return `${not(arg)}${arg.kind === 'source-port' ? '--sport' : '--dport'} ${formatPortRange(arg.ports)}`;
     case 'comment':
       return `-m comment --comment ${formatWord(arg.text)}`;
     case 'mark':
@@ -240,7 +216,11 @@ function formatArg(arg: RuleArg): string {
     case 'statistic':
       return `-m statistic --mode random --probability ${formatWord(arg.probability)}`;
     case 'recent':
-      return `-m recent --name ${formatWord(arg.name)} ${formatRecentAction(arg.action)}`;
+      return `-m recent --name ${formatWord(arg.name)} ${
+        arg.action.kind === 'set'
+          ? '--set'
+          : `--rcheck --seconds ${arg.action.seconds}${arg.action.reap ? ' --reap' : ''}`
+      }`;
     case 'jump':
       return `${arg.goto ? '-g' : '-j'} ${formatTarget(arg.target)}`;
     case 'other':
@@ -254,33 +234,22 @@ function not(arg: { readonly negated?: boolean }): string {
   return arg.negated ? '! ' : '';
 }
 
-function formatRecentAction(action: RecentAction): string {
-  switch (action.kind) {
-    case 'set':
-      return '--set';
-    case 'rcheck':
-      return `--rcheck --seconds ${action.seconds}${action.reap ? ' --reap' : ''}`;
-    default:
-      return action satisfies never;
-  }
-}
-
 function formatTarget(target: Target): string {
   switch (target.kind) {
     case 'chain':
       return formatWord(target.chain);
     case 'accept':
-      return 'ACCEPT';
     case 'drop':
-      return 'DROP';
     case 'return':
-      return 'RETURN';
+      return target.kind.toUpperCase();
     case 'reject':
       return target.with === undefined ? 'REJECT' : `REJECT --reject-with ${formatWord(target.with)}`;
     case 'masquerade':
       return target.randomFully ? 'MASQUERADE --random-fully' : 'MASQUERADE';
     case 'dnat':
-      return `DNAT --to-destination ${formatDestination(target.address, target.port)}`;
+      return `DNAT --to-destination ${
+        target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)
+      }`;
     case 'mark':
       return `MARK ${formatMarkOperation(target)}`;
     case 'other':
@@ -290,21 +259,10 @@ function formatTarget(target: Target): string {
   }
 }
 
-function formatDestination({ text }: Address, port: number | undefined): string {
-  return port === undefined ? text : joinHostPort(text, port);
-}
-
-function formatMarkOperation(target: Target & { readonly kind: 'mark' }): string {
-  switch (target.operation) {
-    case 'or':
-      return `--or-mark ${formatMark(target.value)}`;
-    case 'xor':
-      return `--xor-mark ${formatMark(target.value)}`;
-    case 'set':
-      return `--set-xmark ${formatMark(target.value)}/${formatMark(target.mask)}`;
-    default:
-      return target.operation satisfies never;
-  }
+/** `--set-xmark` takes a mask; the others say theirs. */
+function formatMarkOperation({ operation, value, mask }: Target & { readonly kind: 'mark' }): string {
+  const mark = formatMark(value);
+  return operation === 'set' ? `--set-xmark ${mark}/${formatMark(mask)}` : `--${operation}-mark ${mark}`;
 }
 
 /** A mark or mask as kube-proxy writes it: eight hex digits. */

@@ -1,9 +1,7 @@
 import { parseAddress } from '../address.ts';
 import { parseAddressRange, singleAddress, type AddressRange } from '../address-range.ts';
-import type { RecentAction, Rule, RuleArg, Target } from './iptables.ts';
-import { splitWords } from './split-words.ts';
-import { parsePort, parsePortRange } from '../port.ts';
-import { parseSocketAddress } from '../socket-address.ts';
+import { parsePort, parsePortRange, parseSocketAddress } from '../socket-address.ts';
+import type { Rule, RuleArg, Target } from './iptables.ts';
 
 /**
  * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, without `-A CHAIN`. Matches and targets
@@ -20,23 +18,20 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
   let at = start;
   while (at < words.length) {
     const negated = words[at] === '!';
-    const option = words[negated ? at + 1 : at];
-    const value = words[negated ? at + 2 : at + 1];
+    const first = negated ? at + 1 : at;
+    const option = words[first];
+    const value = words[first + 1];
     // An option without its value, or a stray word, ends up as words kept as they are.
     const simple = option !== undefined && value !== undefined ? parseOption(option, value, negated) : undefined;
     if (simple) {
       args.push(simple);
-      at += negated ? 3 : 2;
+      at = first + 2;
     } else if (!negated && value !== undefined && option === '-m') {
-      const end = findOption(words, at + 2);
-      at = pushMatch(args, words, at, end);
-    } else if (!negated && value !== undefined && (option === '-j' || option === '-g')) {
-      const end = findOption(words, at + 2);
-      args.push(parseJump(words, at + 1, end, option === '-g'));
-      at = end;
+      at = pushMatch(args, words, at, findOption(words, at + 2));
     } else {
-      const end = findOption(words, negated ? at + 2 : at + 1);
-      args.push({ kind: 'other', words: words.slice(at, end) });
+      const isJump = !negated && value !== undefined && (option === '-j' || option === '-g');
+      const end = findOption(words, isJump ? at + 2 : first + 1);
+      args.push(isJump ? parseJump(words, at, end) : { kind: 'other', words: words.slice(at, end) });
       at = end;
     }
   }
@@ -47,27 +42,23 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
 function parseOption(option: string, value: string, negated: boolean): RuleArg | undefined {
   switch (option) {
     case '-s':
-      return readAddresses('source', value, negated);
-    case '-d':
-      return readAddresses('destination', value, negated);
+    case '-d': {
+      const range = readRange(value);
+      return range && withNegation({ kind: option === '-s' ? 'source' : 'destination', range }, negated);
+    }
     case '-i':
-      return withNegation({ kind: 'in-interface', name: value }, negated);
     case '-o':
-      return withNegation({ kind: 'out-interface', name: value }, negated);
+      return withNegation({ kind: option === '-i' ? 'in-interface' : 'out-interface', name: value }, negated);
     case '-p':
       return withNegation({ kind: 'protocol', protocol: value }, negated);
     case '--dport':
-      return readPorts('destination-port', value, negated);
-    case '--sport':
-      return readPorts('source-port', value, negated);
+    case '--sport': {
+      const ports = parsePortRange(value);
+      return ports && withNegation({ kind: option === '--dport' ? 'destination-port' : 'source-port', ports }, negated);
+    }
     default:
       return undefined;
   }
-}
-
-function readAddresses(kind: 'source' | 'destination', text: string, negated: boolean): RuleArg | undefined {
-  const range = readRange(text);
-  return range && withNegation({ kind, range }, negated);
 }
 
 function readRange(text: string): AddressRange | undefined {
@@ -78,11 +69,6 @@ function readRange(text: string): AddressRange | undefined {
 /** iptables takes an IPv4-mapped address for IPv6. Here it would become IPv4, and could not be written back. */
 function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
-}
-
-function readPorts(kind: 'source-port' | 'destination-port', text: string, negated: boolean): RuleArg | undefined {
-  const ports = parsePortRange(text);
-  return ports && withNegation({ kind, ports }, negated);
 }
 
 function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
@@ -134,31 +120,28 @@ function parseShortMatch(
   count: number,
   negated: boolean,
 ): RuleArg | undefined {
-  switch (name) {
-    case 'comment':
-      if (option !== '--comment' || value === undefined || count !== 2 || negated) return undefined;
-      return { kind: 'comment', text: value };
-    case 'mark': {
-      const mark = option === '--mark' && count === 2 ? parseMark(value) : undefined;
+  if (name === 'physdev') {
+    return option === '--physdev-is-in' && count === 1 ? withNegation({ kind: 'physdev-is-in' }, negated) : undefined;
+  }
+  if (value === undefined || count !== (name === 'set' ? 3 : 2)) return undefined;
+  switch (`${name} ${option}`) {
+    case 'comment --comment':
+      return negated ? undefined : { kind: 'comment', text: value };
+    case 'mark --mark': {
+      const mark = parseMark(value);
       return mark && withNegation({ kind: 'mark', value: mark.value, mask: mark.mask ?? 0xffffffff }, negated);
     }
-    case 'conntrack':
-      if (option !== '--ctstate' || value === undefined || count !== 2) return undefined;
+    case 'conntrack --ctstate':
       return withNegation({ kind: 'conntrack-state', states: value.split(',') }, negated);
-    case 'addrtype':
-      if ((option !== '--src-type' && option !== '--dst-type') || value === undefined || count !== 2) return undefined;
-      return withNegation(
-        { kind: 'address-type', which: option === '--src-type' ? 'source' : 'destination', type: value },
-        negated,
-      );
-    case 'set': {
-      const directions = option === '--match-set' && count === 3 ? parseDirections(second) : undefined;
-      if (value === undefined || !directions) return undefined;
-      return withNegation({ kind: 'match-set', set: value, directions }, negated);
+    case 'addrtype --src-type':
+      return withNegation({ kind: 'address-type', which: 'source', type: value }, negated);
+    case 'addrtype --dst-type':
+      return withNegation({ kind: 'address-type', which: 'destination', type: value }, negated);
+    case 'set --match-set': {
+      const directions = second?.split(',') ?? [];
+      const areKnown = directions.every((word) => word === 'src' || word === 'dst');
+      return areKnown ? withNegation({ kind: 'match-set', set: value, directions }, negated) : undefined;
     }
-    case 'physdev':
-      if (option !== '--physdev-is-in' || count !== 1) return undefined;
-      return withNegation({ kind: 'physdev-is-in' }, negated);
     default:
       return undefined;
   }
@@ -168,49 +151,58 @@ function parseShortMatch(
 function parseLongMatch(name: string, words: readonly string[], from: number, end: number): RuleArg | undefined {
   switch (name) {
     case 'ipvs':
-      return parseIpvsMatch(words.slice(from, end));
-    case 'statistic':
-      return parseStatistic(words, from, end);
+      return parseIpvsMatch(readOptions(words, from, end, ['--vaddr', '--vproto', '--vport']));
+    case 'statistic': {
+      const read = readOptions(words, from, end, ['--mode', '--probability']);
+      const probability = read?.get('--mode') === 'random' ? read.get('--probability') : undefined;
+      return probability === undefined ? undefined : { kind: 'statistic', probability };
+    }
     case 'recent':
-      return parseRecent(words.slice(from, end));
+      return parseRecent(readOptions(words, from, end, ['--name', '--seconds', '--mask'], recentSwitches));
     default:
       return undefined;
   }
 }
 
-const number = /^(0x[0-9a-f]{1,8}|0|[1-9]\d{0,9})$/i;
-
-function parseMark(text: string | undefined): { value: number; mask: number | undefined } | undefined {
-  if (text === undefined) return undefined;
-  const slash = text.indexOf('/');
-  const value = parseNumber(slash < 0 ? text : text.slice(0, slash));
-  const mask = slash < 0 ? undefined : parseNumber(text.slice(slash + 1));
-  if (value === undefined || (slash >= 0 && mask === undefined)) return undefined;
-  return { value, mask };
+/** Reads options with a value, and switches, each at most once; undefined where anything else is there. */
+function readOptions(
+  words: readonly string[],
+  from: number,
+  end: number,
+  valued: readonly string[],
+  switches: readonly string[] = [],
+): ReadonlyMap<string, string> | undefined {
+  const read = new Map<string, string>();
+  for (let i = from; i < end; i++) {
+    const name = words[i] ?? '';
+    const value = switches.includes(name) ? '' : valued.includes(name) && i + 1 < end ? words[++i] : undefined;
+    if (value === undefined || read.has(name)) return undefined;
+    read.set(name, value);
+  }
+  return read;
 }
+
+const numberPattern = /^(0x[0-9a-f]{1,8}|0|[1-9]\d{0,9})$/i;
 
 /** A number of 32 bits, decimal or hexadecimal; octal ones are not read. */
 function parseNumber(text: string): number | undefined {
-  if (!number.test(text)) return undefined;
+  if (!numberPattern.test(text)) return undefined;
   const value = Number(text);
   return value <= 0xffffffff ? value : undefined;
 }
 
-function parseDirections(text: string | undefined): ('src' | 'dst')[] | undefined {
-  const directions: ('src' | 'dst')[] = [];
-  for (const word of text?.split(',') ?? []) {
-    if (word !== 'src' && word !== 'dst') return undefined;
-    directions.push(word);
-  }
-  return directions.length === 0 ? undefined : directions;
+function parseMark(text: string): { value: number; mask: number | undefined } | undefined {
+  const slash = text.indexOf('/');
+  const value = parseNumber(slash < 0 ? text : text.slice(0, slash));
+  const mask = slash < 0 ? undefined : parseNumber(text.slice(slash + 1));
+  return value === undefined || (slash >= 0 && mask === undefined) ? undefined : { value, mask };
 }
 
-function parseIpvsMatch(words: readonly string[]): RuleArg | undefined {
-  const values = readPairs(words, ['--vaddr', '--vproto', '--vport']);
-  const range = readRange(values?.get('--vaddr') ?? '');
+function parseIpvsMatch(read: ReadonlyMap<string, string> | undefined): RuleArg | undefined {
+  const range = readRange(read?.get('--vaddr') ?? '');
   const address = range && singleAddress(range);
-  const protocol = values?.get('--vproto');
-  const port = parsePort(values?.get('--vport') ?? '');
+  const protocol = read?.get('--vproto');
+  const port = parsePort(read?.get('--vport') ?? '');
   if (address === undefined || protocol === undefined || port === undefined) return undefined;
   return { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port };
 }
@@ -231,83 +223,28 @@ const protocolNames: ReadonlyMap<string, string> = new Map([
   ['132', 'sctp'],
 ]);
 
-function parseStatistic(words: readonly string[], from: number, end: number): RuleArg | undefined {
-  const probability = words[from + 3];
-  if (end !== from + 4 || words[from] !== '--mode' || words[from + 1] !== 'random') return undefined;
-  return words[from + 2] === '--probability' && probability !== undefined
-    ? { kind: 'statistic', probability }
-    : undefined;
-}
-
-/** Reads `--option value` pairs of the options given, each at most once; undefined where anything else is there. */
-function readPairs(words: readonly string[], names: readonly string[]): ReadonlyMap<string, string> | undefined {
-  const values = new Map<string, string>();
-  for (let i = 0; i < words.length; i += 2) {
-    const name = words[i] ?? '';
-    const value = words[i + 1];
-    if (!names.includes(name) || value === undefined || values.has(name)) return undefined;
-    values.set(name, value);
-  }
-  return values;
-}
-
+const recentSwitches = ['--set', '--rcheck', '--reap', '--rsource'];
 const fullMasks = new Set(['255.255.255.255', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']);
 
 /** iptables-save adds the defaults `--mask` and `--rsource`; other values of theirs are not read. */
-function parseRecent(words: readonly string[]): RuleArg | undefined {
-  let name = 'DEFAULT';
-  let action: 'set' | 'rcheck' | undefined;
-  let seconds: number | undefined;
-  let reap = false;
-  for (let i = 0; i < words.length; i++) {
-    switch (words[i]) {
-      case '--name':
-        name = words[++i] ?? '';
-        break;
-      case '--set':
-        if (action) return undefined;
-        action = 'set';
-        break;
-      case '--rcheck':
-        if (action) return undefined;
-        action = 'rcheck';
-        break;
-      case '--seconds':
-        seconds = parseNumber(words[++i] ?? '');
-        if (seconds === undefined) return undefined;
-        break;
-      case '--reap':
-        reap = true;
-        break;
-      case '--mask':
-        if (!fullMasks.has(words[++i] ?? '')) return undefined;
-        break;
-      case '--rsource':
-        break;
-      default:
-        return undefined;
-    }
+function parseRecent(read: ReadonlyMap<string, string> | undefined): RuleArg | undefined {
+  const name = read?.get('--name') ?? 'DEFAULT';
+  const mask = read?.get('--mask');
+  if (!read || name === '' || (mask !== undefined && !fullMasks.has(mask))) return undefined;
+  const reap = read.has('--reap');
+  if (read.has('--set')) {
+    const isOnlySet = !read.has('--rcheck') && !read.has('--seconds') && !reap;
+    return isOnlySet ? { kind: 'recent', name, action: { kind: 'set' } } : undefined;
   }
-  const read = recentAction(action, seconds, reap);
-  return name === '' || !read ? undefined : { kind: 'recent', name, action: read };
+  const seconds = parseNumber(read.get('--seconds') ?? '');
+  if (!read.has('--rcheck') || seconds === undefined) return undefined;
+  return { kind: 'recent', name, action: { kind: 'rcheck', seconds, reap } };
 }
 
-function recentAction(
-  action: 'set' | 'rcheck' | undefined,
-  seconds: number | undefined,
-  reap: boolean,
-): RecentAction | undefined {
-  if (action === 'set') return seconds === undefined && !reap ? { kind: 'set' } : undefined;
-  if (action === 'rcheck') return seconds === undefined ? undefined : { kind: 'rcheck', seconds, reap };
-  return undefined;
-}
-
-/** Reads the target in words[from..end). */
-function parseJump(words: readonly string[], from: number, end: number, goto: boolean): RuleArg {
-  const target =
-    (end === from + 1 ? parseBareTarget(words[from] ?? '') : parseTarget(words, from, end)) ??
-    ({ kind: 'other', words: words.slice(from, end) } as const);
-  return goto ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
+/** Reads `-j` or `-g` and the target in words[at..end). */
+function parseJump(words: readonly string[], at: number, end: number): RuleArg {
+  const target = parseTarget(words, at + 1, end - at - 1) ?? { kind: 'other', words: words.slice(at + 1, end) };
+  return words[at] === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
 /** Targets that work without options, so that only the name tells them from a chain. */
@@ -318,6 +255,24 @@ const otherTargets: ReadonlySet<string> = new Set(
     'TTL ULOG'
   ).split(' '),
 );
+
+/** A target of `count` words; undefined where kpc does not know it. */
+function parseTarget(words: readonly string[], from: number, count: number): Target | undefined {
+  const name = words[from] ?? '';
+  if (count === 1) return parseBareTarget(name);
+  const option = words[from + 1] ?? '';
+  const value = words[from + 2] ?? '';
+  switch (`${name} ${option}`) {
+    case 'MASQUERADE --random-fully':
+      return count === 2 ? { kind: 'masquerade', randomFully: true } : undefined;
+    case 'REJECT --reject-with':
+      return count === 3 ? { kind: 'reject', with: value } : undefined;
+    case 'DNAT --to-destination':
+      return count === 3 ? parseDnat(value) : undefined;
+    default:
+      return name === 'MARK' && count === 3 ? parseMarkTarget(option, value) : undefined;
+  }
+}
 
 function parseBareTarget(name: string): Target | undefined {
   switch (name) {
@@ -336,19 +291,6 @@ function parseBareTarget(name: string): Target | undefined {
   }
 }
 
-function parseTarget(words: readonly string[], from: number, end: number): Target | undefined {
-  const name = words[from];
-  const option = words[from + 1];
-  const value = words[from + 2];
-  if (name === 'MASQUERADE' && option === '--random-fully' && end === from + 2) {
-    return { kind: 'masquerade', randomFully: true };
-  }
-  if (end !== from + 3 || value === undefined) return undefined;
-  if (name === 'REJECT' && option === '--reject-with') return { kind: 'reject', with: value };
-  if (name === 'DNAT' && option === '--to-destination') return parseDnat(value);
-  return name === 'MARK' ? parseMarkTarget(option ?? '', value) : undefined;
-}
-
 /** A range of addresses or ports, of which the kernel chooses one, is kept as words. */
 function parseDnat(text: string): Target | undefined {
   const socket = parseSocketAddress(text);
@@ -360,15 +302,49 @@ function parseDnat(text: string): Target | undefined {
 function parseMarkTarget(option: string, text: string): Target | undefined {
   const mark = parseMark(text);
   if (!mark) return undefined;
-  const { value, mask } = mark;
-  switch (option) {
-    case '--set-xmark':
-      return { kind: 'mark', operation: 'set', value, mask: mask ?? 0xffffffff };
-    case '--or-mark':
-      return mask === undefined ? { kind: 'mark', operation: 'or', value, mask: value } : undefined;
-    case '--xor-mark':
-      return mask === undefined ? { kind: 'mark', operation: 'xor', value, mask: 0 } : undefined;
-    default:
-      return undefined;
-  }
+  const { value } = mark;
+  if (option === '--set-xmark') return { kind: 'mark', operation: 'set', value, mask: mark.mask ?? 0xffffffff };
+  if (mark.mask !== undefined) return undefined;
+  if (option === '--or-mark') return { kind: 'mark', operation: 'or', value, mask: value };
+  return option === '--xor-mark' ? { kind: 'mark', operation: 'xor', value, mask: 0 } : undefined;
 }
+
+/**
+ * Splits a line into words as iptables-restore does: blanks separate, double quotes hold a word together, and within
+ * them a backslash takes the next character as it is. Undefined where a quote is not closed.
+ */
+export function splitWords(line: string): string[] | undefined {
+  if (!line.includes('"') && !line.includes('\t')) {
+    const words = line.split(' ');
+    return words.includes('') ? words.filter((word) => word !== '') : words;
+  }
+  const words: string[] = [];
+  let word = '';
+  /** Where the piece of the word begins that is not in `word` yet. */
+  let from = 0;
+  let started = false;
+  let quoted = false;
+  for (let i = 0; i < line.length; i++) {
+    const code = line.charCodeAt(i);
+    if (code === quote || (code === backslash && quoted && i + 1 < line.length)) {
+      word = from === i ? word : word + line.slice(from, i);
+      if (code === quote) quoted = !quoted;
+      else word += line.charAt(++i);
+      from = i + 1;
+      started = true;
+    } else if (!quoted && (code === blank || code === tab)) {
+      if (started || from < i) words.push(word === '' ? line.slice(from, i) : word + line.slice(from, i));
+      word = '';
+      from = i + 1;
+      started = false;
+    }
+  }
+  if (quoted) return undefined;
+  if (started || from < line.length) words.push(word + line.slice(from));
+  return words;
+}
+
+const tab = 9;
+const blank = 32;
+const quote = 34;
+const backslash = 92;

@@ -7,9 +7,8 @@ import {
   type TableName,
   type Tables,
 } from './iptables.ts';
-import { parseRuleWords } from './parse-rule.ts';
-import { splitWords } from './split-words.ts';
-import type { RuleLines } from './rule-lines.ts';
+import { parseRuleWords, splitWords } from './parse-rule.ts';
+import type { Family } from '../family.ts';
 import type { UnreadLine } from '../unread-line.ts';
 
 /** A chain while its lines are read. */
@@ -90,15 +89,12 @@ function readLine(
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
   const chain = findChain(chains, name);
-  if (command === '-A') {
-    const rule = { args: dropCounters(parseRuleWords(words, at + 2)) };
-    chain.rules.push(rule);
-    lines?.record(line, { chain: name, rule });
-    return undefined;
+  if (command === '-I' && words[at + 2] !== String(chain.rules.length + 1)) {
+    return 'inserted elsewhere than at the end of its chain';
   }
-  // What formatTables writes.
-  if (words[at + 2] !== String(chain.rules.length + 1)) return 'inserted elsewhere than at the end of its chain';
-  chain.rules.push({ args: dropCounters(parseRuleWords(words, at + 3)) });
+  const rule = { args: parseRuleWords(words, command === '-A' ? at + 2 : at + 3).filter((arg) => !isCounter(arg)) };
+  chain.rules.push(rule);
+  if (command === '-A') lines?.record(line, { chain: name, rule });
   return undefined;
 }
 
@@ -123,11 +119,65 @@ function findChain(chains: Map<string, DraftChain>, name: string): DraftChain {
   return made;
 }
 
-/** `-c PACKETS BYTES` inside a rule is a counter too. */
-function dropCounters(args: RuleArg[]): RuleArg[] {
-  return args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args;
-}
-
+/** `-c PACKETS BYTES` inside a rule is a counter, too. */
 function isCounter(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
+
+/**
+ * The tables that iptables-save says it cannot show, in the order in which it does, and in which line of the text. Where
+ * iptables keeps its rules in nftables, others can write into its tables what iptables does not know: it then leaves out the
+ * whole table, and reports success.
+ */
+export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
+  const hidden = new Map<TableName, number>();
+  for (const { 1: said, index } of text.matchAll(/^[ \t]*# Table `(\w+)' is incompatible/gm)) {
+    const table = tableNames.find((name) => name === said);
+    if (table && !hidden.has(table)) hidden.set(table, text.slice(0, index).split('\n').length);
+  }
+  return hidden;
+}
+
+/** A rule, and the chain that its line appends it to. */
+interface AppendedRule {
+  readonly chain: string;
+  readonly rule: Rule;
+}
+
+/** How many lines may have gone before the next that has stayed is looked for no further. */
+const window = 512;
+
+/**
+ * The rules that the lines of a text stood for, for the next text of the same tool, which has nearly the same lines in
+ * the same order: a line that is met again is not read again, and its rule is the same value, which compares at no cost.
+ */
+export class RuleLines {
+  #before: readonly (readonly [line: string, rule: AppendedRule])[] = [];
+  #now: (readonly [line: string, rule: AppendedRule])[] = [];
+  #next = 0;
+
+  /** Before the first line of a text. */
+  rewind(): void {
+    this.#before = this.#now;
+    this.#now = [];
+    this.#next = 0;
+  }
+
+  find(line: string): AppendedRule | undefined {
+    const end = Math.min(this.#before.length, this.#next + window);
+    for (let i = this.#next; i < end; i++) {
+      const known = this.#before[i];
+      if (known?.[0] !== line) continue;
+      this.#next = i + 1;
+      this.#now.push(known);
+      return known[1];
+    }
+    return undefined;
+  }
+
+  record(line: string, appended: AppendedRule): void {
+    this.#now.push([line, appended]);
+  }
+}
+
+export type RuleLinesByFamily = Readonly<Record<Family, RuleLines>>;

@@ -1,12 +1,14 @@
+import { pairUp } from '../changes.ts';
 import {
   formatRealServer,
   formatRealServerName,
   formatServiceName,
   formatServiceOptions,
+  formatVirtualServer,
+  type IpvsTimeouts,
   type RealServer,
   type VirtualServer,
 } from './ipvs.ts';
-import { partition, type Split } from '../split-changes.ts';
 
 /** One step from some IPVS services to others. `service` is the service as it is to be. */
 export type VirtualServerChange =
@@ -28,23 +30,14 @@ export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],
 ): readonly VirtualServerChange[] {
-  const before = new Map(from.map((service) => [virtualServerKey(service), service]));
-  const changes: VirtualServerChange[] = [];
-  for (const service of to) {
-    const key = virtualServerKey(service);
-    const old = before.get(key);
-    before.delete(key);
-    if (!old) {
-      changes.push({ kind: 'add-service', service });
-      continue;
-    }
-    if (formatServiceOptions(old) !== formatServiceOptions(service)) {
-      changes.push({ kind: 'edit-service', from: old, service });
-    }
-    pushRealServerChanges(changes, old, service);
-  }
-  for (const service of before.values()) changes.push({ kind: 'delete-service', service });
-  return changes;
+  return pairUp(from, to, virtualServerKey).flatMap(({ old, item: service }): readonly VirtualServerChange[] => {
+    if (!service) return [{ kind: 'delete-service', service: old }];
+    if (!old) return [{ kind: 'add-service', service }];
+    const changes = diffRealServers(old, service);
+    return formatServiceOptions(old) === formatServiceOptions(service)
+      ? changes
+      : [{ kind: 'edit-service', from: old, service }, ...changes];
+  });
 }
 
 /** What tells one service of a state from the others: "TCP 10.0.0.1 80". */
@@ -57,55 +50,55 @@ export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): str
   return `${server.address.text} ${server.port}`;
 }
 
-function pushRealServerChanges(changes: VirtualServerChange[], from: VirtualServer, service: VirtualServer): void {
-  if (from.realServers === service.realServers) return;
-  const before = new Map(from.realServers.map((server) => [realServerKey(server), server]));
-  for (const server of service.realServers) {
-    const key = realServerKey(server);
-    const old = before.get(key);
-    before.delete(key);
-    if (!old) changes.push({ kind: 'add-real-server', service, server });
-    else if (formatRealServer(old) !== formatRealServer(server)) {
-      changes.push({ kind: 'edit-real-server', service, from: old, server });
-    }
-  }
-  for (const server of before.values()) changes.push({ kind: 'delete-real-server', service, server });
+function diffRealServers(from: VirtualServer, service: VirtualServer): readonly VirtualServerChange[] {
+  if (from.realServers === service.realServers) return [];
+  const pairs = pairUp(from.realServers, service.realServers, realServerKey);
+  return pairs.flatMap(({ old, item: server }): readonly VirtualServerChange[] => {
+    if (!server) return [{ kind: 'delete-real-server', service, server: old }];
+    if (!old) return [{ kind: 'add-real-server', service, server }];
+    const isSame = formatRealServer(old) === formatRealServer(server);
+    return isSame ? [] : [{ kind: 'edit-real-server', service, from: old, server }];
+  });
 }
 
 /** The input of `ipvsadm -R` that makes the changes. '' where there are none. */
 export function formatVirtualServersDelta(changes: readonly VirtualServerChange[]): string {
-  const lines: string[] = [];
-  for (const change of changes) pushServerLines(lines, change);
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  return changes.map(formatServerChange).join('');
 }
 
-function pushServerLines(lines: string[], change: VirtualServerChange): void {
+function formatServerChange(change: VirtualServerChange): string {
   const name = formatServiceName(change.service);
   switch (change.kind) {
     case 'add-service':
-      lines.push(`-A ${name}${formatServiceOptions(change.service)}`);
-      for (const server of change.service.realServers) lines.push(`-a ${name}${formatRealServer(server)}`);
-      break;
+      return formatVirtualServer(change.service);
     case 'edit-service':
-      lines.push(`-E ${name}${formatServiceOptions(change.service)}`);
-      break;
+      return `-E ${name}${formatServiceOptions(change.service)}\n`;
     case 'delete-service':
-      lines.push(`-D ${name}`);
-      break;
+      return `-D ${name}\n`;
     case 'add-real-server':
-      lines.push(`-a ${name}${formatRealServer(change.server)}`);
-      break;
+      return `-a ${name}${formatRealServer(change.server)}\n`;
     case 'edit-real-server':
-      lines.push(`-e ${name}${formatRealServer(change.server)}`);
-      break;
+      return `-e ${name}${formatRealServer(change.server)}\n`;
     case 'delete-real-server':
-      lines.push(`-d ${name} ${formatRealServerName(change.server)}`);
-      break;
+      return `-d ${name} ${formatRealServerName(change.server)}\n`;
     default:
-      change satisfies never;
+      return change satisfies never;
   }
 }
 
-export function splitVirtualServersDelta(changes: readonly VirtualServerChange[]): Split<VirtualServerChange> {
-  return partition(changes, ({ kind }) => kind === 'delete-service' || kind === 'delete-real-server');
+export interface TimeoutsChange {
+  readonly from: IpvsTimeouts;
+  /** 0 leaves a timeout as it is. */
+  readonly to: IpvsTimeouts;
+}
+
+const noTimeouts: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
+
+/** A timeout that `to` leaves as it is does not differ. */
+export function diffTimeouts(
+  from: IpvsTimeouts = noTimeouts,
+  to: IpvsTimeouts = noTimeouts,
+): TimeoutsChange | undefined {
+  const isKept = (name: keyof IpvsTimeouts): boolean => to[name] === 0 || to[name] === from[name];
+  return isKept('tcp') && isKept('tcpFin') && isKept('udp') ? undefined : { from, to };
 }

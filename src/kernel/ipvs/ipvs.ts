@@ -3,7 +3,7 @@ import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parseSocketAddress, type SocketAddress } from '../socket-address.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
@@ -72,12 +72,10 @@ export function compareRealServers(
   return compareAddresses(a.address, b.address) || a.port - b.port;
 }
 
-/** The input of `ipvsadm -R` that makes these services where none of them exists. '' for none. */
-export function formatVirtualServers(virtualServers: readonly VirtualServer[]): string {
-  return writeVirtualServers(virtualServers, formatVirtualServer).join('');
-}
-
-/** The same in pieces. `format` is formatVirtualServer, or gives what that has given before. */
+/**
+ * The input of `ipvsadm -R` that makes these services where none of them exists, in pieces. `format` is formatVirtualServer,
+ * or gives what that has given before.
+ */
 export function writeVirtualServers(
   virtualServers: readonly VirtualServer[],
   format: (server: VirtualServer) => string,
@@ -117,7 +115,11 @@ function formatOptions({ options }: Pick<RealServer | VirtualServer, 'options'>)
   return options === undefined ? '' : options.map((option) => ` ${option}`).join('');
 }
 
-const forwardingFlags: { readonly [M in ForwardingMethod]: string } = { masquerade: '-m', direct: '-g', tunnel: '-i' };
+const forwardingFlags = { masquerade: '-m', direct: '-g', tunnel: '-i' } as const satisfies Record<
+  ForwardingMethod,
+  string
+>;
+const forwardingByFlag = { '-m': 'masquerade', '-g': 'direct', '-i': 'tunnel' } as const;
 
 /** What names a real server on ipvsadm's command line: `-r 10.1.1.1:80`. */
 export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'>): string {
@@ -144,15 +146,7 @@ export function parseIpvsadm(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const services: ReadServices = { byKey: new Map(), last: undefined };
-  const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.trim();
-    if (line === '') continue;
-    const reason = readServerLine(services, splitLine(line));
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
-  }
+  const unread = readLines(text, [], (line) => readServerLine(services, splitLine(line)));
   const drafts = [...services.byKey.values()];
   for (const server of drafts) server.realServers.sort(compareRealServers);
   return { virtualServers: drafts.sort(compareVirtualServers), unread };
@@ -184,8 +178,7 @@ function readServerLine(services: ReadServices, words: readonly string[]): strin
   const draft = byKey.get(key);
   if (command === '-A') {
     if (draft) return 'duplicate virtual server';
-    const { address, port } = at;
-    const made = readServiceOptions({ family: address.family, protocol, address, port }, options);
+    const made = readServiceOptions({ ...at, family: at.address.family, protocol }, options);
     if (typeof made === 'string') return made;
     byKey.set(key, made);
     services.last = { flag, name, draft: made };
@@ -203,25 +196,17 @@ function addRealServer(draft: DraftServer, options: readonly string[]): string |
   return undefined;
 }
 
-const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(
-  Object.entries({
-    '-t': 'TCP',
-    '-u': 'UDP',
-    '--sctp-service': 'SCTP',
-  } as const),
-);
+const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [serviceFlags[name], name]));
 
-const schedulerFlagNames: ReadonlyMap<string, SchedulerFlag> = new Map(
-  Object.entries({
-    'flag-1': 'flag-1',
-    'flag-2': 'flag-2',
-    'flag-3': 'flag-3',
-    'sh-fallback': 'flag-1',
-    'sh-port': 'flag-2',
-    'mh-fallback': 'flag-1',
-    'mh-port': 'flag-2',
-  } as const),
-);
+const schedulerFlagNames: Readonly<Record<string, SchedulerFlag>> = {
+  'flag-1': 'flag-1',
+  'flag-2': 'flag-2',
+  'flag-3': 'flag-3',
+  'sh-fallback': 'flag-1',
+  'sh-port': 'flag-2',
+  'mh-fallback': 'flag-1',
+  'mh-port': 'flag-2',
+};
 
 /** Reads the words after the service's name; a text is why they cannot be read. */
 function readServiceOptions(
@@ -259,22 +244,19 @@ function readServiceOptions(
   return {
     ...key,
     scheduler,
-    ...(persistentSeconds === undefined ? {} : { persistentSeconds }),
+    persistentSeconds,
     schedulerFlags,
     realServers: [],
-    ...(options.length === 0 ? {} : { options }),
+    options: options.length === 0 ? undefined : options,
   };
 }
 
 /** Scheduler flags as ipvsadm prints or takes them, with commas; undefined where one is unknown. */
-export function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
-  const flags = new Set<SchedulerFlag>();
-  for (const name of text.split(',')) {
-    const flag = schedulerFlagNames.get(name);
-    if (!flag) return undefined;
-    flags.add(flag);
-  }
-  return [...flags].sort();
+export function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
+  const flags = text
+    .split(',')
+    .map((name) => (Object.hasOwn(schedulerFlagNames, name) ? schedulerFlagNames[name] : undefined));
+  return flags.every((flag) => flag !== undefined) ? [...new Set(flags)].sort() : undefined;
 }
 
 /** Reads the words after the service's name; a text is why they cannot be read. */
@@ -293,13 +275,9 @@ function readRealServer(words: readonly string[]): RealServer | string {
         i++;
         break;
       case '-m':
-        forwarding = 'masquerade';
-        break;
       case '-g':
-        forwarding = 'direct';
-        break;
       case '-i':
-        forwarding = 'tunnel';
+        forwarding = forwardingByFlag[word];
         break;
       case '-w':
         if (!isNumber(value)) return 'a weight that is not a number';
@@ -316,8 +294,7 @@ function readRealServer(words: readonly string[]): RealServer | string {
     }
   }
   if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
-  const { address, port } = at;
-  return { address, port, weight, forwarding, ...(options.length === 0 ? {} : { options }) };
+  return { ...at, weight, forwarding, options: options.length === 0 ? undefined : options };
 }
 
 function isNumber(text: string): boolean {

@@ -1,7 +1,8 @@
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
+import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
 
 /** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */
 export interface Link {
@@ -24,23 +25,22 @@ export interface LinkAddress {
  * kube-ipvs0 up: an address of a link that is down is local all the same. '' for no links.
  */
 export function formatLinks(links: readonly Link[]): string {
-  const lines: string[] = [];
-  for (const link of links) {
-    if (link.kind !== undefined) lines.push(formatLinkAdd(link.name, link.kind));
-    for (const address of link.addresses) lines.push(formatAddressAdd(link.name, address));
-  }
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  return links
+    .flatMap(({ name, kind, addresses }) => [
+      kind === undefined ? '' : `link add ${name} type ${kind}\n`,
+      ...addresses.map((address) => formatAddressAdd(name, address)),
+    ])
+    .join('');
 }
 
-/** `link add NAME type KIND`. */
-function formatLinkAdd(link: string, kind: string): string {
-  return `link add ${link} type ${kind}`;
+function formatAddressAdd(link: string, address: LinkAddress): string {
+  const { scope } = address;
+  return `addr add ${prefixOf(address)} dev ${link}${scope === undefined || scope === 'global' ? '' : ` scope ${scope}`}\n`;
 }
 
-/** `addr add ADDRESS/LENGTH dev NAME`. */
-export function formatAddressAdd(link: string, address: LinkAddress): string {
-  const line = `addr add ${address.address.text}/${address.prefixLength} dev ${link}`;
-  return address.scope === undefined || address.scope === 'global' ? line : `${line} scope ${address.scope}`;
+/** ADDRESS/LENGTH. */
+function prefixOf({ address, prefixLength }: LinkAddress): string {
+  return `${address.text}/${prefixLength}`;
 }
 
 interface ParsedLinks {
@@ -70,7 +70,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   };
   for (const item of items as readonly unknown[]) {
     const name = field(item, 'ifname');
-    if (typeof name !== 'string' || !plainName.test(name)) {
+    if (!isPlain(name)) {
       // `ip -j addr show dev X` prints empty objects for the links it leaves out.
       if (!isRecord(item) || Object.keys(item).length > 0) refuse(item, 'a link without a name');
       continue;
@@ -83,7 +83,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       if (address) addresses.push(address);
       else refuse(info, 'neither an IPv4 nor an IPv6 address');
     }
-    links.push(typeof kind === 'string' && plainName.test(kind) ? { name, kind, addresses } : { name, addresses });
+    links.push({ name, kind: isPlain(kind) ? kind : undefined, addresses });
   }
   return { links, unread };
 }
@@ -98,24 +98,22 @@ function excerpt(item: unknown): string {
 }
 
 /** The kernel has no names with blanks or slashes; nothing else may get into a line for `ip`. */
-const plainName = /^[^\s/]+$/;
-
-function isPrefixLength(family: Family, length: number): boolean {
-  return Number.isInteger(length) && length >= 0 && length <= addressBits[family];
+function isPlain(name: unknown): name is string {
+  return typeof name === 'string' && /^[^\s/]+$/.test(name);
 }
 
 function readAddressInfo(info: unknown): LinkAddress | undefined {
   const local = field(info, 'local');
-  const prefixLength = field(info, 'prefixlen');
   const scope = field(info, 'scope');
   const address = typeof local === 'string' ? parseAddress(local) : undefined;
-  if (!address || typeof prefixLength !== 'number' || !isPrefixLength(address.family, prefixLength)) return undefined;
-  return {
-    family: address.family,
-    address,
-    prefixLength,
-    ...(typeof scope === 'string' && plainName.test(scope) && scope !== 'global' ? { scope } : {}),
-  };
+  return address && makeAddress(address, field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
+}
+
+/** Undefined where that is no prefix length of the family. */
+function makeAddress(address: Address, length: unknown, scope: string | undefined): LinkAddress | undefined {
+  const { family } = address;
+  if (!Number.isInteger(length) || Number(length) < 0 || Number(length) > addressBits[family]) return undefined;
+  return { family, address, prefixLength: Number(length), scope: scope === 'global' ? undefined : scope };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -136,15 +134,7 @@ interface DraftLink {
 /** Reads what formatLinks writes. Takes any text: lines it cannot read are in `unread`. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
-  const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.trim();
-    if (line === '' || line.startsWith('#')) continue;
-    const reason = readBatchLine(links, line.split(/[ \t]+/));
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
-  }
+  const unread = readLines(text, ['#'], (line) => readBatchLine(links, line.split(/[ \t]+/)));
   return { links: [...links.values()], unread };
 }
 
@@ -158,21 +148,17 @@ function readBatchLine(links: Map<string, DraftLink>, words: readonly string[]):
   if (object !== 'addr' || (command !== 'add' && command !== 'replace') || keyword !== 'dev' || second === '') {
     return 'neither a link nor an address to add';
   }
-  const slash = first.indexOf('/');
-  const address = parseAddress(slash < 0 ? first : first.slice(0, slash));
+  const [text = ''] = first.split('/');
+  const length = first.slice(text.length + 1);
+  const address = parseAddress(text);
   if (!address) return 'not an IP address';
-  const prefixLength = slash < 0 ? addressBits[address.family] : Number(first.slice(slash + 1) || Number.NaN);
-  if (!isPrefixLength(address.family, prefixLength)) return 'not a prefix length';
   const [option, scope, ...more] = rest;
   if (more.length > 0 || (option !== undefined && (option !== 'scope' || scope === undefined))) {
     return 'options of an address that kpc does not write';
   }
-  findLink(links, second).addresses.push({
-    family: address.family,
-    address,
-    prefixLength,
-    ...(scope === undefined || scope === 'global' ? {} : { scope }),
-  });
+  const made = makeAddress(address, first === text ? addressBits[address.family] : Number(length || Number.NaN), scope);
+  if (!made) return 'not a prefix length';
+  findLink(links, second).addresses.push(made);
   return undefined;
 }
 
@@ -182,4 +168,71 @@ function findLink(links: Map<string, DraftLink>, name: string): DraftLink {
   const made: DraftLink = { name, addresses: [] };
   links.set(name, made);
   return made;
+}
+
+/** One step from some links to others. */
+export type LinkChange =
+  /** A link with its addresses. One whose kind is not known cannot be made: its addresses are for one that is there. */
+  | { readonly kind: 'add-link'; readonly link: Link }
+  | { readonly kind: 'delete-link'; readonly link: Link }
+  | { readonly kind: 'add-address'; readonly link: string; readonly address: LinkAddress }
+  | { readonly kind: 'delete-address'; readonly link: string; readonly address: LinkAddress };
+
+/** How to get from some links to others. A kind that one side does not know is taken to be the same. */
+export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly LinkChange[] {
+  return pairUp(from, to, ({ name }) => name).flatMap(({ old, item: link }): readonly LinkChange[] => {
+    if (!link) return [{ kind: 'delete-link', link: old }];
+    if (!old) return [{ kind: 'add-link', link }];
+    const isRemade = old.kind !== undefined && link.kind !== undefined && old.kind !== link.kind;
+    return isRemade
+      ? [
+          { kind: 'delete-link', link: old },
+          { kind: 'add-link', link },
+        ]
+      : diffAddresses(old, link);
+  });
+}
+
+/** The kernel refuses an address that is there with another scope, so what goes must go first. */
+function diffAddresses(from: Link, { name: link, addresses }: Link): readonly LinkChange[] {
+  const keyOf = (address: LinkAddress): string => `${prefixOf(address)} ${address.scope ?? 'global'}`;
+  const { added, removed } = diffByKey(from.addresses, addresses, keyOf);
+  return [
+    ...removed.map((address): LinkChange => ({ kind: 'delete-address', link, address })),
+    ...added.map((address): LinkChange => ({ kind: 'add-address', link, address })),
+  ];
+}
+
+/**
+ * What is to be made first, and what is to go after it. A link or address that makes way for another one of its name
+ * goes with the additions.
+ */
+export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
+  const isAddition = ({ kind }: LinkChange): boolean => kind === 'add-link' || kind === 'add-address';
+  const made = new Set(changes.filter(isAddition).map(nameOf));
+  return partition(changes, (change) => !isAddition(change) && !made.has(nameOf(change)));
+}
+
+function nameOf(change: LinkChange): string {
+  return 'address' in change ? `${change.link} ${prefixOf(change.address)}` : change.link.name;
+}
+
+/** The input of `ip -batch` that makes the changes. '' where there are none. */
+export function formatLinksDelta(changes: readonly LinkChange[]): string {
+  return changes.map(formatLinkChange).join('');
+}
+
+function formatLinkChange(change: LinkChange): string {
+  switch (change.kind) {
+    case 'add-link':
+      return formatLinks([change.link]);
+    case 'delete-link':
+      return `link del ${change.link.name}\n`;
+    case 'add-address':
+      return formatAddressAdd(change.link, change.address);
+    case 'delete-address':
+      return `addr del ${prefixOf(change.address)} dev ${change.link}\n`;
+    default:
+      return change satisfies never;
+  }
 }

@@ -1,9 +1,9 @@
+import { diffByKey, pairUp, type Split } from '../changes.ts';
+import { compareText } from '../compare-text.ts';
 import type { Family } from '../family.ts';
-import type { Split } from '../split-changes.ts';
 import type { Element } from './element.ts';
 import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './meaning.ts';
 import {
-  findTable,
   isLearned,
   type NftChain,
   type NftCounter,
@@ -53,23 +53,17 @@ export type NftChange =
  * their elements.
  */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
-  const deltas: NftTableDelta[] = [];
-  for (const table of to) {
-    const old = findTable(from, table.family, table.name);
-    if (!old || !isSameStrangeParts(old, table)) deltas.push({ kind: 'create-table', table, replaced: old });
-    else {
-      const changes = diffTable(old, table);
-      if (changes.length > 0) deltas.push({ kind: 'change-table', family: table.family, name: table.name, changes });
-    }
-  }
-  for (const table of from) {
-    if (!findTable(to, table.family, table.name)) deltas.push({ kind: 'delete-table', table });
-  }
-  return deltas;
+  const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
+  return pairs.flatMap(({ old, item: table }): readonly NftTableDelta[] => {
+    if (!table) return [{ kind: 'delete-table', table: old }];
+    if (!old || strangeHeads(old) !== strangeHeads(table)) return [{ kind: 'create-table', table, replaced: old }];
+    const changes = diffTable(old, table);
+    return changes.length === 0 ? [] : [{ kind: 'change-table', family: table.family, name: table.name, changes }];
+  });
 }
 
-function isSameStrangeParts({ strange: a }: NftTable, { strange: b }: NftTable): boolean {
-  return (a?.heads ?? []).toSorted().join('\n') === (b?.heads ?? []).toSorted().join('\n');
+function strangeHeads({ strange }: NftTable): string {
+  return (strange?.heads ?? []).toSorted().join('\n');
 }
 
 function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
@@ -80,61 +74,42 @@ function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
 }
 
 function diffCounters(from: NftTable, to: NftTable): readonly NftChange[] {
-  const missingIn = (table: NftTable) => (counter: NftCounter) => !table.counters.has(counter.name);
-  const added = [...to.counters.values()].filter(missingIn(from));
-  const deleted = [...from.counters.values()].filter(missingIn(to));
+  const { added, removed } = diffByKey([...from.counters.values()], [...to.counters.values()], ({ name }) => name);
   return [
     ...added.map((counter): NftChange => ({ kind: 'add-counter', counter })),
-    ...deleted.map((counter): NftChange => ({ kind: 'delete-counter', counter })),
+    ...removed.map((counter): NftChange => ({ kind: 'delete-counter', counter })),
   ];
 }
 
 function diffSets(from: NftTable, to: NftTable): readonly NftChange[] {
-  const changes: NftChange[] = [];
-  for (const set of to.sets.values()) {
-    const old = from.sets.get(set.name);
-    if (!old) changes.push({ kind: 'add-set', set });
-    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
-    else if (!isLearned(set)) changes.push(...diffElements(old, set));
-  }
-  for (const set of from.sets.values()) if (!to.sets.has(set.name)) changes.push({ kind: 'delete-set', set });
-  return changes;
-}
-
-function diffElements(from: NftSet | NftMap, to: NftSet | NftMap): readonly NftChange[] {
-  if (from.elements === to.elements) return [];
-  const before = new Map(from.elements.map((element) => [elementMeaning(element), element]));
-  const added = to.elements.filter((element) => !before.delete(elementMeaning(element)));
-  const removed = [...before.values()];
-  return added.length + removed.length === 0 ? [] : [{ kind: 'change-elements', set: to, added, removed }];
+  const pairs = pairUp<NftSet | NftMap>(from.sets.values(), to.sets.values(), ({ name }) => name);
+  return pairs.flatMap(({ old, item: set }): readonly NftChange[] => {
+    if (!set) return [{ kind: 'delete-set', set: old }];
+    if (!old) return [{ kind: 'add-set', set }];
+    if (!isSameKind(old, set)) return [{ kind: 'replace-set', from: old, to: set }];
+    if (isLearned(set)) return [];
+    const { added, removed } = diffByKey(old.elements, set.elements, elementMeaning);
+    return added.length + removed.length === 0 ? [] : [{ kind: 'change-elements', set, added, removed }];
+  });
 }
 
 function diffChains(from: NftTable, to: NftTable, remade: ReadonlySet<string>): readonly NftChange[] {
-  const changes: NftChange[] = [];
-  for (const chain of to.chains.values()) {
-    const old = from.chains.get(chain.name);
-    if (!old) changes.push({ kind: 'add-chain', chain });
-    else if (!isSameChain(old, chain)) changes.push({ kind: 'replace-chain', from: old, to: chain });
-    else if (remade.size > 0 && usesAny(chain, remade)) changes.push({ kind: 'refill-chain', chain });
-  }
-  for (const chain of from.chains.values())
-    if (!to.chains.has(chain.name)) changes.push({ kind: 'delete-chain', chain });
-  return changes;
-}
-
-function isSameChain(a: NftChain, b: NftChain): boolean {
-  return isSameBase(a.base, b.base) && isSameRules(a.rules, b.rules);
+  const pairs = pairUp(from.chains.values(), to.chains.values(), ({ name }) => name);
+  return pairs.flatMap(({ old, item: chain }): readonly NftChange[] => {
+    if (!chain) return [{ kind: 'delete-chain', chain: old }];
+    if (!old) return [{ kind: 'add-chain', chain }];
+    if (!isSameBase(old.base, chain.base) || !isSameRules(old.rules, chain.rules)) {
+      return [{ kind: 'replace-chain', from: old, to: chain }];
+    }
+    return remade.size > 0 && usesAny(chain, remade) ? [{ kind: 'refill-chain', chain }] : [];
+  });
 }
 
 function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
   if (a === b) return true;
-  return (
-    a.length === b.length &&
-    a.every((rule, i) => {
-      const other = b[i];
-      return other !== undefined && (rule === other || ruleMeaning(rule) === ruleMeaning(other));
-    })
-  );
+  const isSame = (rule: NftRule, other: NftRule | undefined): boolean =>
+    rule === other || (other !== undefined && ruleMeaning(rule) === ruleMeaning(other));
+  return a.length === b.length && a.every((rule, i) => isSame(rule, b[i]));
 }
 
 /** Whether a chain has rules that look up or write one of these sets. */
@@ -157,9 +132,7 @@ export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
 
 /** IPv4 before IPv6, then by name. */
 export function compareTables(a: NftTable, b: NftTable): number {
-  if (a.family !== b.family) return a.family < b.family ? -1 : 1;
-  if (a.name === b.name) return 0;
-  return a.name < b.name ? -1 : 1;
+  return compareText(a.family, b.family) || compareText(a.name, b.name);
 }
 
 /**
@@ -179,8 +152,7 @@ export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableD
         removals.push(delta);
         break;
       case 'change-table': {
-        const now = delta.changes.flatMap(emptyInstead);
-        const later = delta.changes.flatMap(deleteEmptied);
+        const { now, later } = splitChanges(delta.changes);
         if (now.length > 0) additions.push({ ...delta, changes: now });
         if (later.length > 0) removals.push({ ...delta, changes: later });
         break;
@@ -192,24 +164,15 @@ export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableD
   return { additions, removals };
 }
 
-function emptyInstead(change: NftChange): readonly NftChange[] {
-  switch (change.kind) {
-    case 'delete-chain':
-      return [{ kind: 'replace-chain', from: change.chain, to: { ...change.chain, rules: [] } }];
-    case 'delete-counter':
-      return [];
-    default:
-      return [change];
+function splitChanges(changes: readonly NftChange[]) {
+  const now: NftChange[] = [];
+  const later: NftChange[] = [];
+  for (const change of changes) {
+    if (change.kind === 'delete-chain') {
+      const emptied = { ...change.chain, rules: [] };
+      now.push({ kind: 'replace-chain', from: change.chain, to: emptied });
+      later.push({ kind: 'delete-chain', chain: emptied });
+    } else (change.kind === 'delete-counter' ? later : now).push(change);
   }
-}
-
-function deleteEmptied(change: NftChange): readonly NftChange[] {
-  switch (change.kind) {
-    case 'delete-chain':
-      return [{ ...change, chain: { ...change.chain, rules: [] } }];
-    case 'delete-counter':
-      return [change];
-    default:
-      return [];
-  }
+  return { now, later };
 }

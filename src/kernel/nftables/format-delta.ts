@@ -1,7 +1,14 @@
-import type { NftChange, NftTableDelta } from './delta.ts';
+import { type NftChange, type NftTableDelta, usesAny } from './delta.ts';
 import type { Element } from './element.ts';
 import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
-import { formatBaseChain, formatSetProperties, formatTables, nftFamily } from './format.ts';
+import {
+  formatBaseChain,
+  formatSetProperties,
+  formatTables,
+  nftFamily,
+  formatChain,
+  formatTableParts,
+} from './format.ts';
 import { isSameBase } from './meaning.ts';
 import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
@@ -33,43 +40,26 @@ function formatNewTable(table: NftTable): string {
   return `table ${name}\ndelete table ${name}\n${table.strange.text}`;
 }
 
-/** The steps in the order in which the kernel takes them: it deletes nothing that something else refers to. */
+/** The commands in the order in which the kernel takes them: it deletes nothing that something else refers to. */
 const steps = [
   /** Rules stop referring to chains, sets and counters. */
-  'flush',
+  'flush chain',
   /** Elements stop referring to chains. */
-  'delete-elements',
-  'delete-sets',
-  'delete-chains',
-  'delete-counters',
-  'add-counters',
-  'add-sets',
-  'add-chains',
-  'add-rules',
-  'add-elements',
+  'delete element',
+  'delete set',
+  'delete chain',
+  'delete counter',
+  'add counter',
+  'add set',
+  'add chain',
+  'add rule',
+  'add element',
 ] as const;
-
-type Step = (typeof steps)[number];
-
-function formatCounterHead({ name, comment }: NftCounter): string {
-  return comment === undefined ? name : `${name} { comment ${quote(comment)}; }`;
-}
 
 /** The lines that change one table. */
 class Script {
   readonly #table: string;
-  readonly #lines: { readonly [S in Step]: string[] } = {
-    flush: [],
-    'delete-elements': [],
-    'delete-sets': [],
-    'delete-chains': [],
-    'delete-counters': [],
-    'add-counters': [],
-    'add-sets': [],
-    'add-chains': [],
-    'add-rules': [],
-    'add-elements': [],
-  };
+  readonly #lines = new Map<string, string[]>(steps.map((step) => [step, []]));
 
   constructor(table: string) {
     this.#table = table;
@@ -77,7 +67,7 @@ class Script {
 
   write(changes: readonly NftChange[]): string {
     for (const change of changes) this.#writeChange(change);
-    return steps.flatMap((step) => this.#lines[step]).join('');
+    return [...this.#lines.values()].flat().join('');
   }
 
   #writeChange(change: NftChange): void {
@@ -93,66 +83,198 @@ class Script {
       case 'refill-chain':
         return this.#refillChain(change.chain);
       case 'add-counter':
-        return this.#put('add-counters', 'add counter', formatCounterHead(change.counter));
+        return this.#put('add counter', withProperties(change.counter.name, [commentOf(change.counter)]));
       case 'delete-counter':
-        return this.#put('delete-counters', 'delete counter', change.counter.name);
+        return this.#put('delete counter', change.counter.name);
       case 'add-set':
         return this.#addSet(change.set);
       case 'delete-set':
-        return this.#put('delete-sets', `delete ${change.set.kind}`, change.set.name);
+        return this.#deleteSet(change.set);
       case 'replace-set':
-        this.#put('delete-sets', `delete ${change.from.kind}`, change.from.name);
+        this.#deleteSet(change.from);
         return this.#addSet(change.to);
-      case 'change-elements':
-        this.#putElements('delete-elements', change.set, change.removed);
-        return this.#putElements('add-elements', change.set, change.added);
+      case 'change-elements': {
+        const { name } = change.set;
+        // An element is deleted by its key alone.
+        for (const { key } of change.removed) this.#put('delete element', `${name} { ${formatKey(key)} }`);
+        return this.#addElements(name, change.added);
+      }
       default:
         return change satisfies never;
     }
   }
 
   #addChain(chain: NftChain): void {
-    const properties: string[] = [];
-    if (chain.base) properties.push(formatBaseChain(chain.base));
-    if (chain.comment !== undefined) properties.push(`comment ${quote(chain.comment)};`);
-    this.#put(
-      'add-chains',
-      'add chain',
-      properties.length === 0 ? chain.name : `${chain.name} { ${properties.join(' ')} }`,
-    );
+    const properties = [chain.base ? formatBaseChain(chain.base) : '', commentOf(chain)];
+    this.#put('add chain', withProperties(chain.name, properties));
     this.#addRules(chain);
   }
 
   #addRules({ name, rules }: NftChain): void {
-    for (const rule of rules) this.#put('add-rules', 'add rule', `${name} ${formatRule(rule)}`);
+    for (const rule of rules) this.#put('add rule', `${name} ${formatRule(rule)}`);
   }
 
   #deleteChain({ name, rules }: NftChain): void {
-    if (rules.length > 0) this.#put('flush', 'flush chain', name);
-    this.#put('delete-chains', 'delete chain', name);
+    if (rules.length > 0) this.#put('flush chain', name);
+    this.#put('delete chain', name);
   }
 
   #refillChain(chain: NftChain): void {
-    this.#put('flush', 'flush chain', chain.name);
+    this.#put('flush chain', chain.name);
     this.#addRules(chain);
   }
 
   #addSet(set: NftSet | NftMap): void {
     const properties = formatSetProperties(set).map((property) => `${property};`);
-    this.#put('add-sets', `add ${set.kind}`, `${set.name} { ${properties.join(' ')} }`);
-    this.#putElements('add-elements', set, set.elements);
+    this.#put('add set', withProperties(set.name, properties), `add ${set.kind}`);
+    this.#addElements(set.name, set.elements);
   }
 
-  #putElements(step: 'add-elements' | 'delete-elements', set: NftSet | NftMap, elements: readonly Element[]): void {
-    // An element is deleted by its key alone.
-    const adds = step === 'add-elements';
-    for (const element of elements) {
-      const text = adds ? formatElement(element) : formatKey(element.key);
-      this.#put(step, adds ? 'add element' : 'delete element', `${set.name} { ${text} }`);
+  #deleteSet({ kind, name }: NftSet | NftMap): void {
+    this.#put('delete set', name, `delete ${kind}`);
+  }
+
+  #addElements(set: string, elements: readonly Element[]): void {
+    for (const element of elements) this.#put('add element', `${set} { ${formatElement(element)} }`);
+  }
+
+  #put(step: (typeof steps)[number], what: string, command: string = step): void {
+    this.#lines.get(step)?.push(`${command} ${this.#table} ${what}\n`);
+  }
+}
+
+function withProperties(name: string, properties: readonly string[]): string {
+  const given = properties.filter((property) => property !== '');
+  return given.length === 0 ? name : `${name} { ${given.join(' ')} }`;
+}
+
+function commentOf({ comment }: NftChain | NftCounter): string {
+  return comment === undefined ? '' : `comment ${quote(comment)};`;
+}
+
+/** How much one transaction makes of what no packet meets yet. */
+interface StageLimits {
+  readonly chains: number;
+  readonly characters: number;
+}
+
+/**
+ * In each transaction the kernel finds a set by going through all that the transaction holds, and each Service port has
+ * a set of its own. 10,000 Services take 29 s of its time in one transaction; in several of 200 to 3,000 chains, 8 to 9 s.
+ */
+const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
+
+/**
+ * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets meet, all at once.
+ * Where much is new, transactions before it make chains that nothing leads to yet, and the sets that these look up: so
+ * wherever that ends early, packets meet what they met before. None where there is nothing to change.
+ */
+export function formatNftStages(
+  deltas: readonly NftTableDelta[],
+  limits: StageLimits = usualLimits,
+): readonly string[] {
+  const staged = deltas.map((delta) => stageDelta(delta, limits));
+  const ahead = staged.flatMap((stages) => stages.slice(0, -1));
+  const last = staged.map((stages) => stages.at(-1) ?? '').join('');
+  return [...ahead, last].filter((input) => input !== '');
+}
+
+function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[] {
+  const draft = draftOf(delta);
+  if (!draft || draft.chains.length <= limits.chains) return [formatNftDelta([delta])];
+  const { table, counters, sets, newChains, chains } = draft;
+  const names = newChains.map((chain) => ({ ...chain, rules: [] }));
+  const empty = sets.map((set) => ({ ...set, elements: [] }));
+  return [
+    formatTableParts(table, { counters, sets: empty }, names.map(formatChain)),
+    ...cutChains(chains, limits).map((texts) => formatTableParts(table, { counters: [], sets: [] }, texts)),
+    draft.formatRest(),
+  ];
+}
+
+/** What of a change to one table is new and stands apart: no packet meets it before the rest is there. */
+interface Draft {
+  readonly table: Pick<NftTable, 'family' | 'name' | 'comment'>;
+  readonly counters: readonly NftCounter[];
+  readonly sets: readonly (NftSet | NftMap)[];
+  readonly newChains: readonly NftChain[];
+  /** Those of them that have their rules before the rest is there. */
+  readonly chains: readonly NftChain[];
+  readonly formatRest: () => string;
+}
+
+/** Undefined for a change that must be made at once. */
+function draftOf(delta: NftTableDelta): Draft | undefined {
+  switch (delta.kind) {
+    case 'create-table':
+      // What kpc does not read stands in its table, wherever it stood.
+      return delta.replaced || delta.table.strange ? undefined : draftTable(delta.table);
+    case 'change-table':
+      return draftChanges(delta);
+    case 'delete-table':
+      return undefined;
+    default:
+      return delta satisfies never;
+  }
+}
+
+function draftTable(table: NftTable): Draft {
+  const all = [...table.chains.values()];
+  const hooked = all.filter(({ base }) => base);
+  const sets = [...table.sets.values()];
+  const filled = sets.filter(({ elements }) => elements.length > 0);
+  const newChains = all.filter(({ base }) => !base);
+  return {
+    table,
+    counters: [...table.counters.values()],
+    sets,
+    newChains,
+    chains: newChains,
+    formatRest: () => formatTableParts(table, { counters: [], sets: filled }, hooked.map(formatChain)),
+  };
+}
+
+function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }): Draft {
+  // A set that is made anew must not be in use, so rules that look it up come after it.
+  const remade = new Set(delta.changes.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
+  const counters: NftCounter[] = [];
+  const sets: (NftSet | NftMap)[] = [];
+  const newChains: NftChain[] = [];
+  const chains: NftChain[] = [];
+  const rest: NftChange[] = [];
+  for (const change of delta.changes) {
+    if (change.kind === 'add-counter') counters.push(change.counter);
+    else if (change.kind === 'add-set') {
+      const { set } = change;
+      sets.push(set);
+      if (set.elements.length > 0) rest.push({ kind: 'change-elements', set, added: set.elements, removed: [] });
+    } else {
+      const isNew = change.kind === 'add-chain' && !change.chain.base;
+      if (isNew) newChains.push(change.chain);
+      if (isNew && !usesAny(change.chain, remade)) chains.push(change.chain);
+      else rest.push(change);
     }
   }
+  const formatRest = (): string => formatNftDelta([{ ...delta, changes: rest }]);
+  return { table: delta, counters, sets, newChains, chains, formatRest };
+}
 
-  #put(step: Step, command: string, what: string): void {
-    this.#lines[step].push(`${command} ${this.#table} ${what}\n`);
+/** The texts of the chains that have rules, in pieces that keep to the limits. */
+function cutChains(chains: readonly NftChain[], limits: StageLimits): readonly (readonly string[])[] {
+  const pieces: string[][] = [];
+  let piece: string[] = [];
+  let characters = 0;
+  for (const chain of chains) {
+    if (chain.rules.length === 0) continue;
+    const text = formatChain(chain);
+    const isFull = piece.length === limits.chains || characters + text.length > limits.characters;
+    if (isFull || pieces.length === 0) {
+      piece = [];
+      characters = 0;
+      pieces.push(piece);
+    }
+    piece.push(text);
+    characters += text.length;
   }
+  return pieces;
 }

@@ -1,7 +1,6 @@
 import { joinHostPort } from '../address.ts';
 import type { Element, ElementValue, Value, Verdict } from './element.ts';
-import type { Expression, Field, Right, Selector, Target } from './expression.ts';
-import { isBareInterfaceName } from './interface-names.ts';
+import type { Expression, Field, Selector } from './expression.ts';
 import type { NftRule } from './table.ts';
 
 /** A rule as kube-proxy writes it, on one line. */
@@ -45,17 +44,24 @@ export function quote(text: string): string {
 function formatExpression(expression: Expression): string {
   switch (expression.kind) {
     case 'match':
-      return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression.left, expression.right)}`;
+      return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression)}`;
     case 'verdict':
       return formatVerdict(expression.verdict);
     case 'verdict-map':
       return `${formatSelector(expression.key)} vmap @${expression.map}`;
-    case 'goto-random':
-      return `numgen random mod ${expression.chains.length} vmap { ${formatChances(expression.chains)} }`;
+    case 'goto-random': {
+      const { chains } = expression;
+      const chances = chains.map((chain, index) => `${index} : goto ${chain}`).join(', ');
+      return `numgen random mod ${chains.length} vmap { ${chances} }`;
+    }
     case 'dnat':
       return `dnat to ${joinHostPort(expression.target.address.text, expression.target.port)}`;
-    case 'dnat-random':
-      return formatRandomDnat(expression.targets);
+    case 'dnat-random': {
+      const { targets } = expression;
+      const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
+      const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
+      return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
+    }
     case 'set-mark':
       return `mark set ${expression.operation === 'set' ? '' : `mark ${expression.operation} `}${formatMark(expression.value)}`;
     case 'masquerade':
@@ -73,20 +79,12 @@ function formatExpression(expression: Expression): string {
   }
 }
 
+type Match = Expression & { readonly kind: 'match' };
+
 /** Equality goes without saying, but not after bits: what follows would be read as one of them. */
-function formatOperator({ left, negated }: Expression & { readonly kind: 'match' }): string {
+function formatOperator({ left, negated }: Match): string {
   if (negated) return '!= ';
   return left[0]?.kind === 'masked' ? '== ' : '';
-}
-
-function formatRandomDnat(targets: readonly Target[]): string {
-  const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
-  const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
-  return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
-}
-
-function formatChances(chains: readonly string[]): string {
-  return chains.map((chain, index) => `${index} : goto ${chain}`).join(', ');
 }
 
 /** Fields that stand together make one key. */
@@ -114,12 +112,14 @@ function formatField(field: Field): string {
   }
 }
 
-function formatRight(left: Selector, right: Right): string {
+function formatRight({ left: [field], right }: Match): string {
   switch (right.kind) {
-    case 'value':
-      return isMark(left) ? formatMarkValue(right.value) : formatValueOf(left, right.value);
+    case 'value': {
+      const isMark = field?.kind === 'meta' && field.key === 'mark' && right.value.kind === 'number';
+      return isMark ? formatMark(right.value.value) : formatValueOf(field, right.value);
+    }
     case 'any-of':
-      return `{ ${right.values.map((value) => formatValueOf(left, value)).join(', ')} }`;
+      return `{ ${right.values.map((value) => formatValueOf(field, value)).join(', ')} }`;
     case 'set':
       return `@${right.set}`;
     default:
@@ -127,40 +127,19 @@ function formatRight(left: Selector, right: Right): string {
   }
 }
 
-/** Whether the selector is the mark itself, not some bits of it. */
-function isMark(selector: Selector): boolean {
-  const first = selector[0];
-  return first?.kind === 'meta' && first.key === 'mark';
-}
-
 /** The metadata that are names of interfaces. */
 const interfaceKeys = new Set(['iifname', 'oifname', 'iif', 'oif', 'sdifname', 'ibrname', 'obrname']);
 
 /** A name of an interface is quoted where nft has a meaning of its own for the word; other words are those meanings. */
-function formatValueOf(selector: Selector, value: Value): string {
-  const first = selector[0];
-  const isInterface = first?.kind === 'meta' && interfaceKeys.has(first.key);
-  if (!isInterface || value.kind !== 'word') return formatValue(value);
-  return isBareInterfaceName(value.text) ? value.text : quote(value.text);
-}
-
-function formatMarkValue(value: Value): string {
-  return value.kind === 'number' ? formatMark(value.value) : formatValue(value);
+function formatValueOf(field: Field | undefined, value: Value): string {
+  const isInterface = field?.kind === 'meta' && interfaceKeys.has(field.key);
+  return isInterface && value.kind === 'word' && !isBareInterfaceName(value.text)
+    ? quote(value.text)
+    : formatValue(value);
 }
 
 function formatVerdict(verdict: Verdict): string {
-  switch (verdict.kind) {
-    case 'accept':
-    case 'drop':
-    case 'return':
-    case 'continue':
-      return verdict.kind;
-    case 'jump':
-    case 'goto':
-      return `${verdict.kind} ${verdict.chain}`;
-    default:
-      return verdict satisfies never;
-  }
+  return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 
 function formatValue(value: Value): string {
@@ -183,19 +162,55 @@ function formatValue(value: Value): string {
 /** What nft reads as one word: a name, perhaps with `*` at its end, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
-/** Words of nft's own that it does not take for the name of an interface: `iifname bridge` is a syntax error. */
-const reservedWords = new Set(
-  'add all and arp bridge chain comment counter create ct delete destroy devgroup drop element fib flow flush goto inet insert jump limit list log map mark meta netdev not or quota redirect reject replace reset return rt rule set socket table to tproxy update vmap xor'.split(
-    ' ',
-  ),
-);
-
 /** A name: in quotes where nft would not read it as one word. */
 function formatWord(text: string): string {
-  return plainWord.test(text) && !reservedWords.has(text) ? text : quote(text);
+  return plainWord.test(text) ? text : quote(text);
 }
 
 /** A mark or mask as kube-proxy writes it: eight hex digits. */
 function formatMark(value: number): string {
   return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
+}
+
+/** The words of nft's scanner, of 1.0.6 up to 1.1.6, that the name of an interface can be: most are no name to it without quotes. */
+const scannerWords: ReadonlySet<string> = new Set(
+  `
+    a-rwnd abort accept ackseq add addr ah alert all and arp asconf asconf-ack audit auto-merge avgpkt bridge
+    broute burst bypass bytes cfi cgroup cgroupv2 chain chains check checksum chunk class classid comment comp
+    constant continue cookie-ack cookie-echo count counter counters cpi cpu create crit csumcov ct cum-tsn-ack cwr
+    daddr data day dccp debug define dei delete describe destroy device devices direction dnat doff dport drop
+    dscp dst dup dynamic echo ecn ecne egress element elements emerg eol eq err error erspan esp ether event
+    exists expectation expiration expires export exthdr fanout fastopen fib filter flags flow flowlabel flowtable
+    flowtables flush forward-tsn frag frag-off fully-random fwd gateway gbp gc-interval ge geneve get goto gre
+    gretap group gt handle hbh hdrlength heartbeat heartbeat-ack helper helpers hlen hook hooks hoplimit hour
+    htype ibrhwaddr ibriport ibrname ibrpvid ibrvproto icmp icmpv6 icmpx id igmp iif iifgroup iifkind iifname
+    iiftype import in inc include index inet info ingress init init-ack init-tag initial-tsn insert interval ip
+    ip6 ipsec jhash json jump kbytes l3proto l4proto label last last-entry le left length level limit limits list
+    ll log loose lowest-tsn lshift lsrr lt map maps mark masquerade max-delay maxseg mbytes md5sig memory meta
+    meter meters mh minute missing mod monitor more-fragments mptcp mrt mss mtu name nat ne netdev never new
+    new-cum-tsn nexthdr nexthop nfproto nftrace nh noop nop not notice notrack num num-dup-tsns numgen obriport
+    obrname offload offset oif oifgroup oifkind oifname oiftype operation opt-type option options or original osf
+    out over packets param-problem path pcp performance persistent pkttype plen policy port position ppid prefix
+    priority proto-dst proto-src protocol ptr ptype queue queue-threshold quota quotas ra random rate redefine
+    redirect reject rename replace reply reqid reserved reserved2 reset return right route rr rshift rt rt0 rt2
+    rtclassid rule rules ruleset sack sack-perm sack-permitted sack0 sack1 sack2 sack3 saddr sctp sdif sdifname
+    secmark secmarks second secpath seed seg-left seqno sequence set sets shutdown shutdown-ack sid size skgid
+    skip skuid snaplen snat socket spi spnum sport srh ssn ssrr state status stream subtype symhash synproxy
+    synproxys table tables taddr tag tcp th time timeout timestamp to tos tproxy trace transparent tsecr tsn tsval
+    ttl tunnel tunnels type typeof udp udplite undefine until update urgptr used value version vlan vm vmap vni
+    vtag vxlan warn week wildcard window with wscale xml xor xt zone
+  `
+    .trim()
+    .split(/\s+/),
+);
+
+/** A name, perhaps with `*` at its end. What begins with a digit is a number to nft, or a syntax error. */
+const plainName = /^[A-Za-z_][\w.-]*\*?$/;
+
+/**
+ * Whether nft reads the text as the name of an interface without quotes, as kube-proxy writes it: `iifname define` is a
+ * syntax error, and `iifname 0x10` means the interface 16.
+ */
+function isBareInterfaceName(text: string): boolean {
+  return plainName.test(text) && !scannerWords.has(text);
 }

@@ -1,8 +1,9 @@
-import { singleAddress } from '../address-range.ts';
+import { addressAt, addressBits, parseNetwork } from '../address.ts';
+import { singleAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../address-range.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import type { Expression } from './expression.ts';
+import { formatBaseChain, formatSetProperties } from './format.ts';
 import { formatElement, formatKey, formatRule } from './format-expression.ts';
-import { mergeAddresses } from './merge-addresses.ts';
 import { isLearned, type BaseChain, type NftMap, type NftRule, type NftSet } from './table.ts';
 
 /**
@@ -27,37 +28,21 @@ export function keyMeaning(key: ElementKey): string {
 
 /** Whether two hooks are the same. Chains without one are. */
 export function isSameBase(a: BaseChain | undefined, b: BaseChain | undefined): boolean {
-  return (
-    a === b || (a?.type === b?.type && a?.hook === b?.hook && a?.priority === b?.priority && a?.policy === b?.policy)
-  );
+  return a === b || (a !== undefined && b !== undefined && formatBaseChain(a) === formatBaseChain(b));
 }
 
-/**
- * Whether two sets differ in their elements at most. The flag dynamic, which some versions of nft leave out, and the size that the kernel gives to sets that rules write to, take no part.
- */
+/** Whether two sets differ in their elements at most. */
 export function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
-  return (
-    a.kind === b.kind &&
-    isSameList(a.keyType, b.keyType) &&
-    isSameList(a.kind === 'map' ? a.valueType : [], b.kind === 'map' ? b.valueType : []) &&
-    isSameList(meaningfulFlags(a), meaningfulFlags(b)) &&
-    a.timeoutSeconds === b.timeoutSeconds &&
-    sizeOf(a) === sizeOf(b)
-  );
-}
-
-function meaningfulFlags({ flags }: NftSet | NftMap): readonly string[] {
-  return flags.includes('dynamic') ? flags.filter((flag) => flag !== 'dynamic') : flags;
+  return a.kind === b.kind && kindMeaning(a) === kindMeaning(b);
 }
 
 const defaultLearnedSize = 65535;
 
-function sizeOf(set: NftSet | NftMap): number | undefined {
-  return isLearned(set) ? (set.size ?? defaultLearnedSize) : set.size;
-}
-
-function isSameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, i) => item === b[i]);
+/** The flag dynamic, which some versions of nft leave out, and the size that the kernel gives to sets that rules write to, take no part. */
+function kindMeaning(set: NftSet | NftMap): string {
+  const flags = set.flags.filter((flag) => flag !== 'dynamic');
+  const size = isLearned(set) ? (set.size ?? defaultLearnedSize) : set.size;
+  return formatSetProperties({ ...set, flags, size, comment: undefined }).join('\n');
 }
 
 function canonicalExpression(expression: Expression): Expression {
@@ -89,4 +74,61 @@ function canonicalBits(expression: Expression & { readonly kind: 'match' }): Exp
 function canonicalValue(value: Value): Value {
   const address = value.kind === 'network' ? singleAddress(value.network) : undefined;
   return address ? { kind: 'address', address } : value;
+}
+
+/**
+ * Constants of an anonymous set as the kernel keeps them: sorted, none twice, and addresses and networks that overlap
+ * or follow each other in one. What nft prints back is equal to that.
+ */
+function mergeAddresses(values: readonly Value[]): readonly Value[] {
+  const spans = values.map(spanOf);
+  if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
+  // nft merges none where all are single addresses, to which a network of one address does not belong.
+  const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
+  const merged: AddressSpan[] = [];
+  for (const span of spans.toSorted((a, b) => compareNumbers(a.first, b.first) || compareNumbers(a.last, b.last))) {
+    const before = merged.at(-1);
+    if (!before || before.family !== span.family || span.first > before.last + gap) merged.push(span);
+    else if (span.last > before.last) merged[merged.length - 1] = { ...before, last: span.last };
+  }
+  return merged.map(valueOf);
+}
+
+function spanOf(value: Value): AddressSpan | undefined {
+  switch (value.kind) {
+    case 'address':
+      return spanOfRange(value.address, value.address);
+    case 'range':
+      return spanOfRange(value.first, value.last);
+    case 'network':
+      return spanOfNetwork(value.network);
+    case 'number':
+    case 'word':
+      return undefined;
+    default:
+      return value satisfies never;
+  }
+}
+
+function compareNumbers(a: bigint, b: bigint): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** The shortest way to say a range: an address, a network, or its ends. */
+function valueOf({ family, first, last }: AddressSpan): Value {
+  const [from, to] = [addressAt(family, first), addressAt(family, last)];
+  if (first === last) return { kind: 'address', address: from };
+  const prefixLength = addressBits[family] - (last - first).toString(2).length;
+  const network = parseNetwork(`${from.text}/${prefixLength}`);
+  if (network) {
+    const span = spanOfNetwork(network);
+    if (span.first === first && span.last === last) return { kind: 'network', network };
+  }
+  return { kind: 'range', first: from, last: to };
+}
+
+function sortedUnique(values: readonly Value[]): readonly Value[] {
+  const byText = new Map(values.map((value) => [formatKey([value]), value]));
+  return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
 }

@@ -1,33 +1,29 @@
+import { parseAddress, parseNetwork } from '../address.ts';
 import type { Family } from '../family.ts';
 import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
-import { comparedType, inOrder, prefixMask, readNumber, readTarget, readValue, type ValueType } from './read-value.ts';
-import { isQuoted, unquote } from './scan-words.ts';
 import type { NftRule } from './table.ts';
-import { Words } from './word-reader.ts';
+import { unquote, type Words } from './words.ts';
 
 /**
  * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not read on, the
  * words are kept as one of kind unknown.
  */
-export function readRule(words: readonly string[], family: Family): NftRule {
-  const quoted = words.at(-1);
-  const hasComment = words.at(-2) === 'comment' && isQuoted(quoted);
-  const reader = new Words(hasComment ? words.slice(0, -2) : words);
+export function readRule(words: Words, family: Family): NftRule {
+  const comment = words.takeComment();
   const expressions: Expression[] = [];
-  while (!reader.done) {
-    const start = reader.position;
-    const expression = readExpression(reader, family);
+  while (!words.done) {
+    const start = words.position;
+    const expression = readExpression(words, family);
     if (expression) {
       expressions.push(expression);
       continue;
     }
-    reader.position = start;
-    expressions.push({ kind: 'unknown', text: reader.rest().join(' ') });
-    break;
+    words.position = start;
+    expressions.push({ kind: 'unknown', text: words.takeRest().join(' ') });
   }
-  return hasComment ? { expressions, comment: unquote(quoted) } : { expressions };
+  return comment === undefined ? { expressions } : { expressions, comment };
 }
 
 function readExpression(words: Words, family: Family): Expression | undefined {
@@ -36,20 +32,21 @@ function readExpression(words: Words, family: Family): Expression | undefined {
   if (words.take('reject')) return readReject(words, family);
   if (words.take('masquerade')) return { kind: 'masquerade', fullyRandom: words.take('fully-random') };
   if (words.take('dnat')) return readDnat(words, family);
-  if (words.take('numgen')) return readRandomGoto(words);
-  if (words.take('counter', 'name')) return readCounter(words);
+  if (words.take('numgen')) {
+    const chains = readRandom(words, 'vmap', () => (words.take('goto') ? words.next() : undefined));
+    return chains && { kind: 'goto-random', chains };
+  }
+  if (words.take('counter', 'name'))
+    return words.done ? undefined : { kind: 'counter', counter: unquote(words.next()) };
   if (words.take('mark', 'set') || words.take('meta', 'mark', 'set')) return readSetMark(words);
   const operation = words.peek();
   if (operation === 'update' || operation === 'add' || operation === 'delete') {
     words.next();
-    return readWriteSet(words, operation);
+    const set = readSetName(words);
+    const key = set !== undefined && words.take('{') ? readSelector(words) : undefined;
+    return set !== undefined && key && words.take('}') ? { kind: 'write-set', operation, set, key } : undefined;
   }
   return readMatch(words);
-}
-
-function readCounter(words: Words): Expression | undefined {
-  const name = words.next();
-  return name === undefined ? undefined : { kind: 'counter', counter: unquote(name) };
 }
 
 /** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, where there is none. */
@@ -74,24 +71,21 @@ export function readVerdict(words: Words): Verdict | undefined {
   }
 }
 
-/** The word `type` before what is told is left out by newer versions of nft. */
-function readReject(words: Words, family: Family): Expression {
-  if (!words.take('with')) return { kind: 'reject' };
-  const said = words.rest().filter((word) => word !== 'type');
-  words.position += words.rest().length;
-  return rejectWith(said.join(' '), family);
-}
-
-/** A reject with what is told to the sender: kind and code. */
-function rejectWith(told: string, family: Family): Expression {
-  return defaultReject[family].includes(told) ? { kind: 'reject' } : { kind: 'reject', with: told };
-}
-
 /** What nft writes for `reject` alone, with a number where the option -n asks for it. */
 const defaultReject: { readonly [F in Family]: readonly string[] } = {
   ipv4: ['icmp port-unreachable', 'icmp 3'],
   ipv6: ['icmpv6 port-unreachable', 'icmpv6 4'],
 };
+
+/** What is told to the sender: kind and code. The word `type` before the code is left out by newer versions of nft. */
+function readReject(words: Words, family: Family): Expression {
+  if (!words.take('with')) return { kind: 'reject' };
+  const told = words
+    .takeRest()
+    .filter((word) => word !== 'type')
+    .join(' ');
+  return defaultReject[family].includes(told) ? { kind: 'reject' } : { kind: 'reject', with: told };
+}
 
 function readDnat(words: Words, family: Family): Expression | undefined {
   // Some versions print "dnat ip to" for "dnat ip addr . port to".
@@ -99,79 +93,54 @@ function readDnat(words: Words, family: Family): Expression | undefined {
   words.take('addr', '.', 'port');
   if (!words.take('to')) return undefined;
   if (words.take('numgen')) {
-    const count = readRandom(words);
-    if (count === undefined || !words.take('map')) return undefined;
-    const targets = readPairs(words, count, () => readConcatTarget(words, family));
+    const targets = readRandom(words, 'map', () => readTarget(words, family));
     return targets && { kind: 'dnat-random', targets };
   }
-  const target = readSocket(words.next() ?? '', family);
-  return target && { kind: 'dnat', target };
+  const target = parseSocketAddress(words.next());
+  return target?.address.family === family ? { kind: 'dnat', target } : undefined;
 }
 
-function readConcatTarget(words: Words, family: Family): Target | undefined {
-  const address = words.next() ?? '';
-  return words.take('.') ? readTarget(address, words.next() ?? '', family) : undefined;
+/** Reads `10.0.0.1 . 80`. */
+function readTarget(words: Words, family: Family): Target | undefined {
+  const address = parseAddress(words.next());
+  const port = words.take('.') ? readNumber(words.next()) : undefined;
+  return address?.family === family && port !== undefined && port <= 65535 ? { address, port } : undefined;
 }
 
-function readSocket(text: string, family: Family): Target | undefined {
-  const socket = parseSocketAddress(text);
-  return socket?.address.family === family ? socket : undefined;
-}
-
-function readRandomGoto(words: Words): Expression | undefined {
-  const count = readRandom(words);
-  if (count === undefined || !words.take('vmap')) return undefined;
-  const chains = readPairs(words, count, () => (words.take('goto') ? words.next() : undefined));
-  return chains && { kind: 'goto-random', chains };
-}
-
-/** `random mod N`, of which N is the result. */
-function readRandom(words: Words): number | undefined {
+/** Reads `random mod N map { 0 : …, 1 : … }`, in any order: an item for each of the N draws. */
+function readRandom<T>(words: Words, map: 'map' | 'vmap', readItem: () => T | undefined): readonly T[] | undefined {
   if (!words.take('random', 'mod')) return undefined;
-  const count = readNumber(words.next() ?? '');
+  const count = readNumber(words.next());
   if (words.take('offset') && words.next() !== '0') return undefined;
-  return count;
-}
-
-/** `{ 0 : …, 1 : … }`, in any order. */
-function readPairs<T>(words: Words, count: number, readItem: () => T | undefined): readonly T[] | undefined {
-  if (!words.take('{')) return undefined;
-  const pairs: (readonly [number, T])[] = [];
+  if (!words.take(map, '{')) return undefined;
+  const items = new Map<number, T>();
   while (!words.take('}')) {
-    const index = readNumber(words.next() ?? '');
-    if (index === undefined || !words.take(':')) return undefined;
-    const item = readItem();
-    if (item === undefined) return undefined;
-    pairs.push([index, item]);
+    const index = readNumber(words.next());
+    const item = index !== undefined && words.take(':') ? readItem() : undefined;
+    if (index === undefined || item === undefined) return undefined;
+    items.set(index, item);
     if (!words.take(',') && words.peek() !== '}') return undefined;
   }
-  return inOrder(pairs, count);
+  const ordered = Array.from(items.keys(), (_, index) => items.get(index));
+  return count === items.size && count > 0 && ordered.every((item) => item !== undefined) ? ordered : undefined;
 }
 
-const markOperators: Readonly<Record<string, 'or' | 'xor'>> = { or: 'or', '|': 'or', xor: 'xor', '^': 'xor' };
+const markOperators: ReadonlyMap<string, 'or' | 'xor'> = new Map([
+  ['or', 'or'],
+  ['|', 'or'],
+  ['xor', 'xor'],
+  ['^', 'xor'],
+]);
 
 function readSetMark(words: Words): Expression | undefined {
-  if (!words.take('mark') && !words.take('meta', 'mark')) {
-    const value = readNumber(words.next() ?? '');
-    return value === undefined ? undefined : { kind: 'set-mark', operation: 'set', value };
-  }
-  const operation = markOperators[words.next() ?? ''];
-  const value = readNumber(words.next() ?? '');
+  const hasOwn = words.take('mark') || words.take('meta', 'mark');
+  const operation = hasOwn ? markOperators.get(words.next()) : 'set';
+  const value = readNumber(words.next());
   return operation && value !== undefined ? { kind: 'set-mark', operation, value } : undefined;
 }
 
-function readWriteSet(words: Words, operation: 'add' | 'update' | 'delete'): Expression | undefined {
-  const set = readSetName(words);
-  if (set === undefined || !words.take('{')) return undefined;
-  const key = readSelector(words);
-  return key && words.take('}') ? { kind: 'write-set', operation, set, key } : undefined;
-}
-
 function readSetName(words: Words): string | undefined {
-  const word = words.peek();
-  if (!word?.startsWith('@')) return undefined;
-  words.next();
-  return word.slice(1);
+  return words.peek()?.startsWith('@') ? words.next().slice(1) : undefined;
 }
 
 function readMatch(words: Words): Expression | undefined {
@@ -181,53 +150,50 @@ function readMatch(words: Words): Expression | undefined {
     const map = readSetName(words);
     return map === undefined ? undefined : { kind: 'verdict-map', key: left, map };
   }
-  const negated = words.take('!=');
+  const negated = words.take('!=') || undefined;
   if (!negated) words.take('==');
-  const match = readMaskedPrefix(words, left) ?? readComparison(words, left);
+  const masked = readMaskedPrefix(words, left);
+  const right = masked?.right ?? readRight(words, left);
   // More values follow, as in `ct state established,related`.
-  if (!match || words.peek() === ',') return undefined;
-  return { kind: 'match', left: match.left, ...(negated ? { negated } : {}), right: match.right };
+  if (!right || words.peek() === ',') return undefined;
+  return { kind: 'match', left: masked?.left ?? left, ...(negated ? { negated } : {}), right };
 }
 
-/** A side of a match each. */
-interface Comparison {
-  readonly left: Selector;
-  readonly right: Right;
+/**
+ * `meta mark & MASK` against a number, the way nft prints it where the bits of the mask are the uppermost ones:
+ * `meta mark != 0x00000000/1` for `meta mark & 0x80000000 != 0`.
+ */
+function readMaskedPrefix(words: Words, left: Selector): { left: Selector; right: Right } | undefined {
+  const [, number, digits] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
+  const [field] = left;
+  const length = Number(digits);
+  if (field?.kind !== 'meta' || number === undefined || length > 32) return undefined;
+  words.next();
+  const mask = length === 0 ? 0 : (0xffffffff << (32 - length)) >>> 0;
+  return {
+    left: [{ kind: 'masked', field, mask }],
+    right: { kind: 'value', value: { kind: 'number', value: Number(number) } },
+  };
 }
 
-function readComparison(words: Words, left: Selector): Comparison | undefined {
+function readRight(words: Words, left: Selector): Right | undefined {
   const set = readSetName(words);
-  if (set !== undefined) return { left, right: { kind: 'set', set } };
-  const type = comparedType(left);
-  if (type === undefined) return undefined;
+  if (set !== undefined) return { kind: 'set', set };
+  const [field, second] = left;
+  if (!field || second) return undefined;
+  const type = fieldType(field);
   if (words.take('{')) {
     const values = readValues(words, type);
-    return values && { left, right: { kind: 'any-of', values } };
+    return values && { kind: 'any-of', values };
   }
-  const value = readValue(unquote(words.next() ?? ''), type);
-  return value && { left, right: { kind: 'value', value } };
-}
-
-function readMaskedPrefix(words: Words, left: Selector): Comparison | undefined {
-  const [, value, length] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
-  const [field] = left;
-  if (!field || field.kind !== 'meta' || value === undefined || Number(length) > 32) return undefined;
-  words.next();
-  return maskedComparison(field, Number(length), Number(value));
-}
-
-/** `meta mark & MASK` against a number. */
-function maskedComparison(field: Field, length: number, value: number): Comparison {
-  return {
-    left: [{ kind: 'masked', field, mask: prefixMask(length) }],
-    right: { kind: 'value', value: { kind: 'number', value } },
-  };
+  const value = readValue(unquote(words.next()), type);
+  return value && { kind: 'value', value };
 }
 
 function readValues(words: Words, type: ValueType): readonly Value[] | undefined {
   const values: Value[] = [];
   while (!words.take('}')) {
-    const value = readValue(unquote(words.next() ?? ''), type);
+    const value = readValue(unquote(words.next()), type);
     if (!value) return undefined;
     values.push(value);
     if (!words.take(',') && words.peek() !== '}') return undefined;
@@ -245,41 +211,131 @@ function readSelector(words: Words): Selector | undefined {
   return fields;
 }
 
-/** The fields that are read, by the word before their name: of others it is not known how many words they have. */
-const fieldNames: Readonly<Record<string, ReadonlySet<string>>> = {
-  ip: new Set(['saddr', 'daddr', 'protocol']),
-  ip6: new Set(['saddr', 'daddr', 'nexthdr']),
-  th: new Set(['sport', 'dport']),
-  tcp: new Set(['sport', 'dport']),
-  udp: new Set(['sport', 'dport']),
-  sctp: new Set(['sport', 'dport']),
-  meta: new Set(['mark', 'l4proto', 'nfproto', 'iifname', 'oifname', 'iif', 'oif', 'skuid', 'skgid', 'pkttype']),
-  ct: new Set(['state', 'status', 'mark']),
-};
+const ports = new Set(['sport', 'dport']);
 const bareMeta = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
 
+/** The fields that are read, by the word before their name: of others it is not known how many words they have. */
+const fieldNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['ip', new Set(['saddr', 'daddr', 'protocol'])],
+  ['ip6', new Set(['saddr', 'daddr', 'nexthdr'])],
+  ['th', ports],
+  ['tcp', ports],
+  ['udp', ports],
+  ['sctp', ports],
+  ['meta', new Set([...bareMeta, 'l4proto', 'nfproto', 'skuid', 'skgid', 'pkttype'])],
+  ['ct', new Set(['state', 'status', 'mark'])],
+]);
+
 function readField(words: Words): Field | undefined {
-  const word = words.next();
-  if (word === undefined) return undefined;
-  const field = readPlainField(words, word);
+  const field = readPlainField(words);
   if (!field || !(words.take('&') || words.take('and'))) return field;
-  const mask = readNumber(words.next() ?? '');
+  const mask = readNumber(words.next());
   return mask === undefined ? undefined : { kind: 'masked', field, mask };
 }
 
-function readPlainField(words: Words, word: string): Field | undefined {
+function readPlainField(words: Words): Field | undefined {
+  const word = words.next();
   if (bareMeta.has(word)) return { kind: 'meta', key: word };
-  if (word === 'fib') return readFib(words);
   const name = words.next();
-  if (name === undefined || !fieldNames[word]?.has(name)) return undefined;
+  if (word === 'fib') {
+    const flags = [name];
+    while (words.take('.')) flags.push(words.next());
+    return words.done ? undefined : { kind: 'fib', flags, result: words.next() };
+  }
+  if (!fieldNames.get(word)?.has(name)) return undefined;
   return word === 'meta' || word === 'ct'
     ? { kind: word, key: name }
     : { kind: 'payload', protocol: word, field: name };
 }
 
-function readFib(words: Words): Field | undefined {
-  const flags = [words.next() ?? ''];
-  while (words.take('.')) flags.push(words.next() ?? '');
-  const result = words.next();
-  return result === undefined ? undefined : { kind: 'fib', flags, result };
+/** What a constant stands for, where it is compared or stored: nft prints some of them in several ways. */
+type ValueType = 'address' | 'number' | 'word' | keyof typeof names;
+
+/**
+ * What nft calls these numbers, which it prints with the option -n. Where /etc/protocols is missing, it prints protocols as
+ * numbers without -n, too.
+ */
+const names = {
+  protocol: { 6: 'tcp', 17: 'udp', 132: 'sctp' },
+  'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
+  'ct-status': { 1: 'expected', 2: 'seen-reply', 4: 'assured', 8: 'confirmed', 16: 'snat', 32: 'dnat', 512: 'dying' },
+  'address-type': {
+    0: 'unspec',
+    1: 'unicast',
+    2: 'local',
+    3: 'broadcast',
+    4: 'anycast',
+    5: 'multicast',
+    6: 'blackhole',
+    7: 'unreachable',
+    8: 'prohibit',
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<number, string>>>>;
+
+/** What the parts of a set's key are, by nft's name of their type. */
+export function valueTypeOf(dataType: string): ValueType {
+  switch (dataType) {
+    case 'ipv4_addr':
+    case 'ipv6_addr':
+      return 'address';
+    case 'inet_service':
+    case 'mark':
+      return 'number';
+    case 'inet_proto':
+      return 'protocol';
+    default:
+      return 'word';
+  }
+}
+
+function fieldType(field: Field): ValueType {
+  switch (field.kind) {
+    case 'payload':
+      if (ports.has(field.field)) return 'number';
+      return field.field === 'saddr' || field.field === 'daddr' ? 'address' : 'word';
+    case 'meta':
+      if (field.key === 'mark') return 'number';
+      return field.key === 'l4proto' ? 'protocol' : 'word';
+    case 'ct':
+      if (field.key === 'mark') return 'number';
+      return field.key === 'state' ? 'ct-state' : 'ct-status';
+    case 'fib':
+      return field.result === 'type' ? 'address-type' : 'word';
+    case 'masked':
+      return fieldType(field.field);
+    default:
+      return field satisfies never;
+  }
+}
+
+/** Reads a constant of that type; undefined where it is none. */
+export function readValue(text: string, type: ValueType): Value | undefined {
+  if (type === 'word') return { kind: 'word', text };
+  if (type === 'address') return readAddresses(text);
+  const value = readNumber(text);
+  if (type === 'number') return value === undefined ? undefined : { kind: 'number', value };
+  const known: Readonly<Record<number, string>> = names[type];
+  return { kind: 'word', text: (value === undefined ? undefined : known[value]) ?? text };
+}
+
+/** Decimal or hex, of 32 bits at most. */
+export function readNumber(text: string): number | undefined {
+  if (!/^(?:\d{1,10}|0x[\da-f]{1,8})$/i.test(text)) return undefined;
+  const value = Number(text);
+  return value <= 0xffffffff ? value : undefined;
+}
+
+function readAddresses(text: string): Value | undefined {
+  if (text.includes('/')) {
+    const network = parseNetwork(text);
+    return network && { kind: 'network', network };
+  }
+  const dash = text.indexOf('-');
+  if (dash >= 0) {
+    const first = parseAddress(text.slice(0, dash));
+    const last = parseAddress(text.slice(dash + 1));
+    return first && last && first.family === last.family ? { kind: 'range', first, last } : undefined;
+  }
+  const address = parseAddress(text);
+  return address && { kind: 'address', address };
 }

@@ -2,21 +2,19 @@ import { type Family, families } from '../family.ts';
 import type { UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
-import { readRule, readVerdict } from './parse-rule-text.ts';
-import { readNumber, readValue, valueTypeOf } from './read-value.ts';
-import { type Token, isQuoted, scan, unquote } from './scan-words.ts';
+import { readNumber, readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
-import { Words } from './word-reader.ts';
+import { type Token, isQuoted, scan, unquote, Words } from './words.ts';
 
 /** What was read of nft's output. */
-export interface ParsedTables {
+interface ParsedTables {
   /** In the order of the text. */
   readonly tables: readonly NftTable[];
   readonly unread: readonly UnreadLine[];
 }
 
 /** Which tables are asked for; the others are passed over. */
-export type WantsTable = (family: Family, name: string) => boolean;
+type WantsTable = (family: Family, name: string) => boolean;
 
 /**
  * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Tables
@@ -66,7 +64,13 @@ class Parser {
       this.#tables.delete(key);
       return;
     }
-    const table = this.#tables.get(key) ?? newTable(known, name);
+    const table = this.#tables.get(key) ?? {
+      family: known,
+      name,
+      counters: new Map(),
+      chains: new Map(),
+      sets: new Map(),
+    };
     this.#tables.set(key, table);
     this.#readBlock(() => this.#readTableItem(table));
   }
@@ -92,60 +96,57 @@ class Parser {
       const [first, second] = this.#readStatement();
       if (first === 'comment' && isQuoted(second)) comment = unquote(second);
     });
-    return comment === undefined ? { name } : { name, comment };
+    return { name, comment };
   }
 
   #readChain(name: string, family: Family): NftChain {
     const rules: NftRule[] = [];
     let base: BaseChain | undefined;
-    let drops = false;
+    let policy: BaseChain['policy'];
     let comment: string | undefined;
     this.#readBlock(() => {
       const start = this.#at;
       const words = this.#readStatement();
-      const [first, second] = words;
-      if (first === 'type' && words[2] === 'hook') {
+      const [first, second, third] = words;
+      if (first === 'type' && third === 'hook') {
         base = readBaseChain(words);
         if (!base) this.#note(start, 'a hook or priority that is not known');
-      } else if (first === 'policy') drops = second === 'drop';
+      } else if (first === 'policy') policy = second === 'drop' ? 'drop' : undefined;
       else if (first === 'comment' && words.length === 2 && isQuoted(second)) comment = unquote(second);
-      else rules.push(readRule(words, family));
+      else rules.push(readRule(new Words(words), family));
     });
-    return {
-      name,
-      ...(base ? { base: drops ? { ...base, policy: 'drop' } : base } : {}),
-      ...(comment === undefined ? {} : { comment }),
-      rules,
-    };
+    return { name, base: base && { ...base, policy }, comment, rules };
   }
 
   #readSet(kind: 'set' | 'map', name: string): NftSet | NftMap {
-    const set = {
-      name,
-      keyType: [] as readonly string[],
-      flags: [] as readonly string[],
-      elements: [] as readonly Element[],
-    };
-    const more: { timeoutSeconds?: number; size?: number; comment?: string } = {};
-    let valueType: readonly string[] = [];
+    let [keyType, valueType, flags]: (readonly string[])[] = [];
+    let timeoutSeconds: number | undefined;
+    let size: number | undefined;
+    let comment: string | undefined;
+    let elements: readonly Element[] = [];
     this.#readBlock(() => {
       const start = this.#at;
       const words = new Words(this.#readStatement());
       const property = words.next();
-      if (property === 'type') [set.keyType, valueType] = readTypes(words.rest());
-      else if (property === 'flags')
-        set.flags = words
-          .rest()
-          .filter((word) => word !== ',')
-          .toSorted();
-      else if (property === 'comment') more.comment = unquote(words.next() ?? '');
-      else if (property === 'size') more.size = readNumber(words.next() ?? '') ?? 0;
-      else if (property === 'timeout') more.timeoutSeconds = readSeconds(words.next() ?? '') ?? 0;
+      if (property === 'type') [keyType, valueType] = readTypes(words);
+      else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
+      else if (property === 'comment') comment = unquote(words.next());
+      else if (property === 'size') size = readNumber(words.next()) ?? 0;
+      else if (property === 'timeout') timeoutSeconds = readSeconds(words.next()) ?? 0;
       else if (property === 'elements' && words.take('=', '{'))
-        set.elements = readElements(words, set.keyType, valueType);
+        elements = readElements(words, keyType ?? [], valueType ?? []);
       else this.#note(start, 'a property that is not known');
     });
-    return kind === 'map' ? { kind, ...set, ...more, valueType } : { kind, ...set, ...more };
+    const read = {
+      name,
+      keyType: keyType ?? [],
+      flags: (flags ?? []).toSorted(),
+      timeoutSeconds,
+      size,
+      comment,
+      elements,
+    };
+    return kind === 'map' ? { kind, ...read, valueType: valueType ?? [] } : { kind, ...read };
   }
 
   /** The words up to a brace, or the end of a statement. */
@@ -213,21 +214,19 @@ class Parser {
   }
 }
 
-function newTable(family: Family, name: string): DraftTable {
-  return { family, name, counters: new Map(), chains: new Map(), sets: new Map() };
-}
-
 function isEnd({ text }: Token): boolean {
   return text === '\n' || text === ';' || text === '}';
 }
 
-/** `ipv4_addr . inet_service : verdict`. */
-function readTypes(words: readonly string[]): [keyType: readonly string[], valueType: readonly string[]] {
-  const colon = words.indexOf(':');
-  const key = colon < 0 ? words : words.slice(0, colon);
-  const value = colon < 0 ? [] : words.slice(colon + 1);
-  const isName = (word: string): boolean => word !== '.';
-  return [key.filter(isName), value.filter(isName)];
+/** `ipv4_addr . inet_service : verdict`: the parts of keys, then those of values. */
+function readTypes(words: Words): readonly string[][] {
+  const types: string[][] = [[], []];
+  let at = 0;
+  for (const word of words.takeRest()) {
+    if (word === ':') at = 1;
+    else if (word !== '.') types[at]?.push(word);
+  }
+  return types;
 }
 
 function readElements(words: Words, keyType: readonly string[], valueType: readonly string[]): readonly Element[] {
@@ -245,17 +244,17 @@ function readElement(words: Words, keyType: readonly string[], valueType: readon
   let value: ElementValue | undefined;
   for (let word = words.peek(); word !== undefined && word !== ',' && word !== '}'; word = words.peek()) {
     words.next();
-    if (word === 'comment') comment = unquote(words.next() ?? '');
+    if (word === 'comment') comment = unquote(words.next());
     else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
     // Else what nft tells of an element that rules made: how long it stays, what it has counted.
   }
-  return { key, ...(value ? { value } : {}), ...(comment === undefined ? {} : { comment }) };
+  return { key, value, comment };
 }
 
 function readConcatenation(words: Words, types: readonly string[]): readonly Value[] {
   const values: Value[] = [];
   do {
-    const text = unquote(words.next() ?? '');
+    const text = unquote(words.next());
     values.push(readValue(text, valueTypeOf(types[values.length] ?? '')) ?? { kind: 'word', text });
   } while (words.take('.'));
   return values;
@@ -282,9 +281,8 @@ function readBaseChain(words: readonly string[]): BaseChain | undefined {
 /** `-110`, `filter`, `dstnat - 10`. */
 function readPriority(words: readonly string[]): number | undefined {
   const [, name, offset] = /^([a-z]+)?([+-]?\d{1,9})?$/.exec(words.join('')) ?? [];
-  if (name === undefined) return offset === undefined ? undefined : Number(offset);
-  const base = priorities[name];
-  return base === undefined ? undefined : base + Number(offset ?? 0);
+  const base = name === undefined ? 0 : priorities[name];
+  return base === undefined || (name === undefined && offset === undefined) ? undefined : base + Number(offset ?? 0);
 }
 
 /** A time as nft prints it, in seconds: `3h`, `1d2h3m4s`, `10800s`, `10800`; undefined for anything else. */

@@ -1,7 +1,5 @@
-import { duration, flag, optionalDuration } from '../../diagnostics/json-schema.ts';
-import { field } from './field.ts';
-import { switchFlag, textFlag } from './flag.ts';
-import { amountSetting, anyAmount, secondsSetting, switchSetting } from './kinds.ts';
+import { duration, optionalDuration } from '../../diagnostics/json-schema.ts';
+import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
 import { group, type Requirement } from './setting.ts';
 
 /** The longest timeout of connection tracking that any kernel takes: it counts ticks, 100 in a second. */
@@ -16,7 +14,7 @@ const mostPerCore = 1_048_576;
 /** Sixteen million connections: the table's buckets alone take 32 MB by then. */
 const mostConnections = 1 << 24;
 
-const timeout: Requirement<number> = {
+const must: Requirement<number> = {
   text: `be 0, or from 1 to ${mostSeconds} seconds`,
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
@@ -26,55 +24,56 @@ const timeout: Requirement<number> = {
  * connections per core leave the limit as it is. A dump asks for nothing.
  */
 export const conntrack = group({
-  maxPerCore: amountSetting({
-    flag: textFlag(
-      '--conntrack-max-per-core <number>',
-      'connections to track for each CPU core; 0 leaves the limit as it is',
-    ),
-    field: field('conntrack.maxPerCore', anyAmount),
-    usual: 32 * 1024,
-    dumped: 0,
-    must: {
-      text: `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
-      isMet: (connections) => connections === 0 || (connections >= leastPerCore && connections <= mostPerCore),
+  maxPerCore: amountSetting(
+    '--conntrack-max-per-core <number>',
+    'connections to track for each CPU core; 0 leaves the limit as it is',
+    'conntrack.maxPerCore',
+    {
+      usual: 32 * 1024,
+      dumped: 0,
+      must: {
+        text: `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
+        isMet: (connections) => connections === 0 || (connections >= leastPerCore && connections <= mostPerCore),
+      },
     },
-  }),
-  min: amountSetting({
-    flag: textFlag('--conntrack-min <number>', 'the least number of connections to track'),
-    field: field('conntrack.min', anyAmount),
+  ),
+  min: amountSetting('--conntrack-min <number>', 'the least number of connections to track', 'conntrack.min', {
     usual: 128 * 1024,
     dumped: 0,
     must: { text: `be ${mostConnections} at most`, isMet: (connections) => connections <= mostConnections },
   }),
-  tcpEstablishedTimeout: secondsSetting({
-    flag: textFlag('--conntrack-tcp-timeout-established <duration>', 'timeout of idle TCP connections in conntrack'),
-    field: field('conntrack.tcpEstablishedTimeout', optionalDuration),
-    usual: 24 * 3600,
-    dumped: 0,
-    must: timeout,
-  }),
-  tcpCloseWaitTimeout: secondsSetting({
-    flag: textFlag('--conntrack-tcp-timeout-close-wait <duration>', 'timeout of TCP connections in state CLOSE_WAIT'),
-    field: field('conntrack.tcpCloseWaitTimeout', optionalDuration),
-    usual: 3600,
-    dumped: 0,
-    must: timeout,
-  }),
-  tcpBeLiberal: switchSetting({
-    flag: switchFlag('--conntrack-tcp-be-liberal [bool]', 'also track TCP packets that are out of window'),
-    field: field('conntrack.tcpBeLiberal', flag),
-    usual: false,
-  }),
-  udpTimeout: secondsSetting({
-    flag: textFlag('--conntrack-udp-timeout <duration>', 'timeout of UDP connections without a reply'),
-    field: field('conntrack.udpTimeout', duration),
-    usual: 0,
-    must: timeout,
-  }),
-  udpStreamTimeout: secondsSetting({
-    flag: textFlag('--conntrack-udp-timeout-stream <duration>', 'timeout of UDP connections with replies'),
-    field: field('conntrack.udpStreamTimeout', duration),
-    usual: 0,
-    must: timeout,
-  }),
+  tcpEstablishedTimeout: secondsSetting(
+    '--conntrack-tcp-timeout-established <duration>',
+    'timeout of idle TCP connections in conntrack',
+    'conntrack.tcpEstablishedTimeout',
+    optionalDuration,
+    { usual: 24 * 3600, dumped: 0, must },
+  ),
+  tcpCloseWaitTimeout: secondsSetting(
+    '--conntrack-tcp-timeout-close-wait <duration>',
+    'timeout of TCP connections in state CLOSE_WAIT',
+    'conntrack.tcpCloseWaitTimeout',
+    optionalDuration,
+    { usual: 3600, dumped: 0, must },
+  ),
+  tcpBeLiberal: switchSetting(
+    '--conntrack-tcp-be-liberal [bool]',
+    'also track TCP packets that are out of window',
+    'conntrack.tcpBeLiberal',
+    false,
+  ),
+  udpTimeout: secondsSetting(
+    '--conntrack-udp-timeout <duration>',
+    'timeout of UDP connections without a reply',
+    'conntrack.udpTimeout',
+    duration,
+    { usual: 0, must },
+  ),
+  udpStreamTimeout: secondsSetting(
+    '--conntrack-udp-timeout-stream <duration>',
+    'timeout of UDP connections with replies',
+    'conntrack.udpStreamTimeout',
+    duration,
+    { usual: 0, must },
+  ),
 });

@@ -1,26 +1,23 @@
 import { flag, map } from '../../diagnostics/json-schema.ts';
 import { oneOf, optional } from '../../base/json-shape.ts';
 import { behavioursOf, type Behaviours, type FeatureGates } from '../releases.ts';
-import { field } from './field.ts';
-import { listFlag } from './flag.ts';
-import { setting, type Setting } from './setting.ts';
+import { proxyField, proxyFlag, setting } from './setting.ts';
 
 /** "A=true,B=false": one or more gates in each flag. */
-export const featureGatesFlag = listFlag(
+export const featureGatesFlag = proxyFlag(
+  'list',
   '--feature-gates <gates>',
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
-  { rank: 2 },
+  2,
 );
 /** A gate that is null counts as off. */
-export const featureGatesField = field('featureGates', map(flag, 'a mapping of true and false'));
-
-type GatedSetting = Setting<true | undefined, typeof featureGatesFlag, typeof featureGatesField>;
+export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
  * Set where a feature gate makes kube-proxy behave as it does not by default. A bundle records of the gates only these. kpc
  * reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on them too.
  */
-function gatedSetting(isSet: (behaviours: Behaviours) => boolean): GatedSetting {
+function gatedSetting(isSet: (behaviours: Behaviours) => boolean) {
   return setting({
     flags: [featureGatesFlag],
     fields: [featureGatesField],
@@ -37,7 +34,7 @@ export const ignoresExternalIPs = gatedSetting((behaviours) => !behaviours.has('
 export const nftablesLocalhostNodePorts = gatedSetting((behaviours) => behaviours.has('localhost-node-ports'));
 
 /** What a bundle records of feature gates. */
-export interface GatedSettings {
+interface GatedSettings {
   readonly ignoresExternalIPs?: true | undefined;
   readonly nftablesLocalhostNodePorts?: true | undefined;
 }
@@ -54,8 +51,8 @@ export function withGatedSettings<T extends GatedSettings>(settings: T, behaviou
 
 /** The feature gates that settings record. */
 export function gatesOfSettings(settings: GatedSettings): FeatureGates {
-  const gates = new Map<string, boolean>();
-  if (settings.ignoresExternalIPs) gates.set('AllowServiceExternalIPs', false);
-  if (settings.nftablesLocalhostNodePorts) gates.set('KubeProxyNFTablesLocalhostNodePorts', true);
-  return gates;
+  return new Map([
+    ...(settings.ignoresExternalIPs ? [['AllowServiceExternalIPs', false] as const] : []),
+    ...(settings.nftablesLocalhostNodePorts ? [['KubeProxyNFTablesLocalhostNodePorts', true] as const] : []),
+  ]);
 }

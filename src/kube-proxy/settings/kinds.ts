@@ -1,150 +1,151 @@
-import { integer } from '../../diagnostics/json-schema.ts';
+import { flag, integer, type Schema } from '../../diagnostics/json-schema.ts';
 import { amount, boolean, wholeNumber } from '../../base/json-shape.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
-import { parseDuration } from './durations.ts';
-import type { Field } from './field.ts';
-import { readSwitch, type Flag } from './flag.ts';
 import {
-  given,
-  onCommandLine,
+  plainSetting,
+  proxyField,
+  proxyFlag,
+  readSwitch,
   refuse,
-  setting,
   type Given,
   type Requirement,
-  type Setting,
   type SettingSource,
 } from './setting.ts';
 
-type SwitchFlag = Flag<string, 'switch'>;
-type SwitchField = Field<string, boolean | null>;
-type TextFlag = Flag<string, 'text'>;
-type TextField = Field<string, string | null>;
-type NumberField = Field<string, number | null>;
-
-const mostInt32 = 2 ** 31 - 1;
-
-/** The schema of a field that holds an amount. */
-export const anyAmount = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
+/** What a flag's usage may be: the name and what it takes. */
+type Usage = `--${string} ${string}`;
 
 /** A setting that is on or off. */
-export function switchSetting<F extends SwitchFlag, D extends SwitchField>(row: {
-  readonly flag: F;
-  readonly field: D;
-  readonly usual: boolean;
-}): Setting<boolean, F, D> {
-  return setting({
-    flags: [row.flag],
-    fields: [row.field],
-    defaultIn: () => row.usual,
-    read: (source) => switchOf(source, row.flag) ?? source.field(row.field),
+export function switchSetting<const U extends Usage, const N extends string>(
+  usage: U,
+  help: string,
+  name: N,
+  usual: boolean,
+) {
+  return plainSetting({
+    flag: proxyFlag('switch', usage, help),
+    field: proxyField(name, flag),
+    defaultIn: () => usual,
+    read: readSwitchOf,
     stored: boolean,
   });
 }
 
-/** The value of a switch flag; undefined where it is not given, or is neither true nor false. */
-export function switchOf(source: SettingSource, flag: SwitchFlag): boolean | undefined {
-  const value = source.flag(flag);
-  if (value === undefined || typeof value === 'boolean') return value;
-  const isOn = readSwitch(value);
-  if (isOn === undefined) refuse(source, onCommandLine, 'bad-flag', { name: flag.name, value });
+/** Reads a switch. Reports what is neither true nor false, and then gives undefined. */
+export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
+  const isOn = typeof value === 'string' ? readSwitch(value) : value;
+  if (isOn === undefined) refuse(source, { path: undefined }, 'bad-flag', { name, value: String(value) });
   return isOn;
 }
 
-/** kube-proxy takes values that kpc-apply does not: it reads no bundle with them. */
-function warnUnmet(
-  source: SettingSource,
-  written: Given<string>,
-  value: number | undefined,
-  must: Requirement<number> | undefined,
-): void {
-  if (value === undefined || !must || must.isMet(value, {})) return;
-  refuse(source, written, 'not-applicable', { name: written.name, value: written.value, must: must.text });
-}
-
-/** A number of things. */
-export function amountSetting<F extends TextFlag, D extends NumberField>(row: {
-  readonly flag: F;
-  readonly field: D;
+/** What a number is where nothing sets it, and in a dump, and which ones kpc-apply takes: kube-proxy takes others, too. */
+interface NumberRow {
   readonly usual: number;
   readonly dumped?: number;
-  readonly must?: Requirement<number>;
-}): Setting<number, F, D> {
-  return setting({
-    flags: [row.flag],
-    fields: [row.field],
-    defaultIn: () => row.usual,
-    read: (source) => {
-      const fromFlag = amountOf(source, row.flag);
-      const value = fromFlag ?? source.field(row.field);
-      const written =
-        fromFlag === undefined
-          ? { name: row.field.path.at(-1) ?? '', path: row.field.path }
-          : { name: row.flag.name, path: undefined };
-      warnUnmet(source, { ...written, value: String(value) }, value, row.must);
-      return value;
-    },
+  readonly must: Requirement<number>;
+}
+
+const mostInt32 = 2 ** 31 - 1;
+
+/** A number of things. */
+export function amountSetting<const U extends Usage, const N extends string>(
+  usage: U,
+  help: string,
+  name: N,
+  { usual, dumped, must }: NumberRow,
+) {
+  return plainSetting({
+    flag: proxyFlag('text', usage, help),
+    field: proxyField(name, integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`)),
+    defaultIn: () => usual,
+    read: (written, source) => warnUnmet(source, written, readAmount(written, source), must),
     stored: wholeNumber(0),
-    must: row.must,
-    dumped: row.dumped,
+    must,
+    dumped,
   });
 }
 
-function amountOf(source: SettingSource, flag: TextFlag): number | undefined {
-  const value = source.flag(flag);
-  if (value === undefined) return undefined;
+function readAmount({ value, name }: Given<string | number>, source: SettingSource): number | undefined {
+  if (typeof value === 'number') return value;
   const number = Number(value);
   if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
-  refuse(source, onCommandLine, 'bad-number', {
-    field: flag.name,
-    found: { type: 'string', value },
-    expected: `a number from 0 to ${mostInt32}`,
-  });
-  return undefined;
+  const found = { type: 'string', value } as const;
+  const expected = `a number from 0 to ${mostInt32}`;
+  return refuse(source, { path: undefined }, 'bad-number', { field: name, found, expected });
 }
 
 /** A time, in seconds. */
-export function secondsSetting<F extends TextFlag, D extends TextField>(row: {
-  readonly flag: F;
-  readonly field: D;
-  readonly usual: number;
-  readonly dumped?: number;
-  readonly must?: Requirement<number>;
-  readonly read?: (source: SettingSource, given: Given<string>) => number | undefined;
-}): Setting<number, F, D> {
-  const { read = readSeconds } = row;
-  return setting({
-    flags: [row.flag],
-    fields: [row.field],
-    defaultIn: () => row.usual,
-    read: (source) => {
-      const written = given(source, row.flag, row.field);
-      const seconds = written && read(source, written);
-      if (written) warnUnmet(source, written, seconds, row.must);
-      return seconds;
-    },
+export function secondsSetting<const U extends Usage, const N extends string>(
+  usage: U,
+  help: string,
+  name: N,
+  schema: Schema<string | null>,
+  { usual, dumped, must }: NumberRow,
+  read = readSeconds,
+) {
+  return plainSetting({
+    flag: proxyFlag('text', usage, help),
+    field: proxyField(name, schema),
+    defaultIn: () => usual,
+    read: (written, source) => warnUnmet(source, written, read(written, source), must),
     stored: amount,
-    must: row.must,
-    dumped: row.dumped,
+    must,
+    dumped,
   });
 }
 
+/** Warns of a value that kpc-apply does not take: it reads no bundle with it. */
+function warnUnmet(
+  source: SettingSource,
+  written: Given<string | number>,
+  value: number | undefined,
+  must: Requirement<number>,
+): number | undefined {
+  if (value === undefined || must.isMet(value, {})) return value;
+  const { name } = written;
+  refuse(source, written, 'not-applicable', { name, value: String(written.value), must: must.text });
+  return value;
+}
+
 /** Seconds of a duration as Go writes it. Reports anything else, and then gives undefined. */
-export function readSeconds(source: SettingSource, written: Given<string>): number | undefined {
-  const seconds = parseDuration(written.value);
-  if (seconds !== undefined && seconds >= 0) return seconds;
+export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
   const { name, value } = written;
-  refuse(source, written, 'bad-duration', { name, value });
-  return undefined;
+  const seconds = parseDuration(value);
+  if (seconds !== undefined && seconds >= 0) return seconds;
+  return refuse(source, written, 'bad-duration', { name, value });
 }
 
 /** Reads a network. Reports anything else, and then gives undefined. */
-export function readNetwork(source: SettingSource, written: Given<string>): Network | undefined {
-  const network = parseNetwork(written.value);
-  if (!network) refuse(source, written, 'bad-cidr', noNetwork(written));
-  return network;
+export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
+  return parseNetwork(written.value) ?? refuse(source, written, 'bad-cidr', noNetwork(written));
 }
 
 /** What a diagnostic says of a text that is no network. */
 export function noNetwork({ name, value }: Given<string>) {
   return { problem: 'no-network', field: name, value } as const;
+}
+
+const unitSeconds: Readonly<Record<string, number>> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  μs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  m: 60,
+  h: 3600,
+};
+
+/** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^([-+]?)(?:0|((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
+  if (!match) return undefined;
+  const [, sign, parts = ''] = match;
+  let seconds = 0;
+  for (const [, number, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/gy)) {
+    seconds += Number(number) * (unitSeconds[unit] ?? 0);
+  }
+  // More nanoseconds than an int64 holds.
+  if (seconds >= 2 ** 63 / 1e9) return undefined;
+  return sign === '-' ? -seconds : seconds;
 }

@@ -4,42 +4,36 @@ import { isInterfaceName, isInterfacePrefix } from '../../base/object-names.ts';
 import { printable } from '../../base/printable.ts';
 import { listOf, objectOf, text as storedText, variantOf, type Shaped } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
-import { field } from './field.ts';
-import { textFlag } from './flag.ts';
 import { readNetwork } from './kinds.ts';
-import { given, refuse, setting, type SettingSource } from './setting.ts';
+import { given, plainSetting, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
 
-const modeFlag = textFlag(
+const modeFlag = proxyFlag(
+  'text',
   '--detect-local-mode <mode>',
   'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix',
 );
-const bridgeFlag = textFlag('--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface');
-const prefixFlag = textFlag(
+const modeField = proxyField('detectLocalMode', text);
+const bridgeFlag = proxyFlag('text', '--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface');
+const bridgeField = proxyField('detectLocal.bridgeInterface', text);
+const prefixFlag = proxyFlag(
+  'text',
   '--pod-interface-name-prefix <prefix>',
   "the prefix of the pods' interface names, for InterfaceNamePrefix",
 );
-const modeField = field('detectLocalMode', text);
-const bridgeField = field('detectLocal.bridgeInterface', text);
-const prefixField = field('detectLocal.interfaceNamePrefix', text);
+const prefixField = proxyField('detectLocal.interfaceNamePrefix', text);
 
-const storedDetectLocal = variantOf('mode', {
+const variants = {
   ClusterCIDR: objectOf<object>({}),
   NodeCIDR: objectOf<object>({}),
   BridgeInterface: objectOf({ bridgeInterface: storedText }),
   InterfaceNamePrefix: objectOf({ interfaceNamePrefix: storedText }),
-});
+};
+const storedDetectLocal = variantOf('mode', variants);
 
 /** How kube-proxy recognises the traffic of the node's own Pods. */
-export type DetectLocal = Shaped<typeof storedDetectLocal>;
+type DetectLocal = Shaped<typeof storedDetectLocal>;
 
-type DetectLocalMode = DetectLocal['mode'];
-
-const detectLocalModes: readonly DetectLocalMode[] = [
-  'ClusterCIDR',
-  'NodeCIDR',
-  'BridgeInterface',
-  'InterfaceNamePrefix',
-];
+const detectLocalModes = Object.keys(variants) as readonly DetectLocal['mode'][];
 
 /** How kube-proxy recognises local traffic; the default is ClusterCIDR. */
 export const detectLocal = setting({
@@ -48,36 +42,39 @@ export const detectLocal = setting({
   defaultIn: (): DetectLocal => ({ mode: 'ClusterCIDR' }),
   read: (source) => {
     const written = given(source, modeFlag, modeField);
-    const mode = findMode(written?.value);
-    if (written && written.value !== '' && !mode) {
-      const hint = findNearest(written.value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
-      refuse(source, written, 'bad-detect-local', {
-        problem: 'unknown',
-        name: written.name,
-        value: written.value,
-        hint,
-      });
-    }
-    return mode && readDetectLocal(source, mode);
+    const mode = detectLocalModes.find((known) => known === written?.value);
+    if (mode || !written?.value) return mode && readDetectLocal(source, mode);
+    const { name, value } = written;
+    const hint = findNearest(value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
+    return refuse(source, written, 'bad-detect-local', { problem: 'unknown', name, value, hint });
   },
   stored: storedDetectLocal,
-  must: { text: 'name an interface', isMet: isDetectable },
+  must: {
+    text: 'name an interface',
+    isMet: (value) => {
+      switch (value.mode) {
+        case 'BridgeInterface':
+          return isInterfaceName(value.bridgeInterface);
+        case 'InterfaceNamePrefix':
+          return isInterfacePrefix(value.interfaceNamePrefix);
+        case 'ClusterCIDR':
+        case 'NodeCIDR':
+          return true;
+      }
+    },
+  },
 });
 
-function findMode(name: string | undefined): DetectLocalMode | undefined {
-  return detectLocalModes.find((known) => known === name);
-}
-
-function readDetectLocal(source: SettingSource, mode: DetectLocalMode): DetectLocal {
+function readDetectLocal(source: SettingSource, mode: DetectLocal['mode']): DetectLocal {
   switch (mode) {
     case 'BridgeInterface': {
-      const bridgeInterface = source.flag(bridgeFlag) ?? source.field(bridgeField) ?? '';
-      checkInterface(source, mode, bridgeInterface, isInterfaceName(bridgeInterface) ? undefined : 15);
+      const bridgeInterface = given(source, bridgeFlag, bridgeField)?.value ?? '';
+      if (!isInterfaceName(bridgeInterface)) refuseInterface(source, mode, bridgeInterface, 15);
       return { mode, bridgeInterface };
     }
     case 'InterfaceNamePrefix': {
-      const interfaceNamePrefix = source.flag(prefixFlag) ?? source.field(prefixField) ?? '';
-      checkInterface(source, mode, interfaceNamePrefix, isInterfacePrefix(interfaceNamePrefix) ? undefined : 14);
+      const interfaceNamePrefix = given(source, prefixFlag, prefixField)?.value ?? '';
+      if (!isInterfacePrefix(interfaceNamePrefix)) refuseInterface(source, mode, interfaceNamePrefix, 14);
       return { mode, interfaceNamePrefix };
     }
     case 'NodeCIDR':
@@ -88,55 +85,35 @@ function readDetectLocal(source: SettingSource, mode: DetectLocalMode): DetectLo
   }
 }
 
-function checkInterface(
+function refuseInterface(
   source: SettingSource,
   mode: 'BridgeInterface' | 'InterfaceNamePrefix',
   value: string,
-  most: 14 | 15 | undefined,
+  most: 14 | 15,
 ): void {
-  const { field: own, flag } = {
+  const { field, flag } = {
     BridgeInterface: { field: bridgeField, flag: bridgeFlag },
     InterfaceNamePrefix: { field: prefixField, flag: prefixFlag },
   }[mode];
-  const path = source.hasSection('detectLocal') ? own.path : modeField.path;
-  if (value === '') {
-    const details = { problem: 'missing', mode, field: own.name, flag: flag.name } as const;
-    refuse(source, { path }, 'bad-detect-local', details);
-  } else if (most) {
-    refuse(source, { path }, 'bad-detect-local', { problem: 'interface', value, most });
-  }
+  const at = source.hasSection('detectLocal') ? field : modeField;
+  if (value !== '') return refuse(source, at, 'bad-detect-local', { problem: 'interface', value, most });
+  refuse(source, at, 'bad-detect-local', { problem: 'missing', mode, field: field.name, flag: flag.name });
 }
-
-function isDetectable(value: DetectLocal): boolean {
-  switch (value.mode) {
-    case 'ClusterCIDR':
-    case 'NodeCIDR':
-      return true;
-    case 'BridgeInterface':
-      return isInterfaceName(value.bridgeInterface);
-    case 'InterfaceNamePrefix':
-      return isInterfacePrefix(value.interfaceNamePrefix);
-    default:
-      return value satisfies never;
-  }
-}
-
-const cidrFlag = textFlag('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded");
-const cidrField = field('clusterCIDR', text);
 
 /** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
-export const clusterCIDRs = setting({
-  flags: [cidrFlag],
-  fields: [cidrField],
+export const clusterCIDRs = plainSetting({
+  flag: proxyFlag('text', '--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded"),
+  field: proxyField('clusterCIDR', text),
   defaultIn: (): readonly string[] => [],
-  read: (source) => {
-    const written = given(source, cidrFlag, cidrField);
+  read: (written, source) => {
     // An empty field is not set. An empty flag is one empty CIDR.
-    if (!written || (written.value === '' && written.path)) return undefined;
+    if (written.value === '' && written.path) return undefined;
     const cidrs = written.value.split(',');
-    const localMode = findMode(given(source, modeFlag, modeField)?.value) ?? 'ClusterCIDR';
-    if (localMode !== 'ClusterCIDR') return written.value === '' ? undefined : cidrs;
-    const networks = cidrs.map((value) => readNetwork(source, { ...written, value }));
+    const localMode = given(source, modeFlag, modeField)?.value;
+    if (detectLocalModes.some((mode) => mode === localMode && mode !== 'ClusterCIDR')) {
+      return written.value === '' ? undefined : cidrs;
+    }
+    const networks = cidrs.map((value) => readNetwork({ ...written, value }, source));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
       refuse(source, written, 'bad-cidr', { problem: 'families', field: written.name });

@@ -1,18 +1,25 @@
 import { anyInteger, flag, integer } from '../../diagnostics/json-schema.ts';
 import { boolean, wholeNumber } from '../../base/json-shape.ts';
 import { modeFacts, type ModeFacts } from '../modes.ts';
-import { field } from './field.ts';
-import { switchFlag, textFlag } from './flag.ts';
-import { switchOf } from './kinds.ts';
-import { ignoredUnlessIn, onCommandLine, refuse, setting, type SettingSource } from './setting.ts';
+import { readSwitchOf } from './kinds.ts';
+import {
+  given,
+  ignoredUnlessIn,
+  onCommandLine,
+  proxyField,
+  proxyFlag,
+  refuse,
+  setting,
+  type SettingSource,
+} from './setting.ts';
 
 /** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
 type Section = ModeFacts['masqueradeSection'];
 
-const allFlag = switchFlag('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', { rank: -1 });
+const allFlag = proxyFlag('switch', '--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', -1);
 const allFields = {
-  iptables: field('iptables.masqueradeAll', flag),
-  nftables: field('nftables.masqueradeAll', flag),
+  iptables: proxyField('iptables.masqueradeAll', flag),
+  nftables: proxyField('nftables.masqueradeAll', flag),
 } satisfies Record<Section, unknown>;
 
 /** --masquerade-all counts in every mode, the field only in the mode's own section. */
@@ -20,17 +27,24 @@ export const masqueradeAll = setting({
   flags: [allFlag],
   fields: Object.values(allFields),
   defaultIn: () => false,
-  read: (source) => switchOf(source, allFlag) ?? source.field(allFields[modeFacts[source.mode].masqueradeSection]),
+  read: (source) => {
+    const written = given(source, allFlag, allFields[modeFacts[source.mode].masqueradeSection]);
+    return written && readSwitchOf(written, source);
+  },
   stored: boolean,
 });
 
 const bitHint = 'the bit of the packet mark is a number from 0 to 31';
 
-const bitFlag = textFlag('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31');
+const bitFlag = proxyFlag(
+  'text',
+  '--iptables-masquerade-bit <bit>',
+  'the bit of the packet mark for masquerading, 0 to 31',
+);
 const bitFields = {
-  iptables: field('iptables.masqueradeBit', integer(0, 31, bitHint, 'bad-masquerade-bit')),
+  iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint, 'bad-masquerade-bit')),
   // kube-proxy checks it in mode nftables only.
-  nftables: field('nftables.masqueradeBit', anyInteger),
+  nftables: proxyField('nftables.masqueradeBit', anyInteger),
 } satisfies Record<Section, unknown>;
 
 /**
@@ -54,25 +68,20 @@ export const masqueradeBit = setting({
 function flaggedBit(source: SettingSource): number | undefined {
   const value = source.flag(bitFlag);
   if (value === undefined) return undefined;
-  const bit = Number(value);
-  if (/^\d{1,2}$/.test(value) && bit <= 31) return bit;
-  refuse(source, onCommandLine, 'bad-masquerade-bit', {
-    field: bitFlag.name,
-    found: { type: 'string', value },
-    expected: 'a number from 0 to 31',
-  });
-  return undefined;
+  if (/^\d{1,2}$/.test(value) && Number(value) <= 31) return Number(value);
+  const found = { type: 'string', value } as const;
+  const expected = 'a number from 0 to 31';
+  return refuse(source, onCommandLine, 'bad-masquerade-bit', { field: bitFlag.name, found, expected });
 }
 
 function nftablesBit(source: SettingSource): number | undefined {
-  const bit = source.field(bitFields.nftables);
-  if (bit === undefined || (bit >= 0 && bit <= 31)) return bit;
-  refuse(source, bitFields.nftables, 'bad-masquerade-bit', {
+  const value = source.field(bitFields.nftables);
+  if (value === undefined || (value >= 0 && value <= 31)) return value;
+  return refuse(source, bitFields.nftables, 'bad-masquerade-bit', {
     field: 'masqueradeBit',
-    found: { type: 'number', value: bit },
+    found: { type: 'number', value },
     types: ['integer'],
     expected: bitHint,
     ignoredIn: ignoredUnlessIn('nftables', source),
   });
-  return undefined;
 }

@@ -1,32 +1,24 @@
-import { flag, texts } from '../../diagnostics/json-schema.ts';
+import { texts } from '../../diagnostics/json-schema.ts';
 import { listOf, text } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
-import { modeFacts } from '../modes.ts';
-import { isNodePortWord, nodePortWords, type NodePortWord } from '../node-port-words.ts';
-import { behavioursOf, type Behaviours } from '../releases.ts';
-import { field } from './field.ts';
-import { listFlag, switchFlag } from './flag.ts';
+import { isNodePortWord, modeFacts, nodePortWords, type NodePortWord } from '../modes.ts';
+import { behavioursOf } from '../releases.ts';
 import { noNetwork, readNetwork, switchSetting } from './kinds.ts';
-import { givenList, itemOf, refuse, setting, type Given, type SettingSource } from './setting.ts';
-
-const addressesFlag = listFlag(
-  '--nodeport-addresses <cidrs>',
-  'where node ports listen: CIDRs, and the words primary, localhost and all',
-);
-const addressesField = field('nodePortAddresses', texts);
+import { itemsOf, plainSetting, proxyField, proxyFlag, refuse, type Given, type SettingSource } from './setting.ts';
 
 /** CIDRs and words (validateKubeProxyNodePortAddress). Up to Kubernetes 1.36, the one word is primary, alone. */
-export const nodePortAddresses = setting({
-  flags: [addressesFlag],
-  fields: [addressesField],
+export const nodePortAddresses = plainSetting({
+  flag: proxyFlag(
+    'list',
+    '--nodeport-addresses <cidrs>',
+    'where node ports listen: CIDRs, and the words primary, localhost and all',
+  ),
+  field: proxyField('nodePortAddresses', texts),
   defaultIn: (mode): readonly string[] => modeFacts[mode].defaultNodePortAddresses,
-  read: (source) => {
-    const written = givenList(source, addressesFlag, addressesField);
-    if (!written?.value.length) return undefined;
-    const behaviours = behavioursOf(source.release);
-    if (behaviours.has('node-port-words')) checkMixed(source, written);
-    else if (written.value.includes('primary')) checkPrimary(source, written, behaviours);
-    else for (const [i, value] of written.value.entries()) readOnlyNetwork(source, itemOf(written, value, i));
+  read: (written, source) => {
+    if (written.value.length === 0) return undefined;
+    if (behavioursOf(source.release).has('node-port-words')) checkMixed(written, source);
+    else checkUnmixed(written, source);
     return written.value;
   },
   stored: listOf(text),
@@ -42,40 +34,39 @@ function repeatedWord(list: readonly string[]): NodePortWord | undefined {
   return list.filter(isNodePortWord).find((word, i, words) => words.indexOf(word) !== i);
 }
 
-function checkMixed(source: SettingSource, written: Given<readonly string[]>): void {
-  const repeated = repeatedWord(written.value);
-  if (repeated !== undefined) {
-    const item = itemOf(written, repeated, written.value.lastIndexOf(repeated));
-    refuse(source, item, 'bad-cidr', { problem: 'repeated-word', field: written.name, word: repeated });
-  }
-  for (const [i, value] of written.value.entries()) {
-    if (isNodePortWord(value) || parseNetwork(value)) continue;
-    refuse(source, itemOf(written, value, i), 'bad-cidr', {
-      ...noNetwork({ ...written, value }),
-      words: nodePortWords,
-    });
+function checkMixed(written: Given<readonly string[]>, source: SettingSource): void {
+  const items = itemsOf(written);
+  const word = repeatedWord(written.value);
+  const repeated = items.findLast(({ value }) => value === word);
+  if (repeated && word) refuse(source, repeated, 'bad-cidr', { problem: 'repeated-word', field: written.name, word });
+  for (const item of items) {
+    if (isNodePortWord(item.value) || parseNetwork(item.value)) continue;
+    refuse(source, item, 'bad-cidr', { ...noNetwork(item), words: nodePortWords });
   }
 }
 
-function checkPrimary(source: SettingSource, written: Given<readonly string[]>, behaviours: Behaviours): void {
+/** Of a release that takes either CIDRs or the one word primary. */
+function checkUnmixed(written: Given<readonly string[]>, source: SettingSource): void {
+  const { value: list, name: field } = written;
   const { release } = source;
-  if (written.value.length > 1) {
-    refuse(source, written, 'bad-cidr', { problem: 'primary-with-others', field: written.name, release });
+  if (!list.includes('primary')) {
+    for (const item of itemsOf(written)) {
+      const { value: word } = item;
+      if (!isNodePortWord(word) || word === 'primary') readNetwork(item, source);
+      else refuse(source, item, 'bad-cidr', { problem: 'unknown-word', field, word, release });
+    }
+    return;
   }
-  if (!behaviours.has('primary-node-ports')) {
-    refuse(source, written, 'bad-cidr', { problem: 'unknown-primary', field: written.name, release });
+  if (list.length > 1) refuse(source, written, 'bad-cidr', { problem: 'primary-with-others', field, release });
+  if (!behavioursOf(release).has('primary-node-ports')) {
+    refuse(source, written, 'bad-cidr', { problem: 'unknown-primary', field, release });
   }
-}
-
-function readOnlyNetwork(source: SettingSource, item: Given<string>): void {
-  const { value, name } = item;
-  if (!isNodePortWord(value) || value === 'primary') return void readNetwork(source, item);
-  refuse(source, item, 'bad-cidr', { problem: 'unknown-word', field: name, word: value, release: source.release });
 }
 
 /** Which modes go by it, modeFacts says. */
-export const localhostNodePorts = switchSetting({
-  flag: switchFlag('--iptables-localhost-nodeports [bool]', 'let iptables mode serve node ports on 127.0.0.1'),
-  field: field('iptables.localhostNodePorts', flag),
-  usual: true,
-});
+export const localhostNodePorts = switchSetting(
+  '--iptables-localhost-nodeports [bool]',
+  'let iptables mode serve node ports on 127.0.0.1',
+  'iptables.localhostNodePorts',
+  true,
+);

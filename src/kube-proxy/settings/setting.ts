@@ -1,10 +1,9 @@
 import type { Shape } from '../../base/json-shape.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../../diagnostics/codes.ts';
 import { faultOf, type Fault } from '../../diagnostics/diagnostic.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { ProxyMode } from '../modes.ts';
 import type { FeatureGates, Release } from '../releases.ts';
-import { lastName, type Field } from './field.ts';
-import { splitList, type Flag, type FlagValues } from './flag.ts';
 
 /** A setting of kube-proxy that shapes rules: everything about it except its effect. */
 export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {
@@ -42,7 +41,7 @@ export interface SettingSource {
   readonly release: Release;
   readonly gates: FeatureGates;
   /** The value of a flag; undefined where the flag is not given. */
-  flag<K extends keyof FlagValues>(flag: Flag<string, K>): FlagValues[K] | undefined;
+  flag<K extends FlagKind>(flag: Flag<string, K>): ReadValues[K] | undefined;
   /** A field of the configuration; undefined where it is not set. */
   field<T>(field: Field<string, T>): NonNullable<T> | undefined;
   /** Whether the configuration has a section. */
@@ -57,6 +56,88 @@ export type SettingFault = Fault & {
 };
 
 type SettingPath = readonly (string | number)[];
+
+/** A field of a KubeProxyConfiguration, which holds a T. */
+export interface Field<Name extends string = string, T = unknown> {
+  /** With its section: "ipvs.scheduler". */
+  readonly name: Name;
+  readonly path: readonly string[];
+  readonly schema: Schema<T>;
+}
+
+/** Makes a field, in a section or outside of one, with what kube-proxy takes there. */
+export function proxyField<const Name extends string, T>(name: Name, schema: Schema<T>): Field<Name, T> {
+  return { name, path: name.split('.'), schema };
+}
+
+/** The field's own name, without its section. */
+export function lastName({ path }: Field): string {
+  return path.at(-1) ?? '';
+}
+
+/** The kinds of flags, with the values that the command line gives them. */
+export interface FlagValues {
+  text: string;
+  /** True if the flag has no value. */
+  switch: boolean | string;
+  /** A text with commas between the items, or a list of such texts. */
+  list: string | readonly string[];
+}
+
+type FlagKind = keyof FlagValues;
+
+/** The values as settings read them. */
+interface ReadValues extends FlagValues {
+  list: readonly string[];
+}
+
+/** A flag of kube-proxy. */
+export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> {
+  readonly kind: Kind;
+  /** Its name among the options, in camel case: "clusterCidr". */
+  readonly key: Key;
+  /** "--cluster-cidr". */
+  readonly name: string;
+  /** "--cluster-cidr <cidrs>". */
+  readonly usage: string;
+  readonly help: string;
+  /** Where help lists it: lower ranks first, and flags of one rank in the order of the settings. */
+  readonly rank: number;
+}
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+type KeyOf<Usage extends string> = Usage extends `--${infer Name} ${string}` ? CamelCase<Name> : never;
+
+/** Makes a flag: of text or a list with "--cluster-cidr <cidrs>", of a switch, which is on without a value, with "--x [bool]". */
+export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string} ${string}`>(
+  kind: Kind,
+  usage: Usage,
+  help: string,
+  rank = 0,
+): Flag<KeyOf<Usage>, Kind> {
+  const [name = ''] = usage.split(' ');
+  return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, rank };
+}
+
+/** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */
+export function flagKey(name: string): string {
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Go's strconv.ParseBool, in any case. */
+export function readSwitch(value: string): boolean | undefined {
+  if (/^(?:1|t|true)$/i.test(value)) return true;
+  return /^(?:0|f|false)$/i.test(value) ? false : undefined;
+}
+
+/** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */
+export function splitList(value: FlagValues['list']): readonly string[] {
+  const parts = typeof value === 'string' ? [value] : value;
+  return parts.flatMap((part) => (part === '' ? [] : part.split(',')));
+}
 
 /** A value with its source: a flag, or a field of the configuration. */
 export interface Given<T> {
@@ -73,41 +154,48 @@ export function setting<T, F extends Flag = never, D extends Field = never>(
   return { kind: 'setting', ...row };
 }
 
+/** A row with one flag and one field. `read` is asked where one of them is set; the flag wins. */
+export function plainSetting<T, N extends string, K extends FlagKind, M extends string, V>({
+  flag,
+  field,
+  read,
+  skipsEmpty = false,
+  ...row
+}: Omit<Setting<T>, 'kind' | 'flags' | 'fields' | 'read'> & {
+  readonly flag: Flag<N, K>;
+  readonly field: Field<M, V>;
+  /** Whether an empty text counts as not set. */
+  readonly skipsEmpty?: boolean;
+  read(written: Given<ReadValues[K] | NonNullable<V>>, source: SettingSource): T | undefined;
+}): Setting<T, Flag<N, K>, Field<M, V>> {
+  return setting({
+    ...row,
+    flags: [flag],
+    fields: [field],
+    read: (source) => {
+      const written = given(source, flag, field, skipsEmpty);
+      return written && read(written, source);
+    },
+  });
+}
+
 /** A section of the table. */
 export function group<Rows>(rows: Rows): SettingGroup<Rows> {
   return { kind: 'group', rows };
 }
 
 /** The flag's value where the flag was given, else the field's; undefined where neither is set. */
-export function given(
+export function given<K extends FlagKind, V>(
   source: SettingSource,
-  flag: Flag<string, 'text'>,
-  field: Field<string, string | null>,
-): Given<string> | undefined {
-  return givenOf(source.flag(flag), flag, source.field(field), field);
-}
-
-/** Like given, but an empty value counts as not set. */
-export function givenFilled(
-  source: SettingSource,
-  flag: Flag<string, 'text'>,
-  field: Field<string, string | null>,
-): Given<string> | undefined {
-  return givenOf(source.flag(flag) || undefined, flag, source.field(field) || undefined, field);
-}
-
-/** Like given, for a list. */
-export function givenList(
-  source: SettingSource,
-  flag: Flag<string, 'list'>,
-  field: Field<string, readonly string[] | null>,
-): Given<readonly string[]> | undefined {
-  return givenOf(splitList(source.flag(flag)), flag, source.field(field), field);
-}
-
-function givenOf<T>(fromFlag: T | undefined, flag: Flag, fromField: T | undefined, field: Field): Given<T> | undefined {
-  if (fromFlag !== undefined) return { value: fromFlag, name: flag.name, path: undefined };
-  return fromField === undefined ? undefined : { value: fromField, name: lastName(field), path: field.path };
+  flag: Flag<string, K>,
+  field: Field<string, V>,
+  skipsEmpty = false,
+): Given<ReadValues[K] | NonNullable<V>> | undefined {
+  const isSet = (value: unknown): boolean => value !== undefined && !(skipsEmpty && value === '');
+  const fromFlag = source.flag(flag);
+  if (fromFlag !== undefined && isSet(fromFlag)) return { value: fromFlag, name: flag.name, path: undefined };
+  const value = source.field(field);
+  return value !== undefined && isSet(value) ? { value, name: lastName(field), path: field.path } : undefined;
 }
 
 type Written = Pick<Given<unknown>, 'path'>;
@@ -121,7 +209,7 @@ export function refuse<Code extends DiagnosticCode>(
   { path }: Written,
   code: Code,
   details: ArgumentsOf<Code>,
-): void {
+): undefined {
   source.report({ ...faultOf(code, details), path });
 }
 
@@ -130,7 +218,7 @@ export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMo
   return source.mode === mode ? undefined : source.mode;
 }
 
-/** The item of a list that was given. */
-export function itemOf({ name, path }: Given<unknown>, value: string, i: number): Given<string> {
-  return { value, name, path: path && [...path, i] };
+/** The items of a list that was given, each with its place. */
+export function itemsOf({ value, name, path }: Given<readonly string[]>): readonly Given<string>[] {
+  return value.map((item, i) => ({ value: item, name, path: path && [...path, i] }));
 }

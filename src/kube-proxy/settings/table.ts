@@ -1,15 +1,12 @@
 import type { Shape } from '../../base/json-shape.ts';
 import { conntrack } from './conntrack.ts';
 import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
-import type { Field } from './field.ts';
-import type { FlagValues } from './flag.ts';
 import { ipvs } from './ipvs.ts';
 import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
-import { mode } from './mode.ts';
-import { bindAddress, hostnameOverride } from './node.ts';
+import { bindAddress, hostnameOverride, mode } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
-import type { Setting, SettingGroup } from './setting.ts';
+import type { Setting, SettingGroup, Field, FlagValues } from './setting.ts';
 
 /** All settings of kube-proxy that shape rules, in the order of the manifest. */
 export const settingTable = {
@@ -29,10 +26,10 @@ export const settingTable = {
 };
 
 /** A row with a value of any type. */
-export type AnySetting = Setting<unknown>;
+type AnySetting = Setting<unknown>;
 
 /** A row, or rows of a section. */
-export interface SettingRows {
+interface SettingRows {
   readonly [name: string]: AnySetting | SettingGroup<SettingRows>;
 }
 
@@ -85,38 +82,29 @@ type OwnName<Name extends string, Section extends string> = Name extends `${infe
     : never;
 
 /** The rows, each with its path of names: ['ipvs', 'scheduler']. */
-export function listSettings(rows: SettingRows = settingTable): readonly NamedSetting[] {
-  return Object.entries(rows).flatMap(([name, row]): readonly NamedSetting[] => {
-    switch (row.kind) {
-      case 'setting':
-        return [{ path: [name], row }];
-      case 'group':
-        return listSettings(row.rows).map((inner) => ({ ...inner, path: [name, ...inner.path] }));
-      default:
-        return row satisfies never;
-    }
-  });
-}
-
-interface NamedSetting {
-  readonly path: readonly string[];
-  readonly row: AnySetting;
+export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {
+  const listed: { readonly path: readonly string[]; readonly row: AnySetting }[] = [];
+  mapSettings((row, path) => listed.push({ path, row }));
+  return listed;
 }
 
 /**
  * Makes an object with a field for each setting. `make` gets the row and its path of names; fields for which it gives
- * undefined are left out.
+ * undefined are left out. `join` makes of the fields of a section, and of all, what is to be there.
  */
 export function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
+  join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
   rows: SettingRows = settingTable,
   above: readonly string[] = [],
-): object {
+): unknown {
   const entries = Object.entries(rows).map(([name, row]) => {
     const path = [...above, name];
-    return [name, row.kind === 'group' ? mapSettings(make, row.rows, path) : make(row, path)] as const;
+    return [name, row.kind === 'group' ? mapSettings(make, join, row.rows, path) : make(row, path)] as const;
   });
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  return join(
+    Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Readonly<Record<string, never>>,
+  );
 }
 
 /** The value of one setting. */

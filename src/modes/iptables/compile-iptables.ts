@@ -1,14 +1,15 @@
-import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
+import type { Cluster, NodeContext, ServicePort, NodeIdentity } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic } from '../../cluster/plan-traffic.ts';
+import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
-import { matchModules } from '../../kernel/iptables/match-modules.ts';
+import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
+import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
+import { forwardRules, nodePortJumps } from './base-chains.ts';
 import {
   captureNodePortRules,
   captureRules,
@@ -18,10 +19,10 @@ import {
   refuseExternalRules,
 } from './capture-rules.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import type { IptablesMemo } from './iptables-memo.ts';
 import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
-import { makeChances, serviceChains } from './service-chains.ts';
+import { makeChances, serviceChains, type ChainContext, type Chances } from './service-chains.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
 const largeClusterEndpoints = 1000;
@@ -101,13 +102,13 @@ function filterTable(
   localhostNodePorts: boolean,
 ) {
   return byName([
-    ...builtInChains.filter,
+    ...jumpChains(iptablesJumps, 'filter'),
     { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
     { name: baseChains.externalServices, rules: plans.flatMap(refuseExternalRules) },
     { name: baseChains.forward, rules: forwardRules(masquerade, conntrack) },
     { name: baseChains.nodePorts, rules: plans.flatMap(healthCheckRules) },
     { name: baseChains.proxyFirewall, rules: plans.flatMap(firewallDropRules) },
-    { name: baseChains.kubeletFirewall, rules: kubeletFirewallRules(localhostNodePorts) },
+    { name: baseChains.kubeletFirewall, rules: localhostNodePorts ? [localnetRule] : [] },
   ]);
 }
 
@@ -118,7 +119,7 @@ function natTable(
   toNodePorts: readonly Rule[],
 ) {
   return byName([
-    ...builtInChains.nat,
+    ...jumpChains(iptablesJumps, 'nat'),
     // Packets to a Service's own address go first: a node port's number could be a Service's port.
     { name: baseChains.services, rules: [...plans.flatMap(captureRules), ...toNodePorts] },
     { name: baseChains.nodePorts, rules: plans.flatMap(captureNodePortRules) },
@@ -130,4 +131,37 @@ function natTable(
 
 function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
   return new Map(chains.map((chain) => [chain.name, chain]));
+}
+
+/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+export class IptablesMemo {
+  readonly #traffic = new PlanMemo();
+  readonly #plans = new WeakMap<TrafficPlan, ServicePortPlan>();
+  readonly #chains = new WeakMap<ServicePortPlan, { readonly key: string; readonly chains: readonly Chain[] }>();
+  readonly #keys = new WeakMap<ChainContext, string>();
+
+  /** The plan of the port on the node, or the one plan of another node that is like it. */
+  recallPlan(port: ServicePort, node: NodeIdentity): ServicePortPlan {
+    const traffic = this.#traffic.recall(port, node);
+    let plan = this.#plans.get(traffic);
+    if (!plan) this.#plans.set(traffic, (plan = planServicePort(traffic)));
+    return plan;
+  }
+
+  /** The plan's chains in the context, or those it had last where the context was equal. */
+  recallChains(plan: ServicePortPlan, context: ChainContext, chances: Chances): readonly Chain[] {
+    const key = this.#keyOf(context);
+    const known = this.#chains.get(plan);
+    if (known?.key === key) return known.chains;
+    const chains = serviceChains(plan, context, chances);
+    this.#chains.set(plan, { key, chains });
+    return chains;
+  }
+
+  /** The context as text: once for all Service ports, as they share it. */
+  #keyOf(context: ChainContext): string {
+    let key = this.#keys.get(context);
+    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context)));
+    return key;
+  }
 }

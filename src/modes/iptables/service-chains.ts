@@ -6,7 +6,7 @@ import {
   type TrafficPlan,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables/iptables.ts';
+import { LazyChain, type Chain, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/place.ts';
 import { matchClusterIP } from './capture-rules.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
@@ -31,26 +31,36 @@ export function serviceChains(plan: ServicePortPlan, context: ChainContext, chan
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
-  const toEndpoints = new EndpointRules(traffic, context);
   return [
     ...(traffic.external.isUsed ? [externalChain(plan, context, origin)] : []),
     ...(firewall ? [firewallChain(plan, firewall, context, origin)] : []),
     ...policyChains(plan, context, chances, origin),
-    ...plan.targets.map((target) => new LazyChain(target.chain, toEndpoints, target)),
+    ...plan.targets.map(
+      (target) =>
+        new LazyChain(target.chain, originOf(traffic.port, target.endpoint.place), () =>
+          endpointRules(traffic, target, context),
+        ),
+    ),
   ];
 }
 
-/** KUBE-SVC- and KUBE-SVL-, where they have endpoints. */
+/** KUBE-SVC- and KUBE-SVL-, where they have endpoints: spread packets over the endpoints of one policy. */
 function policyChains(
   plan: ServicePortPlan,
   context: ChainContext,
   chances: Chances,
   origin: Origin,
 ): readonly Chain[] {
-  const rules = new PolicyRules(plan, context, chances, origin);
-  return (['Cluster', 'Local'] as const)
-    .filter((policy) => policyTargets(plan, policy).length > 0)
-    .map((policy) => new LazyChain(policyChainName(plan, policy), rules, policy));
+  const { traffic } = plan;
+  return (['Cluster', 'Local'] as const).flatMap((policy) => {
+    const targets = policyTargets(plan, policy);
+    if (targets.length === 0) return [];
+    const makeRules = (): readonly Rule[] => [
+      ...(policy === traffic.internal.policy ? masqueradeInternalRules(traffic, context) : []),
+      ...targetRules(traffic, targets, context, chances),
+    ];
+    return [new LazyChain(policyChainName(plan, policy), origin, makeRules)];
+  });
 }
 
 function policyTargets(plan: ServicePortPlan, policy: TrafficPolicy): readonly EndpointTarget[] {
@@ -105,34 +115,6 @@ function firewallChain(
   return { name: chains.firewall, rules, origin };
 }
 
-/** KUBE-SVC- or KUBE-SVL-: spreads packets over the endpoints of one policy. */
-class PolicyRules implements RuleMaker<TrafficPolicy> {
-  readonly #plan: ServicePortPlan;
-  readonly #context: ChainContext;
-  readonly #chances: Chances;
-  readonly #origin: Origin;
-
-  constructor(plan: ServicePortPlan, context: ChainContext, chances: Chances, origin: Origin) {
-    this.#plan = plan;
-    this.#context = context;
-    this.#chances = chances;
-    this.#origin = origin;
-  }
-
-  makeRules(policy: TrafficPolicy): readonly Rule[] {
-    const { traffic } = this.#plan;
-    const rules = policy === traffic.internal.policy ? masqueradeInternalRules(traffic, this.#context) : [];
-    for (const rule of targetRules(traffic, policyTargets(this.#plan, policy), this.#context, this.#chances)) {
-      rules.push(rule);
-    }
-    return rules;
-  }
-
-  originOf(): Origin {
-    return this.#origin;
-  }
-}
-
 /** Packets to the cluster IP whose answer must come back by this node. */
 function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toClusterIPs } }: ChainContext): Rule[] {
   const match = matchClusterIP(traffic);
@@ -176,47 +158,21 @@ function targetRules(
 }
 
 /** KUBE-SEP-: sends packets to one endpoint, and remembers the client where the Service has session affinity. */
-class EndpointRules implements RuleMaker<EndpointTarget> {
-  readonly #traffic: TrafficPlan;
-  readonly #context: ChainContext;
-
-  constructor(traffic: TrafficPlan, context: ChainContext) {
-    this.#traffic = traffic;
-    this.#context = context;
-  }
-
-  makeRules(target: EndpointTarget): readonly Rule[] {
-    return endpointRules(this.#traffic, target, this.#context, this.originOf(target));
-  }
-
-  originOf({ endpoint }: EndpointTarget): Origin {
-    return originOf(this.#traffic.port, endpoint.place);
-  }
-}
-
 function endpointRules(
   { port, affinitySeconds }: TrafficPlan,
   { endpoint, chain }: EndpointTarget,
   context: ChainContext,
-  origin: Origin,
 ): readonly Rule[] {
-  const [module, protocol] = protocolArgs[port.protocol];
+  const origin = originOf(port, endpoint.place);
   const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', address: endpoint.address, port: endpoint.port } };
   const source: RuleArg = { kind: 'source', range: endpoint.address };
-  // An endpoint that reaches itself would otherwise get an answer from its own address.
-  const masquerade = endpointArgs(context, port.label, source, markForMasquerade);
-  const send =
-    affinitySeconds === undefined
-      ? endpointArgs(context, port.label, module, protocol, rewrite)
-      : endpointArgs(context, port.label, remember(chain), module, protocol, rewrite);
+  const remember: RuleArg = { kind: 'recent', name: chain, action: { kind: 'set' } };
+  const send = [...(affinitySeconds === undefined ? [] : [remember]), ...protocolArgs[port.protocol], rewrite];
   return [
-    { args: masquerade, origin },
-    { args: send, origin },
+    // An endpoint that reaches itself would otherwise get an answer from its own address.
+    { args: endpointArgs(context, port.label, source, markForMasquerade), origin },
+    { args: endpointArgs(context, port.label, ...send), origin },
   ];
-}
-
-function remember(chain: string): RuleArg {
-  return { kind: 'recent', name: chain, action: { kind: 'set' } };
 }
 
 /** The arguments of a rule that names an endpoint. */

@@ -1,8 +1,8 @@
-import type { Cluster, NodeContext } from '../../cluster/model.ts';
+import type { Cluster, NodeContext, NodeIdentity, ServicePort } from '../../cluster/model.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { ownAddresses, planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { planTraffic } from '../../cluster/plan-traffic.ts';
+import { planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Tables } from '../../kernel/iptables/iptables.ts';
@@ -11,14 +11,15 @@ import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
 import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import type { IpvsMemo } from './ipvs-memo.ts';
-import { neededModules } from './modules.ts';
-import { planServicePort, type FamilyNode, type ServicePortPlan } from './plan-service-port.ts';
+import { planServicePort, type FamilyNode, type ServicePortPlan, planInternal } from './plan-service-port.ts';
 import { makeTables } from './rules.ts';
 import { makeSets, noMembers, type SetMembers } from './sets.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { setIds } from '../../kube-proxy/sets.ts';
 import { mergeVirtualServers } from './virtual-servers.ts';
+import { isExternallyAccessible } from '../../cluster/endpoint-choice.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
+import { matchModules } from '../../kernel/modules.ts';
 
 const defaultScheduler = 'rr';
 
@@ -133,4 +134,51 @@ function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
 function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
   const timeouts = { tcp: ipvs.tcpTimeout, tcpFin: ipvs.tcpFinTimeout, udp: ipvs.udpTimeout };
   return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
+}
+
+/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+export class IpvsMemo {
+  readonly #traffic = new PlanMemo();
+  readonly #internal = new WeakMap<TrafficPlan, { readonly scheduler: string; readonly plan: ServicePortPlan }>();
+
+  /** The plan of the port on the node, or where the node's addresses have no part in it, that of a node like it. */
+  recallPlan(port: ServicePort, node: NodeIdentity, on: FamilyNode): ServicePortPlan {
+    const traffic = this.#traffic.recall(port, node);
+    return isExternallyAccessible(port) ? planServicePort(traffic, on) : this.#recallInternal(traffic, on.scheduler);
+  }
+
+  #recallInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
+    const known = this.#internal.get(traffic);
+    if (known?.scheduler === scheduler) return known.plan;
+    const plan = planInternal(traffic, scheduler);
+    this.#internal.set(traffic, { scheduler, plan });
+    return plan;
+  }
+}
+
+/**
+ * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load those of sets and matches by
+ * themselves when a set or rule asks for them; nodes that forbid that need them named.
+ */
+export function neededModules(
+  virtualServers: readonly VirtualServer[],
+  nodeScheduler: string,
+  tables: readonly Tables[],
+): readonly string[] {
+  const schedulers = new Set([nodeScheduler, ...virtualServers.map(({ scheduler }) => scheduler)]);
+  const usesTunnels = virtualServers.some(({ realServers }) => realServers.some((rs) => rs.forwarding === 'tunnel'));
+  return [
+    'ip_vs',
+    ...[...schedulers].toSorted().map((scheduler) => `ip_vs_${scheduler}`),
+    'nf_conntrack',
+    'dummy',
+    'ip_set',
+    'ip_set_hash_ip',
+    'ip_set_hash_ipport',
+    'ip_set_hash_ipportip',
+    'ip_set_hash_ipportnet',
+    'ip_set_bitmap_port',
+    ...matchModules(tables),
+    ...(usesTunnels ? ['ipip'] : []),
+  ];
 }

@@ -4,8 +4,9 @@ import type { AddressPort } from '../../kernel/ipset/set-entry.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
-import { accessFilter, accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
-import { setName, setType, type SetId } from '../../kube-proxy/sets.ts';
+import { accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
+import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
+import { destinationOf, setMatch, type SetId } from '../../kube-proxy/sets.ts';
 import { setComments } from './sets.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 
@@ -41,27 +42,6 @@ const chains = {
 type NatChain = (typeof chains.nat)[number];
 type FilterChain = (typeof chains.filter)[number];
 
-/**
- * The jumps at the head of the kernel's own chains, first rule first. kube-proxy puts each in front of those before
- * it (iptablesJumpChain), so its list read backwards is what ends up there.
- */
-const jumps: readonly {
-  readonly table: TableName;
-  readonly from: string;
-  readonly to: NatChain | FilterChain;
-  readonly comment: string;
-}[] = [
-  { table: 'nat', from: 'PREROUTING', to: baseChains.services, comment: 'kubernetes service portals' },
-  { table: 'nat', from: 'OUTPUT', to: baseChains.services, comment: 'kubernetes service portals' },
-  { table: 'nat', from: 'POSTROUTING', to: baseChains.postrouting, comment: 'kubernetes postrouting rules' },
-  { table: accessFilter.table, from: accessFilter.from, to: accessFilter.chain, comment: accessFilter.comment },
-  { table: 'filter', from: 'INPUT', to: baseChains.proxyFirewall, comment: 'kube-proxy firewall rules' },
-  { table: 'filter', from: 'INPUT', to: baseChains.nodePort, comment: 'kubernetes health check rules' },
-  { table: 'filter', from: 'FORWARD', to: baseChains.proxyFirewall, comment: 'kube-proxy firewall rules' },
-  { table: 'filter', from: 'FORWARD', to: baseChains.forward, comment: 'kubernetes forwarding rules' },
-  { table: 'filter', from: 'OUTPUT', to: baseChains.accessOutFilter, comment: 'kubernetes ipvs access filter' },
-];
-
 /** All iptables rules of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
 export function makeTables(input: RuleInput): Tables {
   return {
@@ -75,16 +55,8 @@ function assemble<C extends string>(
   names: readonly C[],
   rules: { readonly [Name in C]: readonly Rule[] },
 ): ReadonlyMap<string, Chain> {
-  const tableJumps = jumps.filter((each) => each.table === table);
-  const builtIn = [...new Set(tableJumps.map(({ from }) => from))];
-  return new Map<string, Chain>([
-    ...names.map((name) => [name, { name, rules: rules[name] }] as const),
-    ...builtIn.map((name) => [name, { name, rules: tableJumps.filter((j) => j.from === name).map(jumpRule) }] as const),
-  ]);
-}
-
-function jumpRule({ comment: text, to: chain }: (typeof jumps)[number]): Rule {
-  return rule({ kind: 'comment', text }, jump(chain));
+  const own = names.map((name) => ({ name, rules: rules[name] }));
+  return new Map<string, Chain>([...own, ...jumpChains(ipvsJumps, table)].map((chain) => [chain.name, chain]));
 }
 
 function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rule[] } {
@@ -101,8 +73,8 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
       ...ifFilled('externalIP', ...acceptFromOutside('externalIP', family)),
       ...ifFilled('externalIPLocal', ...acceptFromOutside('externalIPLocal', family)),
       rule({ kind: 'address-type', which: 'destination', type: 'LOCAL' }, jump(baseChains.nodePort)),
-      ...ifFilled('clusterIP', rule(bareMatch('clusterIP', family), to('accept'))),
-      ...ifFilled('loadBalancer', rule(bareMatch('loadBalancer', family), to('accept'))),
+      ...ifFilled('clusterIP', rule(setMatch('clusterIP', family), to('accept'))),
+      ...ifFilled('loadBalancer', rule(setMatch('loadBalancer', family), to('accept'))),
     ],
     [baseChains.postrouting]: [
       // A pod that reaches itself through its Service must not see its own address as the client's.
@@ -140,7 +112,7 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
       return rule(...match, ifNotLocal(toClusterIPs.pods), jump(baseChains.markMasquerade));
     case 'none-known':
       // At least traffic from a cluster IP to one (the node to itself) is masqueraded.
-      return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump(baseChains.markMasquerade));
+      return rule(comment('clusterIP'), setMatch('clusterIP', family, ['src', 'dst']), jump(baseChains.markMasquerade));
   }
 }
 
@@ -203,30 +175,9 @@ function to(kind: 'accept' | 'drop' | 'return'): RuleArg {
 /** The set's comment and the match of a packet's destination, and of its source too where `and` says so. */
 function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
   const destination = destinationOf(id);
-  return [comment(id), setArg(id, family, and ? [...destination, and] : destination)];
+  return [comment(id), setMatch(id, family, and ? [...destination, and] : destination)];
 }
 
 function comment(id: SetId): RuleArg {
   return { kind: 'comment', text: setComments[id] };
-}
-
-function bareMatch(id: SetId, family: Family): RuleArg {
-  return setArg(id, family, destinationOf(id));
-}
-
-function setArg(id: SetId, family: Family, directions: readonly ('src' | 'dst')[]): RuleArg {
-  return { kind: 'match-set', set: setName(id, family), directions };
-}
-
-/** One direction for each part of the set's entries that is the destination's: the port alone, or address and port. */
-function destinationOf(id: SetId): readonly 'dst'[] {
-  switch (setType(id)) {
-    case 'bitmap:port':
-    case 'hash:ip':
-      return ['dst'];
-    case 'hash:ip,port':
-    case 'hash:ip,port,ip':
-    case 'hash:ip,port,net':
-      return ['dst', 'dst'];
-  }
 }

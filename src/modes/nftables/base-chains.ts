@@ -3,8 +3,8 @@ import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
-import type { BaseChain, NftChain, NftRule } from '../../kernel/nftables/table.ts';
-import { nftChains, nftSets } from '../../kube-proxy/nftables.ts';
+import type { BaseChain, NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
+import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nftables.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
   destinationPort,
@@ -205,4 +205,27 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
   const key = [source, destination, l4proto, destinationPort];
   const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
   return rule([matches({ kind: 'ct', key: 'status' }, equalTo(word('dnat'))), toItself, masquerade]);
+}
+
+/**
+ * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): where kube-proxy itself
+ * listens for those of TCP, the others.
+ */
+export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
+  if (!behaviours.has('localhost-node-ports')) return [];
+  return nodePorts.namesLoopback ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];
+}
+
+/** The chains that count and reject packets to them. */
+export function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
+  return rejected.map((protocol) => {
+    const { chain, counter } = localhostRejection(protocol);
+    return { name: chain, rules: [rule([{ kind: 'counter', counter }, reject])] };
+  });
+}
+
+/** Their counters, by name. */
+export function localhostCounters(rejected: readonly Protocol[]): ReadonlyMap<string, NftCounter> {
+  const names = rejected.map((protocol) => localhostRejection(protocol).counter);
+  return new Map(names.map((name) => [name, { name }]));
 }

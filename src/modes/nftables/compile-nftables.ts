@@ -1,8 +1,8 @@
-import type { Cluster, NodeContext } from '../../cluster/model.ts';
+import type { Cluster, NodeContext, NodeIdentity, ServicePort } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic } from '../../cluster/plan-traffic.ts';
+import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { isLoopback, type Network } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { compareElements, sortElements, type SortedElements } from '../../kernel/nftables/compare-elements.ts';
@@ -12,12 +12,11 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { nftSets, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
-import { baseChains } from './base-chains.ts';
-import { localhostChains, localhostCounters, rejectedOnLocalhost } from './localhost-node-ports.ts';
-import type { NftablesMemo } from './nftables-memo.ts';
+import { baseChains, localhostChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
 import { addressValue } from './rule-parts.ts';
 import { serviceObjects } from './service-objects.ts';
 import type { PlacedElement, ServiceContext, ServiceObjects } from './service-parts.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
 
 /**
  * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
@@ -170,4 +169,38 @@ function sharedSets(
 
 function serviceNetworks({ serviceCidrs }: Cluster, family: Family): readonly Network[] {
   return serviceCidrs.map(({ network }) => network).filter((network) => network.family === family);
+}
+
+/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+export class NftablesMemo {
+  readonly #traffic = new PlanMemo();
+  readonly #objects = new WeakMap<TrafficPlan, { readonly key: string; readonly objects: ServiceObjects }>();
+  readonly #keys = new WeakMap<ServiceContext, string>();
+
+  /** The plan of the port on the node, or the one plan of another node that is like it. */
+  recallPlan(port: ServicePort, node: NodeIdentity): TrafficPlan {
+    return this.#traffic.recall(port, node);
+  }
+
+  /** The plan's objects in the context, or those it had last where the context was equal. */
+  recallObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
+    const key = this.#keyOf(context);
+    const known = this.#objects.get(plan);
+    if (known?.key === key) return known.objects;
+    const objects = serviceObjects(plan, context);
+    this.#objects.set(plan, { key, objects });
+    return objects;
+  }
+
+  /** The context as text: once for all Service ports, as they share it. */
+  #keyOf(context: ServiceContext): string {
+    let key = this.#keys.get(context);
+    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));
+    return key;
+  }
+}
+
+/** JSON has no sets. */
+function listSets(_: string, value: unknown): unknown {
+  return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
 }

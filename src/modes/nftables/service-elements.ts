@@ -2,9 +2,14 @@ import { originOf, type ServiceAddress, type TrafficPath, type TrafficPlan } fro
 import type { Element, ElementKey, Verdict } from '../../kernel/nftables/element.ts';
 import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nftables.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
-import { policyChainName, type ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
-import type { ElementSet, PlacedElement, ServiceContext } from './service-parts.ts';
+import {
+  type ElementSet,
+  type PlacedElement,
+  type ServiceContext,
+  policyChainName,
+  type ServiceChainNames,
+} from './service-parts.ts';
 
 /** The elements of a Service port in the sets and maps that all share. */
 export function serviceElements(

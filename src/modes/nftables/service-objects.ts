@@ -1,17 +1,44 @@
-import type { Endpoint } from '../../cluster/model.ts';
-import { originOf, type TrafficPlan } from '../../cluster/plan-traffic.ts';
-import type { NftChain } from '../../kernel/nftables/table.ts';
-import { endpointNames, policyChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
+import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import {
-  affinitySet,
-  endpointChain,
-  externalChain,
-  firewallChain,
-  masqueradeRules,
-  spreadingRules,
-} from './service-chains.ts';
+  originOf,
+  type TrafficPlan,
+  admittedSources,
+  type Firewall,
+  type ServiceAddress,
+} from '../../cluster/plan-traffic.ts';
+import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
+import {
+  endpointNames,
+  policyChainName,
+  serviceChainNames,
+  type ChainedEndpoint,
+  type ServiceChainNames,
+  type ServiceContext,
+  type ServiceObjects,
+} from './service-parts.ts';
 import { serviceElements } from './service-elements.ts';
-import type { ChainedEndpoint, ServiceContext, ServiceObjects } from './service-parts.ts';
+import type { Value } from '../../kernel/nftables/element.ts';
+import type { Expression, Field } from '../../kernel/nftables/expression.ts';
+import type { Origin } from '../../kernel/place.ts';
+import type { Behaviours } from '../../kube-proxy/releases.ts';
+import {
+  addressValue,
+  differs,
+  drop,
+  equalTo,
+  familyFields,
+  fromNode,
+  fromPods,
+  goto,
+  inSet,
+  l4proto,
+  markForMasquerade,
+  masqueradedClients,
+  matches,
+  portValue,
+  protocolValues,
+  rule,
+} from './rule-parts.ts';
 
 /** Most Service ports have no sets of their own. */
 const none: readonly never[] = [];
@@ -53,4 +80,141 @@ function serviceChains(
   if (firewall) chains.push(firewallChain(port, names, firewall, context, origin));
   if (chained) for (const target of chained) chains.push(endpointChain(plan, target, context));
   return chains;
+}
+
+/**
+ * external-: where packets to all external addresses and the node port arrive. Under policy Local, what comes from the
+ * node and its pods takes the short cut to the endpoints of all nodes.
+ */
+export function externalChain(
+  { port, external }: TrafficPlan,
+  names: ServiceChainNames,
+  { masquerade, behaviours }: ServiceContext,
+  origin: Origin,
+): NftChain {
+  const mark = markForMasquerade(masquerade, behaviours);
+  const rules: NftRule[] = [];
+  if (external.policy === 'Local') {
+    const pods = masquerade.localTraffic;
+    if (pods)
+      rules.push(rule([fromPods(pods, familyFields[port.family]), goto(names.cluster)], 'short-circuit pod traffic'));
+    // A load balancer's address is often the node's too, and would be the source of the node's own packets.
+    rules.push(rule([fromNode, mark], 'masquerade local traffic'));
+    rules.push(rule([fromNode, goto(names.cluster)], 'short-circuit local traffic'));
+  } else {
+    rules.push(behaviours.has('inline-masquerade') ? rule([mark], 'masquerade') : rule([mark]));
+  }
+  if (!external.refusal) rules.push(rule([goto(policyChainName(names, external))]));
+  return { name: names.external, rules, origin };
+}
+
+/** firewall-: packets to load balancer addresses from outside the source ranges are dropped. */
+export function firewallChain(
+  port: ServicePort,
+  names: ServiceChainNames,
+  firewall: Firewall,
+  { nodeIsAdmitted }: ServiceContext,
+  origin: Origin,
+): NftChain {
+  const values = admittedSources(firewall, nodeIsAdmitted).map(({ source }): Value =>
+    'prefixLength' in source ? { kind: 'network', network: source } : addressValue(source),
+  );
+  const others = differs(familyFields[port.family].source, { kind: 'any-of', values });
+  return { name: names.firewall, rules: [rule([others, drop])], origin };
+}
+
+/** Packets to the cluster IP from outside the cluster, at the head of the chain that they come to. */
+export function masqueradeRules(
+  { port, clusterIP }: TrafficPlan,
+  { masquerade, behaviours }: ServiceContext,
+): readonly NftRule[] {
+  if (behaviours.has('shared-masquerade')) return [];
+  const fields = familyFields[port.family];
+  const clients = masqueradedClients(masquerade, fields);
+  if (!clients) return [];
+  const toAddress = matches(fields.destination, equalTo(addressValue(clusterIP.address)));
+  const toPort = behaviours.has('masquerade-by-address') ? [] : [matchPort(clusterIP)];
+  return [rule([toAddress, ...toPort, ...clients, markForMasquerade(masquerade, behaviours)])];
+}
+
+function matchPort({ protocol, port }: ServiceAddress): Expression {
+  const field: Field = { kind: 'payload', protocol: protocol.toLowerCase(), field: 'dport' };
+  return matches(field, equalTo(portValue(port)));
+}
+
+/** service- or local-: spreads packets over the endpoints of one policy, each with an equal chance. */
+export function spreadingRules(
+  plan: TrafficPlan,
+  endpoints: readonly Endpoint[],
+  chained: readonly ChainedEndpoint[] | undefined,
+  behaviours: Behaviours,
+): readonly NftRule[] {
+  if (!chained) return [rewriteRule(plan.port, dnatToAny(endpoints, behaviours))];
+  const wanted = endpoints.length === chained.length ? undefined : new Set(endpoints);
+  const targets = wanted ? chained.filter(({ endpoint }) => wanted.has(endpoint)) : chained;
+  return [...stickyRules(plan, targets), rule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }])];
+}
+
+function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expression {
+  const [only, ...others] = endpoints;
+  return only && others.length === 0 && behaviours.has('single-endpoint-dnat')
+    ? { kind: 'dnat', target: only }
+    : { kind: 'dnat-random', targets: endpoints };
+}
+
+/** Clients stay with the endpoint that remembers them; the others are sent to any. */
+function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly ChainedEndpoint[]): readonly NftRule[] {
+  if (affinitySeconds === undefined) return [];
+  const { source } = familyFields[port.family];
+  return targets.map(({ chain, affinitySet: set }) => rule([matches(source, inSet(set)), goto(chain)]));
+}
+
+/** endpoint-: remembers the client with session affinity, and sends its packets to the endpoint. */
+export function endpointChain(
+  { port, affinitySeconds }: TrafficPlan,
+  { endpoint, chain, affinitySet: set }: ChainedEndpoint,
+  { masquerade, behaviours }: ServiceContext,
+): NftChain {
+  const { source } = familyFields[port.family];
+  const rules: NftRule[] = [];
+  if (!behaviours.has('hairpin-set')) {
+    // An endpoint that reaches itself would get an answer from its own address.
+    const fromItself = matches(source, equalTo(addressValue(endpoint.address)));
+    rules.push(rule([fromItself, markForMasquerade(masquerade, behaviours)]));
+  }
+  if (affinitySeconds !== undefined) {
+    rules.push(rule([{ kind: 'write-set', operation: 'update', set, key: [source] }]));
+  }
+  rules.push(rewriteRule(port, { kind: 'dnat', target: endpoint }));
+  return { name: chain, rules, origin: originOf(port, endpoint.place) };
+}
+
+/** A rule that rewrites a packet's destination must say the protocol, as the port's place depends on it. */
+function rewriteRule(port: ServicePort, rewrite: Expression): NftRule {
+  return rule([protocolMatches[port.protocol], rewrite]);
+}
+
+const protocolMatches = {
+  TCP: matches(l4proto, equalTo(protocolValues.TCP)),
+  UDP: matches(l4proto, equalTo(protocolValues.UDP)),
+  SCTP: matches(l4proto, equalTo(protocolValues.SCTP)),
+};
+
+const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
+
+/** affinity-: the clients that an endpoint remembers, and for how long. */
+export function affinitySet(
+  { port }: TrafficPlan,
+  { endpoint, affinitySet: name }: ChainedEndpoint,
+  timeoutSeconds: number | undefined,
+): NftSet {
+  return {
+    kind: 'set',
+    name,
+    keyType: [addressTypes[port.family]],
+    flags: ['dynamic', 'timeout'],
+    timeoutSeconds,
+    elements: [],
+    origin: originOf(port, endpoint.place),
+  };
 }

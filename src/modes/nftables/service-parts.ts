@@ -1,11 +1,12 @@
-import type { Endpoint } from '../../cluster/model.ts';
+import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
-import type { nftSets } from '../../kube-proxy/nftables.ts';
+import { type nftSets, nftPrefixes } from '../../kube-proxy/nftables.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
-import type { EndpointNames } from './chain-names.ts';
+import { hashName } from '../../base/hash-name.ts';
+import type { TrafficPath } from '../../cluster/plan-traffic.ts';
 
 /** What the chains of all Service ports of one family depend on besides the ports. */
 export interface ServiceContext {
@@ -38,4 +39,58 @@ export interface ServiceObjects {
 /** An endpoint that has a chain of its own, with the names of this and of its set of clients. */
 export interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
+}
+
+/** The chains that a Service port may have, in use or not: see nftPrefixes. */
+export interface ServiceChainNames {
+  readonly cluster: string;
+  readonly local: string;
+  readonly external: string;
+  readonly firewall: string;
+}
+
+/** The chain that sends packets to an endpoint, and the set of the clients that it remembers. */
+export interface EndpointNames {
+  readonly chain: string;
+  readonly affinitySet: string;
+}
+
+/** A prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
+export function serviceChainNames(port: ServicePort): ServiceChainNames {
+  const base = hashAndTruncate(describePort(port));
+  return {
+    cluster: nftPrefixes.cluster + base,
+    local: nftPrefixes.local + base,
+    external: nftPrefixes.external + base,
+    firewall: nftPrefixes.firewall + base,
+  };
+}
+
+/** The chain that spreads the packets of a path over its endpoints; there only where it has some. */
+export function policyChainName(names: ServiceChainNames, { policy }: TrafficPath): string {
+  switch (policy) {
+    case 'Cluster':
+      return names.cluster;
+    case 'Local':
+      return names.local;
+  }
+}
+
+/** The same of one endpoint, with its address and port (servicePortEndpointChainNameBase): a name may have no colon. */
+export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
+  const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
+  return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
+}
+
+function describePort({ namespace, service, protocol, portName }: ServicePort): string {
+  return `${namespace}/${service}/${protocol.toLowerCase()}/${portName}`;
+}
+
+/** chainNameBaseLengthMax: what nft allows, less the longest prefix. */
+const maxLength = 240;
+
+/** The hash keeps names apart that are too long to be written whole. */
+function hashAndTruncate(text: string): string {
+  const name = `${hashName(text, 8)}-${text}`;
+  return name.length > maxLength ? `${name.slice(0, maxLength - 3)}...` : name;
 }

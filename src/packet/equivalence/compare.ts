@@ -1,11 +1,11 @@
-import { isLoopback, type Address } from '../../kernel/address.ts';
+import { addressAt, isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Fate, Packet, PacketProtocol, Way } from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
 import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
 import { wholeState, type Scene } from '../trace/scene.ts';
 import { portKey, readQuestions, transports, type PortKey, type Questions } from './questions.ts';
-import { addressAt, type AddressSpan } from '../../kernel/address-span.ts';
+import { type AddressSpan } from '../../kernel/address-range.ts';
 import { isSingle, keyOfSpan, representatives } from './spans.ts';
 import { isSameEnd } from '../explore.ts';
 

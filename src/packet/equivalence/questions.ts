@@ -1,6 +1,13 @@
 import type { Address } from '../../kernel/address.ts';
-import { networkOfRange, singleAddress, type AddressRange } from '../../kernel/address-range.ts';
-import { spanOfAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../../kernel/address-span.ts';
+import {
+  networkOfRange,
+  singleAddress,
+  type AddressRange,
+  spanOfAddress,
+  spanOfNetwork,
+  spanOfRange,
+  type AddressSpan,
+} from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { tableNames, type Rule } from '../../kernel/iptables/iptables.ts';

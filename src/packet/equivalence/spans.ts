@@ -1,5 +1,5 @@
-import { addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
-import { addressAt, spanOfAddress, type AddressSpan } from '../../kernel/address-span.ts';
+import { addressAt, addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
+import { spanOfAddress, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 
 export function isSingle({ first, last }: AddressSpan): boolean {

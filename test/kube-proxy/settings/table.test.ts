@@ -3,7 +3,6 @@ import { kubeProxyConfigurationSchema } from '../../../src/input/objects/schemas
 import { resolveSettings } from '../../../src/input/configuration/settings.ts';
 import { newestRelease } from '../../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../../src/kube-proxy/modes.ts';
-import { hasProxyFlags, proxyFlags } from '../../../src/kube-proxy/settings/flags.ts';
 import { listSettings, type ProxyFlags } from '../../../src/kube-proxy/settings/table.ts';
 import {
   defaultSettings,
@@ -11,6 +10,8 @@ import {
   findWrongSettings,
   settingsInMode,
   settingsShape,
+  hasProxyFlags,
+  proxyFlags,
 } from '../../../src/kube-proxy/settings/values.ts';
 
 const settings = listSettings();

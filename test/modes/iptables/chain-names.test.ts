@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointChainNames, serviceChainNames } from '../../../src/modes/iptables/chain-names.ts';
+import { endpointChainNames, serviceChainNames } from '../../../src/modes/iptables/plan-service-port.ts';
 
 const port = { label: 'default/nginx-service:http', protocol: 'TCP' } as const;
 

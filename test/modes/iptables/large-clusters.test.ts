@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServicePort } from '../../../src/cluster/model.ts';
-import { endpointChainNames } from '../../../src/modes/iptables/chain-names.ts';
+import { endpointChainNames } from '../../../src/modes/iptables/plan-service-port.ts';
 import { formatChance } from '../../../src/modes/iptables/service-chains.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 import { address, compile, endpoint, rules, servicePort } from './compile.ts';

@@ -4,7 +4,7 @@ import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { compileIpvs } from '../../../src/modes/ipvs/compile-ipvs.ts';
 import { families } from '../../../src/kernel/family.ts';
 import { formatRule } from '../../../src/kernel/iptables/iptables.ts';
-import { formatVirtualServers } from '../../../src/kernel/ipvs/ipvs.ts';
+import { formatVirtualServer } from '../../../src/kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../../../src/kernel/ipset/set-entry.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 import { address, clusterOf, defaults, endpoint, network, remote, servicePort, worker } from '../iptables/compile.ts';
@@ -16,7 +16,7 @@ function compile(ports: readonly ServicePort[], settings: Partial<ProxySettings>
 
 /** The virtual servers as ipvsadm has them. */
 function servers(state: KernelState): readonly string[] {
-  return formatVirtualServers(state.virtualServers).trimEnd().split('\n');
+  return state.virtualServers.map(formatVirtualServer).join('').trimEnd().split('\n');
 }
 
 function entries(state: KernelState, set: string): readonly string[] | undefined {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/delta.ts';
-import { formatNftDelta } from '../../../src/kernel/nftables/format-delta.ts';
-import { formatNftStages } from '../../../src/kernel/nftables/format-stages.ts';
+import { formatNftDelta, formatNftStages } from '../../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../../../src/kernel/nftables/table.ts';

@@ -5,10 +5,9 @@ import { families, type Family } from '../../../src/kernel/family.ts';
 import { formatElement, formatRule } from '../../../src/kernel/nftables/format-expression.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { findTable, type NftTable } from '../../../src/kernel/nftables/table.ts';
-import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/chain-names.ts';
-import { compileNftables } from '../../../src/modes/nftables/compile-nftables.ts';
+import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/service-parts.ts';
+import { compileNftables, NftablesMemo } from '../../../src/modes/nftables/compile-nftables.ts';
 import { findLongComments } from '../../../src/modes/nftables/long-comments.ts';
-import { NftablesMemo } from '../../../src/modes/nftables/nftables-memo.ts';
 import { address, clusterOf, defaults, endpoint, network, remote, servicePort, worker } from '../iptables/compile.ts';
 
 const settings: ProxySettings = { ...defaults, mode: 'nftables', nodePortAddresses: ['primary'] };

@@ -1,0 +1,42 @@
+/** Changes in two parts: what is to be made first, and what is to go when that is done. */
+export interface Split<Change> {
+  readonly additions: readonly Change[];
+  readonly removals: readonly Change[];
+}
+
+/** Parts changes, keeping their order. */
+export function partition<Change>(changes: readonly Change[], isRemoval: (change: Change) => boolean): Split<Change> {
+  const additions: Change[] = [];
+  const removals: Change[] = [];
+  for (const change of changes) (isRemoval(change) ? removals : additions).push(change);
+  return { additions, removals };
+}
+
+/** An item of two lists: as it was, as it is to be, or both. */
+export type Pair<T> = { readonly old: T | undefined; readonly item: T } | { readonly old: T; readonly item: undefined };
+
+/** Pairs the items of two lists that have the same key: those of `to` in their order, then what only `from` has. */
+export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) => string): readonly Pair<T>[] {
+  const left = new Map<string, T>();
+  for (const item of from) left.set(keyOf(item), item);
+  const pairs: Pair<T>[] = [];
+  for (const item of to) {
+    const key = keyOf(item);
+    pairs.push({ old: left.get(key), item });
+    left.delete(key);
+  }
+  for (const old of left.values()) pairs.push({ old, item: undefined });
+  return pairs;
+}
+
+/** What only one of two lists has, by key. */
+export function diffByKey<T>(
+  from: readonly T[],
+  to: readonly T[],
+  keyOf: (item: T) => string,
+): { readonly added: readonly T[]; readonly removed: readonly T[] } {
+  if (from === to) return { added: [], removed: [] };
+  const left = new Map(from.map((item) => [keyOf(item), item]));
+  const added = to.filter((item) => !left.delete(keyOf(item)));
+  return { added, removed: [...left.values()] };
+}
