@@ -1,6 +1,6 @@
 import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import type { Node, Service, Sourced } from '../cluster/objects.ts';
-import type { DrawnValues } from '../diagnostics/assignment.ts';
+import type { DrawnValues } from '../diagnostics/services.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';

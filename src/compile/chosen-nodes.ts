@@ -1,10 +1,27 @@
-import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import type { Prepared } from './compile-node.ts';
-import { describeSpecial, parseAddress } from '../kernel/address.ts';
-import type { Node, Source } from '../cluster/objects.ts';
+import {
+  describeSpecial,
+  parseAddress,
+  parseNetwork,
+  isLoopback,
+  type Address,
+  loopbackAddresses,
+} from '../kernel/address.ts';
+import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
+import { type Family, families } from '../kernel/family.ts';
+import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
+import type { NodeContext, Cluster, ServicePort } from '../cluster/model.ts';
+import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { planTraffic } from '../cluster/plan-traffic.ts';
+import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
+import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 
 /** So many names are looked up for a near one each; a fleet's would take long. */
 const mostHints = 3;
@@ -75,4 +92,179 @@ function checkNodeAddresses(node: Node, source: Source | undefined): readonly Di
       ...(address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)]),
     ];
   });
+}
+
+/** The Nodes of the input, and where they came from. */
+export interface KnownNodes {
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly nodeSources: ReadonlyMap<string, Source>;
+}
+
+/**
+ * Checks how these nodes detect local traffic: what keeps kube-proxy from starting there is an error
+ * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
+ */
+export function checkLocalDetection(
+  names: readonly string[],
+  known: KnownNodes,
+  settings: Pick<ProxySettings, 'bindAddress' | 'detectLocal' | 'clusterCIDRs'>,
+): readonly Diagnostic[] {
+  switch (settings.detectLocal.mode) {
+    case 'NodeCIDR':
+      return checkNodeCIDRs(names, known, settings);
+    case 'ClusterCIDR':
+      return checkClusterCIDRs(names, known, settings);
+    case 'BridgeInterface':
+    case 'InterfaceNamePrefix':
+      return [];
+  }
+}
+
+function checkNodeCIDRs(
+  names: readonly string[],
+  { nodes, nodeSources }: KnownNodes,
+  settings: Pick<ProxySettings, 'bindAddress'>,
+): readonly Diagnostic[] {
+  const placeOf = (name: string) => nodeSources.get(name)?.place(['spec', 'podCIDRs']);
+  const absent = names.filter((name) => !nodes.has(name));
+  const named = absent.includes('') ? [] : absent;
+  return [
+    ...(absent.length === 0 ? [] : [diagnose('no-pod-cidr', { problem: 'no-node-object', names: named })]),
+    ...names.flatMap((name) => {
+      const node = nodes.get(name);
+      if (!node) return [];
+      if (node.podCIDRs.length === 0) {
+        return [diagnose('no-pod-cidr', { problem: 'none-of-node', name }, placeOf(name))];
+      }
+      const family = primaryFamily(node, settings);
+      if (!areAllOfOther(node.podCIDRs, family)) return [];
+      return [diagnose('wrong-family', { of: 'pod-cidrs', node: name, family }, placeOf(name))];
+    }),
+  ];
+}
+
+/** kube-proxy starts only if the node has both families, which a Node object does not show. */
+function checkClusterCIDRs(
+  names: readonly string[],
+  { nodes }: KnownNodes,
+  settings: Pick<ProxySettings, 'bindAddress' | 'clusterCIDRs'>,
+): readonly Diagnostic[] {
+  const { clusterCIDRs } = settings;
+  const name = names.find((each) => areAllOfOther(clusterCIDRs, primaryFamily(nodes.get(each), settings)));
+  if (name === undefined) return [];
+  const family = primaryFamily(nodes.get(name), settings);
+  return [diagnose('wrong-family', { of: 'cluster-cidrs', node: name, family, clusterCIDRs })];
+}
+
+/** The family of the node's own address (detectNodeIPs). */
+function primaryFamily(node: Node | undefined, { bindAddress }: Pick<ProxySettings, 'bindAddress'>): Family {
+  return parseAddress(bindAddress)?.family ?? nodeAddresses(node)[0]?.family ?? 'ipv4';
+}
+
+function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
+  return cidrs.length > 0 && cidrs.every((cidr) => (parseNetwork(cidr)?.family ?? family) !== family);
+}
+
+/** What is compiled all the same for a node, but not as the user may think. */
+export function describeNodeGaps(
+  nodeName: string,
+  prepared: Prepared,
+  hostAddresses: readonly Address[] | undefined,
+): readonly Diagnostic[] {
+  const node = describeNode(nodeName, prepared.nodes.get(nodeName), hostAddresses, prepared.settings);
+  if (!prepared.nodes.has(nodeName)) return [describeUnknownNode(node, prepared, hostAddresses !== undefined)];
+  return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));
+}
+
+function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, isTold: boolean): Diagnostic {
+  const lacksAddresses = !isTold && needsAddresses(settings, node);
+  const unknown = { lacksAddresses, listensOnAll: !lacksAddresses && lacksPrimary(settings, node) };
+  if (node.name !== '') return diagnose('no-node-object', { of: 'node', name: node.name, ...unknown });
+  const { mode } = settings;
+  return diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode, ...unknown });
+}
+
+/** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
+function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
+  return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
+}
+
+function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
+  const { nodePorts } = modeFacts[settings.mode];
+  switch (nodePorts) {
+    case 'known-addresses':
+      return true;
+    case 'any-local-address':
+      return families.some((family) => !nodePortNetworks(settings, node, family).matchesAll);
+  }
+}
+
+/** A warning where --nodeport-addresses picks none of the addresses that a node is known to have. */
+function findUnreachableNodePorts(
+  node: NodeContext,
+  { cluster, settings }: Prepared,
+  family: Family,
+  isTold: boolean,
+): readonly Diagnostic[] {
+  const networks = nodePortNetworks(settings, node, family);
+  const own = node.hostAddresses.filter((address) => address.family === family);
+  if (networks.matchesAll || own.length === 0) return [];
+  if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
+  const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
+  if (addressesIn(networks, node).some(isServed)) return [];
+  // kube-proxy itself listens there: see describeLocalhostListeners.
+  if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
+  const picked = settings.nodePortAddresses.filter(
+    (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
+  );
+  const addresses = own.map(({ text }) => text);
+  return [diagnose('no-node-port-address', { node: node.name, picked, addresses, areAll: isTold })];
+}
+
+function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {
+  return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
+}
+
+/** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
+export function describeLocalhostListeners({
+  state,
+  cluster,
+}: Pick<BundleContent, 'state' | 'cluster'>): readonly Diagnostic[] {
+  const handlingOf = findLocalhostHandling(state);
+  const listens = ({ family, protocol, nodePort: port }: ServicePort) =>
+    port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy';
+  return describe(cluster, listens, false);
+}
+
+/** The same of many nodes: on each that has endpoints for the node port. */
+export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
+  const name = 'localhost-node-ports';
+  if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
+  const named = new Set(
+    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
+  );
+  const listens = (port: ServicePort) =>
+    named.has(port.family) &&
+    port.protocol === 'TCP' &&
+    port.nodePort !== 0 &&
+    planTraffic(port, { name: '', zone: '' }).hasEndpoints;
+  return describe(cluster, listens, true);
+}
+
+function describe(cluster: Cluster, listens: (port: ServicePort) => boolean, ofNodes: boolean): readonly Diagnostic[] {
+  const byPort = groupBy(cluster.servicePorts.filter(listens), ({ label, nodePort }) => `${label} ${nodePort}`);
+  return [...byPort.values()].flatMap((ports) => {
+    const [first] = ports;
+    if (!first) return [];
+    const listening: readonly Family[] = families.filter((family) => ports.some((port) => port.family === family));
+    const details = { servicePort: first.label, nodePort: first.nodePort, families: listening, ofNodes };
+    return [diagnose('localhost-node-port', details, first.places?.nodePort)];
+  });
+}
+
+/** What is wrong with a name after --node; undefined for nothing. */
+export function checkNodeName(name: string): Diagnostic | undefined {
+  return isName(name, 'subdomain')
+    ? undefined
+    : diagnose('bad-name', { field: '--node', value: name, rule: 'subdomain' });
 }

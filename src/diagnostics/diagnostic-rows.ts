@@ -26,6 +26,11 @@ interface Row {
   readonly words: Wording;
 }
 
+/** Arguments that are texts, numbers, or lists of texts. */
+export type Texts<Names extends string> = Readonly<Record<Names, string>>;
+export type Numbers<Names extends string> = Readonly<Record<Names, number>>;
+export type Lists<Names extends string> = Readonly<Record<Names, readonly string[]>>;
+
 /** The diagnostics of one domain, by their codes. */
 export type DiagnosticTable = Readonly<Record<string, Row>>;
 

@@ -1,13 +1,12 @@
-import { anIP, container, manifests, aNode, pod, aService, slice, web } from './examples.ts';
+import { aNode, aService, anIP, configured, container, manifests, pod, slice, type Example, web } from './examples.ts';
 import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
 import { joinWords } from '../base/join-words.ts';
 import { quote } from '../base/quote.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
+import { type ProxyMode } from '../kube-proxy/modes.ts';
+import { type NodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
-import type { WrittenValue } from './addresses.ts';
-import { shapeRow, wordRow } from './shape-rows.ts';
-import { wordsBy, type DiagnosticTable, type Severity } from './diagnostic-rows.ts';
+import { type DiagnosticTable, type Severity, type Texts, type Words, wordsBy } from './diagnostic-rows.ts';
+import { describeFound, type Found } from './value-in-words.ts';
 
 interface Misspelled {
   /** "spec.ports[0]", "a Service", "the configuration". */
@@ -56,6 +55,93 @@ function weighCidr(details: { readonly problem: string; readonly ignoredIn?: Pro
   return problem === 'unknown-primary' || (problem === 'no-network' && ignoredIn !== undefined) ? 'warning' : 'error';
 }
 
+/** A field and what is written there. */
+export type WrittenValue = Texts<'field' | 'value'>;
+
+/** An address of an object, or of the status of a Node, which no API server checks. */
+type WrittenAddress = WrittenValue & { readonly node?: string };
+
+function nameField({ node, field, value }: WrittenAddress): string {
+  return `${node === undefined ? '' : `node ${node}: `}${field} ${quote(value)}`;
+}
+
+/** What follows from the use of an address that no host on a network has. kube-proxy uses it anyway. */
+const consequences = {
+  'cluster-ip': 'kube-proxy writes rules for it, but no cluster should give it to a Service',
+  'load-balancer': 'kube-proxy writes rules for it, but no load balancer can be reached there from another network',
+  'external-ip': 'kube-proxy writes rules for it, but no Service can be reached there from another network',
+  endpoint: 'kube-proxy sends connections there, but no Pod can answer them',
+  node: 'kube-proxy uses it anyway, but other networks cannot reach the node there',
+} as const;
+
+export type AddressUse = keyof typeof consequences;
+
+type SpecialAddress = WrittenAddress & {
+  readonly use: AddressUse;
+  /** "a loopback address". */
+  readonly kind: string;
+  /** By kpc-apply. */
+  readonly isRefused?: boolean;
+};
+
+/** A field that does not have the type, the range or one of the words that it must have. */
+type WrongField = {
+  readonly field: string;
+  readonly found: Found;
+  /** The types of JSON that it may have; undefined for one of a few strings. */
+  readonly types?: readonly string[] | undefined;
+  /** What it should be, if the schema says so in words. */
+  readonly expected?: string | undefined;
+  /** Whether kube-proxy takes it, and leaves it out. */
+  readonly isLeftOut?: boolean;
+  /** The mode to compile for, if only another one reads the field. */
+  readonly ignoredIn?: ProxyMode | undefined;
+};
+
+/** The row of a field that may have another value than it should. */
+function shapeRow(meaning: string, example: () => Example) {
+  return {
+    severity: { among: ['error', 'warning'], weigh: weighField } as const,
+    meaning,
+    example,
+    words: describeField,
+  };
+}
+
+/** As shapeRow, for a field that takes one of a few words. */
+function wordRow(field: string, example: () => Example) {
+  return shapeRow(`${field} is not one of its allowed values`, example);
+}
+
+function weighField({ isLeftOut, ignoredIn }: WrongField): Severity {
+  return isLeftOut === true || ignoredIn !== undefined ? 'warning' : 'error';
+}
+
+function describeField({ field, found, types = ['string'], expected, isLeftOut, ignoredIn }: WrongField): Words {
+  const leftOut = isLeftOut ? ', and kube-proxy leaves it out' : '';
+  const wrong = `${field} cannot be ${describeFound(found)}${leftOut}${ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`}`;
+  if (types.includes('string') && found.type === 'number') {
+    // A duration has a unit, which quotes alone do not give it.
+    const isAnyString = expected === undefined || expected === 'a string';
+    return [
+      `${field} is the number ${found.value}, not a string`,
+      isAnyString ? 'put it in quotes' : `write ${expected}`,
+    ];
+  }
+  if (types.includes('string') && found.type === 'boolean') {
+    const help = 'put it in quotes (to YAML, yes and on are true, no and off are false)';
+    return [`${field} is ${found.value}, not a string`, help];
+  }
+  if (types.includes('integer')) {
+    const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
+    return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];
+  }
+  const isPair = types.includes('object') && found.type === 'string' && pairWithoutSpace.test(found.value);
+  return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
+}
+
+/** A key and its value with no space between them are one text to YAML. */
+const pairWithoutSpace = /^[\w./-]+:[^\s/]/;
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
   'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
@@ -76,15 +162,15 @@ export const fieldDiagnostics = {
             : `write ${address} for this one address`,
         ];
       },
-      'not-canonical': ({ field, value, network }: WrittenValue & { readonly network: string }) => [
+      'not-canonical': ({ field, value, network }: WrittenValue & Texts<'network'>) => [
         `${field} ${quote(value)} is refused by Kubernetes`,
         `write ${network}`,
       ],
-      families: ({ field }: { readonly field: string }) => [
+      families: ({ field }: Texts<'field'>) => [
         `${field} holds no network, or several of one family`,
         'write one network, or one of each family',
       ],
-      contradiction: ({ podCIDRs, podCIDR }: { readonly podCIDRs: string; readonly podCIDR: string }) => [
+      contradiction: ({ podCIDRs, podCIDR }: Texts<'podCIDRs' | 'podCIDR'>) => [
         `podCIDRs begins with ${quote(podCIDRs)}, but podCIDR is ${quote(podCIDR)}`,
         'make them the same',
       ],
@@ -104,6 +190,10 @@ export const fieldDiagnostics = {
       ],
     }),
   },
+  'bad-ip-family': shapeRow(
+    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
+    () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
+  ),
   'bad-ip-mode': wordRow('ipMode of a load balancer', () =>
     manifests(
       aService(
@@ -111,6 +201,9 @@ export const fieldDiagnostics = {
         '{ loadBalancer: { ingress: [{ ip: 192.0.2.1, ipMode: vip }] } }',
       ),
     ),
+  ),
+  'bad-masquerade-bit': shapeRow('the bit of the packet mark is not a number from 0 to 31', () =>
+    configured('iptables: { masqueradeBit: 32 }'),
   ),
   'bad-number': shapeRow('a value is not a number, or is out of range', () => manifests(web, '--conntrack-min', 'few')),
   'bad-phase': wordRow('phase of a Pod', () => manifests(web + pod(container, 'phase: running'))),
@@ -190,6 +283,34 @@ export const fieldDiagnostics = {
       `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
       adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
     ],
+  },
+  'bad-address': {
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ node }: WrittenAddress) => (node === undefined ? 'error' : 'warning'),
+    },
+    meaning: 'a value is not an IP address, or not one that is allowed there',
+    example: () => manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
+    words: (details: WrittenAddress & Texts<'expected'>) => [
+      `${nameField(details)} is not ${details.expected}${details.node === undefined ? '' : '; kube-proxy leaves it out'}`,
+      'write one such as 10.0.0.1 or fd00::1, without a prefix length',
+    ],
+  },
+  'odd-address': {
+    severity: 'warning',
+    meaning: 'an IP address is written in a form that other programs may read differently',
+    example: () => manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
+    words: (details: WrittenValue & Texts<'address'>) => [
+      `${nameField(details)} is read as ${details.address}`,
+      'write it that way, because other programs may read it differently',
+    ],
+  },
+  'special-address': {
+    severity: 'warning',
+    meaning: 'an address is one that no host on a network has, and kube-proxy uses it anyway',
+    example: () => manifests(web + aNode('status: { addresses: [{ type: InternalIP, address: 127.0.0.1 }] }')),
+    words: (details: SpecialAddress) =>
+      `${nameField(details)} is ${details.kind}: ${consequences[details.use]}${details.isRefused ? '; kpc-apply does not take such a bundle' : ''}`,
   },
 } satisfies DiagnosticTable;
 

@@ -4,7 +4,7 @@ import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/quote.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words, type Lists, type Texts } from './diagnostic-rows.ts';
 
 interface UnknownFlagNode {
   readonly flag: '--node' | 'hostnameOverride';
@@ -71,11 +71,7 @@ function describeAnyNode({ nodes, mode, lacksAddresses, listensOnAll }: ForAnyNo
   ];
 }
 
-function describeNoNodeObject({
-  name,
-  lacksAddresses,
-  listensOnAll,
-}: UnknownAddresses & { readonly name: string }): Words {
+function describeNoNodeObject({ name, lacksAddresses, listensOnAll }: UnknownAddresses & Texts<'name'>): Words {
   const all = listensOnAll ? `, and ${allAddresses}` : '';
   const ports = lacksAddresses ? ' and node ports have no address to listen on' : all;
   return [
@@ -128,11 +124,8 @@ export const nodeDiagnostics = {
       files: { 'in.yaml': web, 'addresses.json': '{}' },
     }),
     words: wordsBy('problem', {
-      content: ({ reason }: { readonly reason: string }) => [
-        reason,
-        'write what `ip -j addr` prints on the node to a file',
-      ],
-      'no-folder': ({ path }: { readonly path: string }) => [
+      content: ({ reason }: Texts<'reason'>) => [reason, 'write what `ip -j addr` prints on the node to a file'],
+      'no-folder': ({ path }: Texts<'path'>) => [
         `--host-addresses ${path} is not a folder`,
         'for several nodes, name a folder with the output of `ip -j addr` on each in NODE.json',
       ],
@@ -151,7 +144,7 @@ export const nodeDiagnostics = {
       words: ['compile', '-f', 'in.yaml', '--all-nodes', '--shard', '8/8', '-o', 'out'],
       files: { 'in.yaml': web + aNode('') },
     }),
-    words: ({ shard }: { readonly shard: string }) => [
+    words: ({ shard }: Texts<'shard'>) => [
       `--shard cannot be ${shard}`,
       'write I/N for part I of N; I counts from 0, so the last of eight is 7/8',
     ],
@@ -206,7 +199,7 @@ export const nodeDiagnostics = {
     example: () => manifests(web, '--node', 'worker-1'),
     words: wordsBy('of', {
       node: describeNoNodeObject,
-      fleet: ({ names }: { readonly names: readonly string[] }) => [
+      fleet: ({ names }: Lists<'names'>) => [
         `no Node object in the input for ${nameSome(names)}: zone, pod CIDRs and addresses are unknown there`,
         addAllNodes,
       ],
@@ -235,11 +228,11 @@ export const nodeDiagnostics = {
     example: () => manifests(aSelector + deployment(container), '--assume-endpoints'),
     words: wordsBy('problem', {
       /** The object is missing; no names where no node is named at all. */
-      'no-node-object': ({ names }: { readonly names: readonly string[] }) => [
+      'no-node-object': ({ names }: Lists<'names'>) => [
         needsPodCidrs,
         `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} with -f (kubectl get nodes -o yaml)`,
       ],
-      'none-of-node': ({ name }: { readonly name: string }) => [
+      'none-of-node': ({ name }: Texts<'name'>) => [
         `${needsPodCidrs}: Node ${name} has none`,
         'give the Node as the cluster has it (kubectl get nodes -o yaml)',
       ],
@@ -266,7 +259,7 @@ export const nodeDiagnostics = {
     words: wordsBy('of', {
       'pod-cidrs': ({ node, family }: OfFamily) =>
         `kube-proxy does not start: the address of Node ${node} is ${familyNames[family]}, but none of its pod CIDRs is, and detectLocalMode NodeCIDR needs one`,
-      'cluster-cidrs': ({ node, family, clusterCIDRs }: OfFamily & { readonly clusterCIDRs: readonly string[] }) => [
+      'cluster-cidrs': ({ node, family, clusterCIDRs }: OfFamily & Lists<'clusterCIDRs'>) => [
         `the address of ${node === '' ? 'the node' : `node ${node}`} is ${familyNames[family]}, and clusterCIDR ${clusterCIDRs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and without both families kube-proxy does not start`,
         'name a network of each family in clusterCIDR',
       ],

@@ -1,14 +1,13 @@
-import { manifests, web } from './examples.ts';
+import { aNode, aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/quote.ts';
 import { describeFound, type Found } from './value-in-words.ts';
-import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
+import { type DiagnosticTable, type Texts, type Words, wordsBy } from './diagnostic-rows.ts';
+import { nameSome } from '../base/name-some.ts';
 
-interface Value {
-  readonly value: string;
-}
+type Value = Texts<'value'>;
 
-type FieldValue = Value & { readonly field: string };
+type FieldValue = Value & Texts<'field'>;
 
 type WrongName = FieldValue & {
   readonly rule: 'label' | 'subdomain';
@@ -118,6 +117,53 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
+/** Why nothing is programmed for a Service. */
+export type LeftOutReason =
+  'no-cluster-ip' | 'headless' | 'external-name' | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
+
+const leftOutWords: { readonly [R in LeftOutReason]: string } = {
+  'no-cluster-ip': 'without a cluster IP',
+  headless: 'headless (clusterIP None)',
+  'external-name': 'of type ExternalName',
+  'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
+  'headless-label': 'with the label service.kubernetes.io/headless, which this release leaves out',
+  'no-ports': 'without ports',
+  'other-family': 'of an address family that --ip-family leaves out',
+};
+
+/** In the order of the message. */
+export const leftOutReasons = Object.keys(leftOutWords) as readonly LeftOutReason[];
+
+interface NothingProgrammed {
+  /** How many Services there are. */
+  readonly services: number;
+  readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
+  readonly isRefused: boolean;
+}
+
+/** A Service that gets a cluster IP only later has none in what is not from a cluster. */
+function lacksClusterIp({ leftOut }: NothingProgrammed): boolean {
+  return leftOut.some(({ reason }) => reason === 'no-cluster-ip');
+}
+
+/** How to write an empty result after all. */
+const allowing = 'if this is intended, add --allow-empty';
+
+const removesAll = 'the result would remove all Services from a node';
+
+function describeNothingProgrammed(details: NothingProgrammed): Words {
+  const { services, leftOut, isRefused } = details;
+  const groups = leftOut.map(
+    ({ reason, services: names }) => `${names.length} ${leftOutWords[reason]}: ${nameSome(names)}`,
+  );
+  const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
+  const wrong = `nothing would be programmed for ${which}, and ${removesAll}: ${groups.join('; ')}`;
+  if (!lacksClusterIp(details)) return [wrong, isRefused ? allowing : undefined];
+  const assume =
+    'let kpc assume what manifests from git lack with --assume; or give the objects as the cluster has them';
+  return [wrong, `${assume}; ${allowing}`];
+}
+
 /** What is wrong with whole objects and their names, and with documents that are not objects. */
 export const objectDiagnostics = {
   'bad-name': {
@@ -187,5 +233,44 @@ export const objectDiagnostics = {
       `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
       `did you mean ${details.meant}?`,
     ],
+  },
+  'no-input': {
+    severity: 'error',
+    meaning: 'there is nothing to compile',
+    example: () => ({ words: ['compile'], files: {} }),
+    words: wordsBy('problem', {
+      'nothing-named': [
+        'nothing to compile',
+        'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+      ],
+      'no-objects': [
+        'nothing to compile: the input holds no objects at all',
+        'give what "kubectl get services,endpointslices,nodes -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+      ],
+      /** `build` is the command that makes objects of it. */
+      kustomization: ({ build }: Texts<'build'>) => [
+        'nothing to compile: the input is a Kustomization, which names only where the objects are',
+        `run "${build}"`,
+      ],
+    }),
+  },
+  'no-services': {
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ isRefused }: { readonly isRefused: boolean }) => (isRefused ? 'error' : 'warning'),
+    },
+    meaning: 'the input holds no Services, and the result would remove all Services from a node',
+    example: () => manifests(aNode('spec: {}')),
+    words: ({ isRefused }: { readonly isRefused: boolean }) =>
+      isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services',
+  },
+  'nothing-programmed': {
+    severity: {
+      among: ['error', 'warning'],
+      weigh: (details: NothingProgrammed) => (details.isRefused || lacksClusterIp(details) ? 'error' : 'warning'),
+    },
+    meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
+    example: () => manifests(aService('clusterIP: None')),
+    words: describeNothingProgrammed,
   },
 } satisfies DiagnosticTable;

@@ -1,8 +1,9 @@
-import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
+import { aService, anIP, annotated, endpoint, largeInput, manifests } from './examples.ts';
 import { quote } from '../base/quote.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
-import { shapeRow } from './shape-rows.ts';
-import { severityBy, wordsBy, type DiagnosticTable } from './diagnostic-rows.ts';
+import { severityBy, type DiagnosticTable, type Lists, type Numbers, type Texts, wordsBy } from './diagnostic-rows.ts';
+import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 
 /** The kind of Service for which a field means nothing. */
 export type IgnoredFieldReason =
@@ -42,10 +43,7 @@ export function describePortChange(change: PortChange): readonly [wrong: string,
 }
 
 /** `first` is the index of the port that is there already. */
-interface SamePort {
-  readonly index: number;
-  readonly first: number;
-}
+type SamePort = Numbers<'index' | 'first'>;
 
 interface LongComment {
   readonly servicePort: string;
@@ -59,12 +57,59 @@ interface TooLarge {
   readonly limit: number;
   /** The largest one. */
   readonly service: string;
-  readonly factors: {
-    readonly ports: number;
-    readonly pairs: number;
-    readonly addresses: number;
-    readonly sourceRanges: number;
-  };
+  readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'>;
+}
+
+const asTheClusterHasThem =
+  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
+
+/** The Service, "namespace/name", that lacks something. */
+type Lacking = Texts<'service'>;
+
+type WithRanges = Lacking & Lists<'ranges'>;
+
+/** Values that kpc chose, and the networks that it took them from. */
+export interface DrawnValues {
+  readonly count: number;
+  readonly from: readonly string[];
+}
+
+/** What took the place of what manifests from git lack. */
+interface Assumed {
+  readonly clusterIPs: DrawnValues;
+  readonly nodePorts: number;
+  readonly loadBalancerIPs: DrawnValues;
+  readonly pods: DrawnValues;
+  readonly nodes: readonly string[];
+  /** How many objects of the input have what only a cluster gives. */
+  readonly kept: Numbers<'services' | 'slices' | 'pods' | 'nodes'>;
+  /** Whether kpc assumes without being asked to. */
+  readonly isDefault: boolean;
+}
+
+function describeAssumed({ clusterIPs, nodePorts, loadBalancerIPs, pods, nodes, kept, isDefault }: Assumed): string {
+  const values = [
+    ...many(clusterIPs.count, 'cluster IP', clusterIPs.from),
+    ...many(nodePorts, 'node port'),
+    ...many(loadBalancerIPs.count, 'load balancer address', loadBalancerIPs.from, 'load balancer addresses'),
+    ...many(pods.count, 'ready Pod', pods.from),
+    ...many(nodes.length, 'Node'),
+  ];
+  const real = [
+    ...many(kept.services, 'Service', [], 'Services').map((text) => `${text} with a cluster IP`),
+    ...many(kept.slices, 'set of endpoints', [], 'sets of endpoints'),
+    ...many(kept.pods, 'Pod'),
+    ...many(kept.nodes, 'Node'),
+  ];
+  const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
+  const stays = real.length === 0 ? '' : `; the input's own values stay: ${real.join(', ')}`;
+  const way = isDefault ? '; --no-assume forbids this' : '';
+  return `assumed, because the input lacks them: ${values.join(', ')}${named}${stays}${way}`;
+}
+
+function many(count: number, one: string, from: readonly string[] = [], more = `${one}s`): readonly string[] {
+  if (count === 0) return [];
+  return [`${formatCount(count)} ${count === 1 ? one : more}${from.length === 0 ? '' : ` from ${from.join(' and ')}`}`];
 }
 
 /** What is wrong with Services, their ports and kpc's annotations of them. */
@@ -78,7 +123,7 @@ export const serviceDiagnostics = {
           aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
       ),
     // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
-    words: ({ what, holder, rival }: { readonly what: string; readonly holder: string; readonly rival: string }) => [
+    words: ({ what, holder, rival }: Texts<'what' | 'holder' | 'rival'>) => [
       `${what} is claimed by ${holder} and ${rival}: ${holder} gets it, in every run`,
       'give one of them another address or port',
     ],
@@ -106,7 +151,7 @@ export const serviceDiagnostics = {
         'write type: ClusterIP, or no clusterIP',
       ],
       'too-many': ['clusterIPs holds too many addresses', 'write one address, or one of each family'],
-      contradiction: ({ clusterIPs, clusterIP }: { readonly clusterIPs: string; readonly clusterIP: string }) => [
+      contradiction: ({ clusterIPs, clusterIP }: Texts<'clusterIPs' | 'clusterIP'>) => [
         `clusterIPs begins with ${quote(clusterIPs)}, but clusterIP is ${quote(clusterIP)}`,
         'make them the same',
       ],
@@ -120,10 +165,6 @@ export const serviceDiagnostics = {
         `${quote(details.value)} is not an ${details.family} address, which ipFamilies[${details.index}] requires`,
     }),
   },
-  'bad-ip-family': shapeRow(
-    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
-    () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
-  ),
   'bad-traffic-distribution': {
     severity: 'warning',
     meaning: 'trafficDistribution is not a value that Kubernetes knows',
@@ -146,7 +187,7 @@ export const serviceDiagnostics = {
         `${details.field} ${details.value} is already used by ports[${details.first}]`,
         `give each port a ${details.field} of its own`,
       ],
-      unnamed: ({ index, first, protocol }: SamePort & { readonly protocol: string }) => [
+      unnamed: ({ index, first, protocol }: SamePort & Texts<'protocol'>) => [
         `ports[${index}] has no name, nor has ports[${first}] of ${protocol}: kube-proxy keeps one of them`,
         'name both',
       ],
@@ -175,7 +216,7 @@ export const serviceDiagnostics = {
     severity: 'warning',
     meaning: 'a field means nothing for a Service of this type, and the API server refuses it',
     example: () => manifests(aService(`${anIP}, healthCheckNodePort: 30100, ports: [{ port: 80 }]`)),
-    words: (details: IgnoredFieldReason & { readonly field: string }) => [
+    words: (details: IgnoredFieldReason & Texts<'field'>) => [
       `${details.field} means nothing for a Service ${describeKind(details)}, and the API server refuses it`,
       'leave it out',
     ],
@@ -200,7 +241,7 @@ export const serviceDiagnostics = {
     severity: 'warning',
     meaning: 'a Service has clusterIPs, but no clusterIP',
     example: () => manifests(aService('clusterIPs: [10.96.0.10], ports: [{ port: 80 }]')),
-    words: ({ first }: { readonly first: string }) => [
+    words: ({ first }: Texts<'first'>) => [
       'the API server accepts clusterIPs only with a clusterIP',
       `add clusterIP: ${first}`,
     ],
@@ -210,7 +251,7 @@ export const serviceDiagnostics = {
     meaning: 'a Service has more clusterIPs than ipFamilies: kube-proxy takes only the first address',
     example: () =>
       manifests(aService('clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd00:10:96::10"], ports: [{ port: 80 }]')),
-    words: ({ families }: { readonly families: number }) => [
+    words: ({ families }: Numbers<'families'>) => [
       `kube-proxy takes only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
       'name the family of each address in ipFamilies',
     ],
@@ -226,7 +267,7 @@ export const serviceDiagnostics = {
     meaning: 'a Service that is not of type LoadBalancer has load balancer addresses in its status',
     example: () =>
       manifests(aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }')),
-    words: ({ type }: { readonly type: string }) => [
+    words: ({ type }: Texts<'type'>) => [
       `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway`,
       'remove them if the load balancer is gone',
     ],
@@ -260,5 +301,117 @@ export const serviceDiagnostics = {
     meaning: 'a port has no name, though the object has several ports',
     example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { port: 81 }]`)),
     words: ['a port without a name', 'name each port if there are several'],
+  },
+  assumed: {
+    severity: 'note',
+    meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
+    example: () => manifests(aService('ports: [{ port: 80 }]'), '--assume'),
+    words: describeAssumed,
+  },
+  'no-cluster-ip': {
+    severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
+    meaning: 'a Service has no cluster IP, and kpc has none to give it',
+    example: () => manifests(aService('ports: [{ port: 80 }]'), '--allow-empty'),
+    words: wordsBy('problem', {
+      'not-assigned': ({ service }: Lacking) => [
+        `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
+        `${asTheClusterHasThem} --service-cluster-ip-range`,
+      ],
+      'no-range': (
+        details: Lacking & {
+          readonly family: 'ipv4' | 'ipv6';
+          /** What the ranges come from. */
+          readonly source: 'ServiceCIDR' | '--service-cluster-ip-range';
+        },
+      ) => {
+        const { service, family, source } = details;
+        const [what, help] =
+          source === 'ServiceCIDR'
+            ? ['no ServiceCIDR has one', 'add a ServiceCIDR of that family']
+            : [`${source} has none`, 'name a range of each family'];
+        return [`${service}: the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${what}`, help];
+      },
+      'range-is-full': ({ service, range }: Lacking & Texts<'range'>) => [
+        `${service}: no address of ${range} is free for this Service`,
+        'name a larger range',
+      ],
+    }),
+  },
+  'no-health-check-port': {
+    severity: 'warning',
+    meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
+    example: () =>
+      manifests(
+        aService(`type: LoadBalancer, ${anIP}, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]`),
+      ),
+    words: ({ service }: Lacking) => [
+      `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
+      `${asTheClusterHasThem} --service-node-port-range`,
+    ],
+  },
+  'no-load-balancer-ip': {
+    severity: severityBy('problem', 'error', { 'not-assigned': 'note', 'not-the-one-asked-for': 'warning' }),
+    meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
+    example: () =>
+      manifests(
+        aService(`type: LoadBalancer, ${anIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
+        '--load-balancer-ip-range',
+        '192.0.2.1/32',
+      ),
+    words: wordsBy('problem', {
+      /** All Services that lack an address, sorted. */
+      'not-assigned': ({ services }: Lists<'services'>) => {
+        const which = services.length === 1 ? '1 Service' : `${formatCount(services.length)} Services`;
+        const [verb, owner] = services.length === 1 ? ['has', 'its load balancer'] : ['have', 'their load balancers'];
+        return [
+          `${which} of type LoadBalancer ${verb} no address yet, so kube-proxy has no rules for ${owner}: ${nameSome(services)}`,
+          'let kpc choose with --load-balancer-ip-range',
+        ];
+      },
+      'range-is-full': ({ service, ranges }: WithRanges) => [
+        `${service}: no address of ${ranges.join(', ')} is free for this Service`,
+        'name a larger range with --load-balancer-ip-range',
+      ],
+      /** `asked` is what loadBalancerIP is. */
+      'not-the-one-asked-for': ({ service, ranges, asked }: WithRanges & Texts<'asked'>) => [
+        `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+        'name a range that holds it with --load-balancer-ip-range',
+      ],
+    }),
+  },
+  'no-node-port': {
+    severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
+    meaning: 'a Service has no node port, and kpc has none to give it',
+    example: () => manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
+    words: wordsBy('problem', {
+      /** "80/TCP" each. */
+      'not-assigned': ({ service, ports }: Lacking & Lists<'ports'>) => [
+        `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
+        `${asTheClusterHasThem} --service-node-port-range`,
+      ],
+      'range-is-full': ({ service, first, last }: Lacking & Numbers<'first' | 'last'>) => [
+        `${service}: no node port from ${first} to ${last} is free for this Service`,
+        'name a larger range with --service-node-port-range',
+      ],
+    }),
+  },
+  'outside-range': {
+    severity: 'warning',
+    meaning: 'a Service has a cluster IP or a node port that the API server has no range for',
+    example: () =>
+      manifests(
+        aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 8080 }]`),
+        '--service-node-port-range',
+        '30000-32767',
+      ),
+    // "10.96.0.0/16, fd00::/108" or "30000-32767"; each value with its Service.
+    words: ({
+      field,
+      range,
+      values,
+    }: Texts<'range'> & Lists<'values'> & { readonly field: 'clusterIP' | 'nodePort' }) => [
+      `${field} outside of the range ${range}, which the API server refuses: ${nameSome(values)}`,
+      'write one of the range, or name the range of the cluster',
+    ],
   },
 } satisfies DiagnosticTable;

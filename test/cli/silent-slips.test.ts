@@ -56,10 +56,10 @@ describe('a target port that no container has', () => {
 
 describe('slices that miss their Service', () => {
   test.each([
-    ['name: http, port: 80', 'port: 8080', 'write name: http at the port that has no name'],
-    ['port: 80', 'name: http, port: 8080', 'leave out the name http'],
-    ['name: http, port: 80', 'name: htpp, port: 8080', 'did you mean http instead of htpp?'],
-    ['name: dns, port: 53, protocol: UDP', 'name: dns, port: 53', 'the port of that name is TCP'],
+    ['name: http, port: 80', 'port: 8080', 'their ports: TCP'],
+    ['port: 80', 'name: http, port: 8080', 'their ports: http/TCP'],
+    ['name: http, port: 80', 'name: htpp, port: 8080', 'their ports: htpp/TCP'],
+    ['name: dns, port: 53, protocol: UDP', 'name: dns, port: 53', 'their ports: dns/TCP'],
   ])('Service port { %s }, slice port { %s }', async (port, its, advice) => {
     write({ 'in.yaml': service(port) + slice(its) });
     const { status, stderr } = await compile();
@@ -84,18 +84,18 @@ describe('slices that miss their Service', () => {
     `apiVersion: v1\nkind: Endpoints\nmetadata: { name: ${name} }\nsubsets: [{ addresses: [{ ip: 10.1.1.1 }], ports: [{ port: 80 }] }]\n`;
 
   test.each([
-    ['a slice of wbe', service('port: 80') + slice('port: 80', 'wbe'), 'default/wbe', 'did you mean web?'],
+    ['a slice of webs', service('port: 80') + slice('port: 80', 'webs'), 'default/webs', 'did you mean web?'],
     [
-      'Endpoints of database',
-      service('port: 80', 'db') + endpoints('database'),
-      'default/database',
-      'did you mean db?',
+      'Endpoints of databse',
+      service('port: 80', 'database') + endpoints('databse'),
+      'default/databse',
+      'did you mean database?',
     ],
     [
       'a slice in another namespace',
       service('port: 80') + slice('port: 80', 'web', 'shop'),
       'shop/web',
-      'the Service web without endpoints is in namespace default',
+      'add the Service, or leave this out',
     ],
   ])('%s', async (_, text, name, advice) => {
     write({ 'in.yaml': text });
@@ -133,7 +133,7 @@ describe('kinds', () => {
     const run = await compile();
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(`  help: did you mean ${meant}?\n`);
-    expect(run.stderr).toContain('error: the input holds no Services, only objects whose kind or apiVersion looks');
+    expect(run.stderr).toContain('error: the input holds no Services: ');
     expect(await compile('--allow-empty')).toMatchObject({ status: 0 });
     // Beside a Service it is a warning alone.
     write({ 'in.yaml': `${service('port: 80', 'other')}${of(apiVersion, kind)}` });
@@ -159,8 +159,8 @@ describe('kinds', () => {
   test('slices alone are nothing to compile', async () => {
     write({ 'in.yaml': slice('port: 80') });
     const run = await compile();
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('Endpoints, but no Services') });
-    expect((await compile('--allow-empty')).stderr).not.toContain('but no Services');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('the input holds no Services: ') });
+    expect((await compile('--allow-empty')).stderr).not.toContain('no Services');
   });
 });
 

@@ -33,7 +33,7 @@ const ranges = ['--service-cluster-ip-range', '10.96.0.0/16', '--service-node-po
 test('a node port outside of the range of the API server', async () => {
   const line = JSON.stringify(service('web', nodePort(8080)));
   expect(await warnings([service('web', nodePort(8080))], ...ranges)).toEqual([
-    `-:1:${line.indexOf('8080') + 1}: warning: shop/web: nodePort 8080 is outside of the range 30000-32767, and the API server refuses it [outside-range]`,
+    `-:1:${line.indexOf('8080') + 1}: warning: nodePort outside of the range 30000-32767, which the API server refuses: shop/web 8080 [outside-range]`,
   ]);
   for (const number of [30000, 32767]) {
     expect(await warnings([service('web', nodePort(number))], ...ranges)).toEqual([]);
@@ -44,7 +44,7 @@ test('a node port outside of the range of the API server', async () => {
 test('a health check node port outside of it', async () => {
   const spec = { ...nodePort(30080), type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 1234 };
   expect(await warnings([service('web', spec)], ...ranges)).toEqual([
-    expect.stringContaining('shop/web: nodePort 1234 is outside of the range 30000-32767'),
+    expect.stringContaining('nodePort outside of the range 30000-32767, which the API server refuses: shop/web 1234'),
   ]);
 });
 
@@ -61,7 +61,7 @@ test('cluster IPs outside of the networks of their family are told in one warnin
   ];
   expect(await warnings(objects, ...ranges)).toEqual([
     expect.stringMatching(
-      /^-:2:\d+: warning: 2 values of clusterIP are outside of the range 10\.96\.0\.0\/16, and the API server refuses them \(shop\/b 10\.97\.0\.1, shop\/f 172\.16\.0\.1\) \[/,
+      /^-:2:\d+: warning: clusterIP outside of the range 10\.96\.0\.0\/16, which the API server refuses: shop\/b 10\.97\.0\.1, shop\/f 172\.16\.0\.1 \[/,
     ),
   ]);
 });
@@ -74,7 +74,7 @@ test('the second address of a Service counts, too', async () => {
     ports: [{ port: 80 }],
   };
   expect(await warnings([service('web', dual)], '--service-cluster-ip-range', '10.96.0.0/16,fd00::/112')).toEqual([
-    expect.stringContaining('shop/web: clusterIP fd00:1::9 is outside of the range 10.96.0.0/16, fd00::/112, '),
+    expect.stringContaining('the range 10.96.0.0/16, fd00::/112, which the API server refuses: shop/web fd00:1::9'),
   ]);
 });
 

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
-import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
+import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/pod-networks.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
+import { releases } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
-import { addCompletionCommand } from '../shared/completion-command.ts';
-import type { FindValues } from '../shared/complete.ts';
-import { showTimeTaken } from '../shared/long-work.ts';
+import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -17,8 +17,7 @@ import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
-  return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
+  return runCommands(kpcProgram(terminal), settleRuleLine(settleBooleans(settleAssumeEndpoints(argv))), terminal);
 }
 
 /** The commands of kpc, with their flags. */
@@ -66,10 +65,23 @@ function mayUseKpcYaml(argv: readonly string[]): boolean {
   return argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
 }
 
-/** Loads what completes names only for the shell that asks. */
-const findValues: FindValues = async (request) => {
-  const { findKpcValues } = await import('./complete-values.ts');
-  return findKpcValues(request);
+/** Completes what only kpc knows: codes, modes and releases. */
+const findValues: FindValues = async (of) => {
+  switch (of) {
+    case 'explain code': {
+      const { diagnosticCodes, entryOf } = await import('../../diagnostics/codes.ts');
+      return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+    }
+    case 'proxyMode':
+    case 'equivalence from':
+    case 'equivalence to':
+      return proxyModes.map((value) => ({ value }));
+    case 'kubernetesVersion':
+    case 'toKubernetesVersion':
+      return releases.map((value) => ({ value }));
+    default:
+      return [];
+  }
 };
 
 /**

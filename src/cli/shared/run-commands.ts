@@ -1,8 +1,7 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
-import { addExamples } from './help-examples.ts';
-import { addNotes } from './help-notes.ts';
+import { addHelpTexts } from './help-texts.ts';
 import type { Terminal } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
@@ -66,8 +65,7 @@ export async function runCommands(
   };
   await addCommands(program, done, argv);
   wrongValues.watch(program);
-  addNotes(program);
-  addExamples(program);
+  addHelpTexts(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);

@@ -17,8 +17,7 @@ import type {
 } from '../objects.ts';
 import { parseAddress, type Address } from '../../kernel/address.ts';
 import { families, familyNames, type Family } from '../../kernel/family.ts';
-import { addHints } from './zone-hints.ts';
-import { readZoneRatios, type ZoneRatios } from './zone-allocation.ts';
+import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 /** What the endpointslice controller knows of the Nodes. */
 export interface KnownNodes {
