@@ -115,13 +115,10 @@ export const commandLineDiagnostics = {
         'name that file with --kpc-yaml, or leave it out with --kpc-yaml none',
       ],
       'several-documents': ['kpc.yaml holds several documents', 'keep one of them'],
-      'no-mapping': ({ found }: { readonly found: Found }) => [
-        `kpc.yaml cannot be ${describeFound(found)}`,
+      // Of the file, or of a command's section in it.
+      'no-mapping': ({ of, found }: Texts<'of'> & { readonly found: Found }) => [
+        `${of} cannot be ${describeFound(found)}`,
         'write flags and their values, such as node: worker-1',
-      ],
-      'no-section': ({ command, found }: { readonly command: string; readonly found: Found }) => [
-        `${command} cannot be ${describeFound(found)}`,
-        `write flags of kpc ${command} and their values`,
       ],
       'unknown-flag': ({ name, command, meant }: UnknownFlag) => [
         `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
@@ -132,7 +129,6 @@ export const commandLineDiagnostics = {
         expectedValues[details.expected],
       ],
       rivals: ({ flag, other }: Flag & Texts<'other'>) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
-      'null-byte': ({ flag }: Flag) => `${flag} holds a null byte: no file has one in its name`,
       'replaces-outside': ({ flag }: Flag) => [
         `${flag} leads out of the folder of kpc.yaml, and what is there would be replaced`,
         'name that folder on the command line',

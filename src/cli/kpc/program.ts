@@ -102,10 +102,11 @@ async function readKpcYaml(
     return true;
   }
   if (!found) return false;
-  const { file, used, places } = found;
+  const { file, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
-  if (used.length > 0) await say(quiet, `note: from ${printable(file.name)}: ${used.join(', ')}\n`);
+  const used = [...places.keys()].join(', ');
+  if (used !== '') await say(quiet, `note: from ${printable(file.name)}: ${used}\n`);
   return false;
 }
 
