@@ -8,7 +8,7 @@ import { releases } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics, reportFailure } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -34,7 +34,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addCompletionCommand(program, terminal, done, findValues);
       addVersionCommand(program, terminal, done);
     },
-    checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
+    checkCommand: (program, called) => readKpcYaml(program, called, terminal),
   };
 }
 
@@ -84,24 +84,16 @@ const findValues: FindValues = async (of) => {
   }
 };
 
-/**
- * Gives the command the flags of kpc.yaml, and says which file that was. True if a flag is wrong, there or on the command
- * line: all that are have been reported.
- */
-async function readKpcYaml(
-  program: Command,
-  called: Command,
-  hasWrongValues: boolean,
-  terminal: Terminal,
-): Promise<boolean> {
+/** Gives the command the flags of kpc.yaml, and says which file that was. True if that is wrong, which has been reported. */
+async function readKpcYaml(program: Command, called: Command, terminal: Terminal): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   if (!configuredCommands.some((name) => name === called.name())) return false;
   const found = applyKpcYaml(called, program, named);
-  if (hasWrongValues || (found && found.diagnostics.length > 0)) {
+  if (!found) return false;
+  if (found.diagnostics.length > 0) {
     await reportWrongFlags(called, found, terminal);
     return true;
   }
-  if (!found) return false;
   const { file, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
@@ -111,15 +103,15 @@ async function readKpcYaml(
 }
 
 /** Reports what is wrong with kpc.yaml and with the values of flags. */
-async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
+async function reportWrongFlags(
+  called: Command,
+  { file, diagnostics, places }: KpcYaml,
+  terminal: Terminal,
+): Promise<void> {
   const options = called.opts<GivenFlags & { readonly output?: string }>();
-  const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
-  const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
-  const files = new Map(found ? [[found.file.name, found.file]] : []);
-  await reportDiagnostics(diagnostics, files, terminal);
-  if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  const { reportFailure } = await import('./messages.ts');
-  await reportFailure(options.output, diagnostics, terminal);
+  const wrong = sortDiagnostics([...diagnostics, ...makeStrict(checkFlags(options), { flagPlaces: places })]);
+  await reportDiagnostics(wrong, new Map([[file.name, file]]), terminal);
+  if (called.name() === 'compile') await reportFailure(options.output, wrong, terminal);
 }
 
 /** Flags whose value may be left out: it is true then. */
