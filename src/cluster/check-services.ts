@@ -1,11 +1,10 @@
-import { contains, joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
+import { joinHostPort, type Address } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { AssignmentRanges } from './assign-addresses.ts';
 import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
-import { fullName, type EndpointSlice, type FieldPath, type Service, type Sourced } from './objects.ts';
+import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
 
 /**
  * One warning for all Services with a selector that the input holds neither slices nor Endpoints of. In a cluster each has
@@ -31,58 +30,6 @@ export function findUnserved(
   const names = unserved.map(({ object }) => fullName(object.metadata));
   const details = { services: names, selecting: selecting.length, hasWorkloads };
   return [diagnose('no-endpoints-given', details, first.source.place(['metadata', 'name']))];
-}
-
-/**
- * Warns of cluster IPs and node ports that the API server would not give to a Service, nor take from a manifest: one
- * warning for each kind, because many are the sign of a wrong range. kube-proxy itself does not ask for the range. Only the
- * ranges count that are named: where the cluster's own ServiceCIDRs are given, its API server has seen its Services.
- */
-export function findOutsiders(
-  services: readonly Sourced<Service>[],
-  { clusterIPs: networks, nodePorts: range }: AssignmentRanges,
-): readonly Diagnostic[] {
-  const clusterIPs = services.flatMap((service): readonly Outsider[] => {
-    const { type, clusterIPs: own } = service.object.spec;
-    return own.flatMap((value, i) => {
-      const address = parseAddress(value);
-      const ofFamily = networks.filter(({ family }) => family === address?.family);
-      const isInside = !address || ofFamily.length === 0 || ofFamily.some((network) => contains(network, address));
-      if (isInside || type === 'ExternalName') return [];
-      return [{ service, path: ['spec', ...(i === 0 ? ['clusterIP'] : ['clusterIPs', i])], value }];
-    });
-  });
-  const nodePorts = services.flatMap((service): readonly Outsider[] => {
-    const { ports, healthCheckNodePort } = service.object.spec;
-    const all = [
-      ...ports.map(({ nodePort }, i) => ({ value: nodePort, path: ['spec', 'ports', i, 'nodePort'] })),
-      { value: healthCheckNodePort, path: ['spec', 'healthCheckNodePort'] },
-    ];
-    const outside = all.filter(({ value }) => range && value !== 0 && (value < range.first || value > range.last));
-    return outside.map((each) => ({ service, ...each }));
-  });
-  return [
-    ...describeOutsiders('clusterIP', clusterIPs, networks.map(({ text }) => text).join(', ')),
-    ...describeOutsiders('nodePort', nodePorts, `${range?.first}-${range?.last}`),
-  ];
-}
-
-/** A value of a Service that is in none of the ranges. */
-interface Outsider {
-  readonly service: Sourced<Service>;
-  readonly path: FieldPath;
-  readonly value: string | number;
-}
-
-function describeOutsiders(
-  field: 'clusterIP' | 'nodePort',
-  outsiders: readonly Outsider[],
-  range: string,
-): readonly Diagnostic[] {
-  const [first] = outsiders;
-  if (!first) return [];
-  const values = outsiders.map(({ service, value }) => `${fullName(service.object.metadata)} ${value}`);
-  return [diagnose('outside-range', { field, range, values }, first.service.source.place(first.path))];
 }
 
 /**

@@ -1,6 +1,5 @@
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
-import { findNearest } from '../base/find-nearest.ts';
 import type { Prepared } from './compile-node.ts';
 import {
   describeSpecial,
@@ -22,9 +21,6 @@ import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
-
-/** So many names are looked up for a near one each; a fleet's would take long. */
-const mostHints = 3;
 
 /** The nodes to compile for. */
 export interface CheckedNodes {
@@ -67,9 +63,8 @@ function findUnknown(
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   const known = [...nodes.keys()].sort();
   if (unknown.length === 0) return [];
-  const near = new Set(unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []));
   const named = flag ? '--node' : 'hostnameOverride';
-  return [diagnose('unknown-node', { what: 'flag', flag: named, names: unknown, near: [...near], known })];
+  return [diagnose('unknown-node', { what: 'flag', flag: named, names: unknown, known })];
 }
 
 /** The types of a Node's addresses that kube-proxy looks at. */

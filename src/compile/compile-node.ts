@@ -16,13 +16,7 @@ import {
 } from '../cluster/objects.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
-import {
-  checkSize,
-  findConflicts,
-  findOutsiders,
-  findUnloadableRanges,
-  findUnserved,
-} from '../cluster/check-services.ts';
+import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../cluster/check-services.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import {
@@ -112,7 +106,6 @@ export function prepare(
     assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
     diagnostics: [
       ...diagnostics,
-      ...findOutsiders(inputs.services, ranges),
       ...tooLarge,
       ...found.diagnostics,
       ...findConflicts(cluster),

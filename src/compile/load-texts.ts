@@ -140,7 +140,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...(host?.diagnostics ?? []),
       ...(assumptions
         ? [
-            ...describeAssumptions(inputs, assumptions, prepared, assume === 'by-default'),
+            ...describeAssumptions(assumptions, prepared, assume === 'by-default'),
             // One note is enough.
             ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
           ]

@@ -68,6 +68,11 @@ export function wordsBy<Key extends string, const W extends Wordings>(
   };
 }
 
+/** An error, or a warning where the arguments say so. */
+export function warningIf<Details>(isWarning: (details: Details) => boolean): Weighing<Details> {
+  return { among: ['error', 'warning'], weigh: (details) => (isWarning(details) ? 'warning' : 'error') };
+}
+
 /** One severity for most problems, which the argument `key` tells apart, and another for some. */
 export function severityBy<Key extends string>(
   key: Key,

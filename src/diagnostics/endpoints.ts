@@ -28,12 +28,6 @@ const serviceNameLabel = 'kubernetes.io/service-name';
 
 const zoneHelp = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
 
-/** An object that names a Service, "namespace/name". */
-interface StrayObject extends Texts<'service'> {
-  readonly kind: 'EndpointSlice' | 'Endpoints';
-  readonly meant?: string | undefined;
-}
-
 /** `found`: the ports that are there, "http/TCP" each. */
 interface UnknownPort extends Texts<'service' | 'protocol'>, Lists<'found'> {}
 
@@ -183,18 +177,13 @@ export const endpointDiagnostics = {
     }),
   },
   'no-such-service': {
-    severity: severityBy('problem', 'warning', { several: 'note' }),
+    severity: 'note',
     meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
     example: () => manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
-    words: wordsBy('problem', {
-      one: ({ kind, service, meant }: StrayObject) => {
-        const what = kind === 'Endpoints' ? 'these are Endpoints' : 'this is an EndpointSlice';
-        const help = meant === undefined ? 'add the Service, or leave this out' : `did you mean ${meant}?`;
-        return [`${what} of ${printable(service)}, but the input holds no Service of that name`, help];
-      },
-      several: ({ services }: Lists<'services'>) =>
-        `the input holds EndpointSlices or Endpoints of ${services.length} Services, but not these Services (${printable(nameSome(services))}): they are not used`,
-    }),
+    words: ({ services }: Lists<'services'>) => [
+      `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+      'add the Service, or leave them out',
+    ],
   },
   'selects-nothing': {
     severity: 'warning',

@@ -21,44 +21,12 @@ function describeKind(details: IgnoredFieldReason): string {
   }
 }
 
-/** Why a packet to a Service port would need another port on its way. */
-export type PortChange =
-  | { readonly reason: 'target-port'; readonly servicePort: string; readonly port: number; readonly targetPort: number }
-  | { readonly reason: 'node-port'; readonly servicePort: string; readonly nodePort: number };
-
-/** The same in words, and what to do about it. */
-export function describePortChange(change: PortChange): readonly [wrong: string, help: string] {
-  switch (change.reason) {
-    case 'target-port':
-      return [
-        `${change.servicePort} has port ${change.port} and its endpoints port ${change.targetPort}`,
-        'make them equal',
-      ];
-    case 'node-port':
-      return [
-        `${change.servicePort} has node port ${change.nodePort}`,
-        'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer',
-      ];
-  }
-}
-
 /** `first` is the index of the port that is there already. */
 type SamePort = Numbers<'index' | 'first'>;
 
-interface LongComment {
-  readonly servicePort: string;
-  /** What the Service lacks on the nodes where kube-proxy writes the comment. */
-  readonly lack: 'no-endpoints' | 'no-local-endpoints';
-  readonly limit: number;
-}
-
-interface TooLarge {
-  readonly lines: number;
-  readonly limit: number;
-  /** The largest one. */
-  readonly service: string;
-  readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'>;
-}
+/** `service` is the largest one. */
+type TooLarge = Numbers<'lines' | 'limit'> &
+  Texts<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
 
 const asTheClusterHasThem =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
@@ -66,50 +34,27 @@ const asTheClusterHasThem =
 /** The Service, "namespace/name", that lacks something. */
 type Lacking = Texts<'service'>;
 
-type WithRanges = Lacking & Lists<'ranges'>;
-
-/** Values that kpc chose, and the networks that it took them from. */
-export interface DrawnValues {
-  readonly count: number;
-  readonly from: readonly string[];
-}
-
 /** What took the place of what manifests from git lack. */
-interface Assumed {
-  readonly clusterIPs: DrawnValues;
-  readonly nodePorts: number;
-  readonly loadBalancerIPs: DrawnValues;
-  readonly pods: DrawnValues;
-  readonly nodes: readonly string[];
-  /** How many objects of the input have what only a cluster gives. */
-  readonly kept: Numbers<'services' | 'slices' | 'pods' | 'nodes'>;
+interface Assumed extends Lists<'nodes'> {
+  readonly values: readonly AssumedValues[];
   /** Whether kpc assumes without being asked to. */
   readonly isDefault: boolean;
 }
 
-function describeAssumed({ clusterIPs, nodePorts, loadBalancerIPs, pods, nodes, kept, isDefault }: Assumed): string {
-  const values = [
-    ...many(clusterIPs.count, 'cluster IP', clusterIPs.from),
-    ...many(nodePorts, 'node port'),
-    ...many(loadBalancerIPs.count, 'load balancer address', loadBalancerIPs.from, 'load balancer addresses'),
-    ...many(pods.count, 'ready Pod', pods.from),
-    ...many(nodes.length, 'Node'),
-  ];
-  const real = [
-    ...many(kept.services, 'Service', [], 'Services').map((text) => `${text} with a cluster IP`),
-    ...many(kept.slices, 'set of endpoints', [], 'sets of endpoints'),
-    ...many(kept.pods, 'Pod'),
-    ...many(kept.nodes, 'Node'),
-  ];
-  const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
-  const stays = real.length === 0 ? '' : `; the input's own values stay: ${real.join(', ')}`;
-  const way = isDefault ? '; --no-assume forbids this' : '';
-  return `assumed, because the input lacks them: ${values.join(', ')}${named}${stays}${way}`;
+/** How many values kpc chose, and the networks that it took them from. */
+export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
+  readonly what: 'cluster IP' | 'node port' | 'load balancer address' | 'ready Pod' | 'Node';
 }
 
-function many(count: number, one: string, from: readonly string[] = [], more = `${one}s`): readonly string[] {
-  if (count === 0) return [];
-  return [`${formatCount(count)} ${count === 1 ? one : more}${from.length === 0 ? '' : ` from ${from.join(' and ')}`}`];
+function describeAssumed({ values, nodes, isDefault }: Assumed): string {
+  const counts = values.map(({ what, count, from }) => {
+    const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
+    const networks = from.length === 0 ? '' : ` from ${from.join(' and ')}`;
+    return `${formatCount(count)} ${count === 1 ? what : plural}${networks}`;
+  });
+  const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
+  const way = isDefault ? '; --no-assume forbids this' : '';
+  return `assumed, because the input lacks them: ${counts.join(', ')}${named}${way}`;
 }
 
 /** What is wrong with Services, their ports and kpc's annotations of them. */
@@ -207,10 +152,11 @@ export const serviceDiagnostics = {
     meaning: 'a Service asks for a forwarding method that cannot change the port, but its ports differ',
     example: () =>
       manifests(annotated('kpc.dev/ipvs-forwarding-method: direct') + endpoint('conditions: { ready: true }')),
-    words: ({ method, change }: { readonly method: string; readonly change: PortChange }) => {
-      const [wrong, help] = describePortChange(change);
-      return [`kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`, help];
-    },
+    // `wrong` is which port would change.
+    words: ({ method, wrong, help }: Texts<'method' | 'wrong' | 'help'>) => [
+      `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
+      help,
+    ],
   },
   'ignored-field': {
     severity: 'warning',
@@ -232,7 +178,12 @@ export const serviceDiagnostics = {
         '--kubernetes-version',
         '1.36',
       ),
-    words: ({ servicePort, lack, limit }: LongComment) => [
+    // `lack` is what the Service lacks on the nodes where kube-proxy writes the comment.
+    words: ({
+      servicePort,
+      lack,
+      limit,
+    }: Texts<'servicePort'> & Numbers<'limit'> & { readonly lack: 'no-endpoints' | 'no-local-endpoints' }) => [
       `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack === 'no-endpoints' ? 'no endpoints' : 'no local endpoints'}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
       'shorten the names',
     ],
@@ -368,7 +319,7 @@ export const serviceDiagnostics = {
           'let kpc choose with --load-balancer-ip-range',
         ];
       },
-      'range-is-full': ({ service, ranges }: WithRanges) => [
+      'range-is-full': ({ service, ranges }: Lacking & Lists<'ranges'>) => [
         `${service}: no address of ${ranges.join(', ')} is free for this Service`,
         'name a larger range with --load-balancer-ip-range',
       ],
@@ -389,24 +340,5 @@ export const serviceDiagnostics = {
         'name a larger range with --service-node-port-range',
       ],
     }),
-  },
-  'outside-range': {
-    severity: 'warning',
-    meaning: 'a Service has a cluster IP or a node port that the API server has no range for',
-    example: () =>
-      manifests(
-        aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 8080 }]`),
-        '--service-node-port-range',
-        '30000-32767',
-      ),
-    // "10.96.0.0/16, fd00::/108" or "30000-32767"; each value with its Service.
-    words: ({
-      field,
-      range,
-      values,
-    }: Texts<'range'> & Lists<'values'> & { readonly field: 'clusterIP' | 'nodePort' }) => [
-      `${field} outside of the range ${range}, which the API server refuses: ${nameSome(values)}`,
-      'write one of the range, or name the range of the cluster',
-    ],
   },
 } satisfies DiagnosticTable;

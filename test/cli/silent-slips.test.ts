@@ -84,24 +84,14 @@ describe('slices that miss their Service', () => {
     `apiVersion: v1\nkind: Endpoints\nmetadata: { name: ${name} }\nsubsets: [{ addresses: [{ ip: 10.1.1.1 }], ports: [{ port: 80 }] }]\n`;
 
   test.each([
-    ['a slice of webs', service('port: 80') + slice('port: 80', 'webs'), 'default/webs', 'did you mean web?'],
-    [
-      'Endpoints of databse',
-      service('port: 80', 'database') + endpoints('databse'),
-      'default/databse',
-      'did you mean database?',
-    ],
-    [
-      'a slice in another namespace',
-      service('port: 80') + slice('port: 80', 'web', 'shop'),
-      'shop/web',
-      'add the Service, or leave this out',
-    ],
-  ])('%s', async (_, text, name, advice) => {
+    ['a slice of webs', service('port: 80') + slice('port: 80', 'webs'), 'default/webs'],
+    ['Endpoints of databse', service('port: 80', 'database') + endpoints('databse'), 'default/databse'],
+    ['a slice in another namespace', service('port: 80') + slice('port: 80', 'web', 'shop'), 'shop/web'],
+  ])('%s', async (_, text, name) => {
     write({ 'in.yaml': text });
-    const { stderr } = await compile();
-    expect(stderr).toContain(` of ${name}, but the input holds no Service of that name [no-such-service]`);
-    expect(stderr).toContain(`  help: ${advice}\n`);
+    expect((await compile()).stderr).toMatch(
+      new RegExp(`^in.yaml:\\d+:\\d+: note: .* of ${name}, but no such Service: .* \\[no-such-service\\]$`, 'm'),
+    );
   });
 
   test('slices of many other Services make one note', async () => {
@@ -111,7 +101,9 @@ describe('slices that miss their Service', () => {
     const { status, stderr } = await compile('--strict');
     expect(status).toBe(0);
     expect(stderr.match(/no-such-service/g)).toHaveLength(1);
-    expect(stderr).toContain('note: the input holds EndpointSlices or Endpoints of 4 Services, but not these Services');
+    expect(stderr).toContain(
+      'Endpoints of default/alpha, default/beta, default/delta and 1 more, but no such Services',
+    );
   });
 });
 

@@ -1,5 +1,5 @@
 import { findNearest } from '../../base/find-nearest.ts';
-import { namesOf, type Names } from '../by-name.ts';
+import { namesOf } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
@@ -8,6 +8,7 @@ import {
   type EndpointPort,
   type Endpoints,
   type EndpointSlice,
+  type FieldPath,
   type Pod,
   type Service,
   type Sourced,
@@ -19,17 +20,9 @@ import type { Selecting } from './select-pods.ts';
 const mostCompared = 200;
 const mostPods = 10_000;
 
-/** An EndpointSlice or Endpoints whose Service the input does not hold. */
-interface Stray {
-  readonly kind: 'EndpointSlice' | 'Endpoints';
-  readonly namespace: string;
-  readonly name: string;
-  readonly place: Place;
-}
-
 /**
- * Slices and Endpoints that name no Service of the input: each that is spelled like one without endpoints in a warning of its
- * own, and all the others in one. A cluster's output may hold many of them, as where only some Services are given.
+ * One note for all slices and Endpoints that name no Service of the input. A cluster's output may hold many of them, as where
+ * only some Services are given.
  */
 export function describeStrays(
   services: readonly ServiceWithSlices[],
@@ -39,47 +32,24 @@ export function describeStrays(
   if (services.length === 0) return [];
   // Mostly each slice is one of a Service: then no name is looked up.
   if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
-  const strays = listStrays(slices, endpoints, namesOf(services.map(({ object }) => object.metadata)));
-  const lacking = services
-    .filter(({ object, isServed }) => isProgrammed(object) && !isServed)
-    .map(({ object }) => object.metadata)
-    .toSorted((a, b) => compareText(a.name, b.name));
-  const describe = ({ kind, place, ...service }: Stray, meant: string | undefined): Diagnostic =>
-    diagnose('no-such-service', { problem: 'one', kind, service: fullName(service), meant }, place);
-  const near: Diagnostic[] = [];
-  const far: Stray[] = [];
-  for (const [i, stray] of strays.entries()) {
-    const here = lacking.filter(({ namespace }) => namespace === stray.namespace).map(({ name }) => name);
-    const meant = i < mostCompared ? findNearest(stray.name, here) : undefined;
-    if (meant === undefined) far.push(stray);
-    else near.push(describe(stray, meant));
-  }
-  if (far.length < 2) return [...near, ...far.map((stray) => describe(stray, undefined))];
-  return [...near, diagnose('no-such-service', { problem: 'several', services: far.map(fullName) })];
-}
-
-/** One for each Service that is named and not known, sorted by namespace and name. */
-function listStrays(
-  slices: readonly Sourced<EndpointSlice>[],
-  endpoints: readonly Sourced<Endpoints>[],
-  known: Names,
-): readonly Stray[] {
-  const byName = new Map<string, Stray>();
-  const add = (kind: Stray['kind'], namespace: string, name: string, place: () => Place): void => {
-    if (known.has(namespace, name)) return;
+  const known = namesOf(services.map(({ object }) => object.metadata));
+  const strays = new Map<string, Place>();
+  const add = (namespace: string, name: string | undefined, { source }: Sourced<unknown>, path: FieldPath): void => {
+    if (!name || known.has(namespace, name)) return;
     const key = fullName({ namespace, name });
-    if (!byName.has(key)) byName.set(key, { kind, namespace, name, place: place() });
+    if (!strays.has(key)) strays.set(key, source.place(path));
   };
-  for (const { object, source } of slices) {
-    const { namespace, labels } = object.metadata;
-    const name = labels[serviceNameLabel];
-    if (name) add('EndpointSlice', namespace, name, () => source.place(['metadata', 'labels', serviceNameLabel]));
+  for (const slice of slices) {
+    const { namespace, labels } = slice.object.metadata;
+    add(namespace, labels[serviceNameLabel], slice, ['metadata', 'labels', serviceNameLabel]);
   }
-  for (const { object, source } of endpoints) {
-    const { namespace, name } = object.metadata;
-    add('Endpoints', namespace, name, () => source.place(['metadata', 'name']));
+  for (const each of endpoints) {
+    const { namespace, name } = each.object.metadata;
+    add(namespace, name, each, ['metadata', 'name']);
   }
-  return [...byName.values()].toSorted((a, b) => compareText(fullName(a), fullName(b)));
+  const names = [...strays.keys()].toSorted(compareText);
+  const [first] = names;
+  return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
 }
 
 /** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
