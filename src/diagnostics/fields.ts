@@ -5,7 +5,7 @@ import { quote } from '../base/quote.ts';
 import { type ProxyMode } from '../kube-proxy/modes.ts';
 import { type NodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
-import { type DiagnosticTable, type Severity, type Texts, type Words, wordsBy } from './diagnostic-rows.ts';
+import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf } from './diagnostic-rows.ts';
 import { describeFound, type Found } from './value-in-words.ts';
 
 interface Misspelled {
@@ -20,20 +20,16 @@ interface Misspelled {
   readonly isNeeded?: true | undefined;
 }
 
-/** Words in nodePortAddresses that kube-proxy of a release does not take. */
-interface OfRelease {
-  readonly field: string;
-  readonly release: Release;
-  /** Set if that is not the release that the input was read for. */
-  readonly asRelease?: Release | undefined;
-}
+/**
+ * Words in nodePortAddresses that kube-proxy of a release does not take; `asRelease` is set if that is not the release that the
+ * input was read for.
+ */
+type OfRelease = Texts<'field'> & { readonly release: Release; readonly asRelease?: Release | undefined };
 
-function seenAs({ asRelease }: OfRelease): string {
-  return asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
-}
-
-function kubeProxyOf({ release }: OfRelease): string {
-  return `kube-proxy ${kubeProxyVersions[release]}`;
+/** "Kubernetes 1.31: nodePortAddresses", and the version of that kube-proxy. */
+function nameOfRelease({ field, release, asRelease }: OfRelease): readonly [seen: string, kubeProxy: string] {
+  const seen = asRelease === undefined ? field : `Kubernetes ${asRelease}: ${field}`;
+  return [seen, `kube-proxy ${kubeProxyVersions[release]}`];
 }
 
 const wordsSince = behaviourChanges['node-port-words'].since;
@@ -48,11 +44,6 @@ interface NoNetwork extends WrittenValue {
   readonly words?: readonly string[] | undefined;
   /** The mode that is compiled for, if only another one reads the field. */
   readonly ignoredIn?: ProxyMode | undefined;
-}
-
-function weighCidr(details: { readonly problem: string; readonly ignoredIn?: ProxyMode | undefined }): Severity {
-  const { problem, ignoredIn } = details;
-  return problem === 'unknown-primary' || (problem === 'no-network' && ignoredIn !== undefined) ? 'warning' : 'error';
 }
 
 /** A field and what is written there. */
@@ -101,7 +92,7 @@ type WrongField = {
 /** The row of a field that may have another value than it should. */
 function shapeRow(meaning: string, example: () => Example) {
   return {
-    severity: { among: ['error', 'warning'], weigh: weighField } as const,
+    severity: warningIf(({ isLeftOut, ignoredIn }: WrongField) => isLeftOut === true || ignoredIn !== undefined),
     meaning,
     example,
     words: describeField,
@@ -111,10 +102,6 @@ function shapeRow(meaning: string, example: () => Example) {
 /** As shapeRow, for a field that takes one of a few words. */
 function wordRow(field: string, example: () => Example) {
   return shapeRow(`${field} is not one of its allowed values`, example);
-}
-
-function weighField({ isLeftOut, ignoredIn }: WrongField): Severity {
-  return isLeftOut === true || ignoredIn !== undefined ? 'warning' : 'error';
 }
 
 function describeField({ field, found, types = ['string'], expected, isLeftOut, ignoredIn }: WrongField): Words {
@@ -136,17 +123,16 @@ function describeField({ field, found, types = ['string'], expected, isLeftOut, 
     const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
     return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];
   }
-  const isPair = types.includes('object') && found.type === 'string' && pairWithoutSpace.test(found.value);
-  return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
+  return [wrong, `write ${expected ?? types.join(' or ')}`];
 }
 
-/** A key and its value with no space between them are one text to YAML. */
-const pairWithoutSpace = /^[\w./-]+:[^\s/]/;
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
   'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
   'bad-cidr': {
-    severity: { among: ['error', 'warning'], weigh: weighCidr },
+    severity: warningIf((details: { readonly problem: string; readonly ignoredIn?: ProxyMode | undefined }) => {
+      return details.problem === 'unknown-primary' || details.ignoredIn !== undefined;
+    }),
     meaning: 'a value is not a network, or not one that is allowed there',
     example: () =>
       manifests(
@@ -178,16 +164,24 @@ export const fieldDiagnostics = {
         `${field}: the word ${word} is there twice, and kube-proxy does not start`,
         'write it once',
       ],
-      'primary-with-others': (details: OfRelease) => [
-        `${seenAs(details)}${details.field}: ${kubeProxyOf(details)} does not start with both the word primary and networks`,
-        `write one or the other; Kubernetes ${wordsSince} takes both`,
-      ],
-      'unknown-primary': (details: OfRelease) =>
-        `${seenAs(details)}${details.field}: ${kubeProxyOf(details)} does not know the word primary, and does not start; compiled as later releases read it`,
-      'unknown-word': (details: OfRelease & { readonly word: Exclude<NodePortWord, 'primary'> }) => [
-        `${seenAs(details)}${details.field} ${quote(details.word)}: ${kubeProxyOf(details)} does not know the word ${details.word}, and does not start`,
-        `write ${networksOfWord[details.word]}; Kubernetes ${wordsSince} knows the word`,
-      ],
+      'primary-with-others': (details: OfRelease) => {
+        const [seen, kubeProxy] = nameOfRelease(details);
+        return [
+          `${seen}: ${kubeProxy} does not start with both the word primary and networks`,
+          `write one or the other; Kubernetes ${wordsSince} takes both`,
+        ];
+      },
+      'unknown-primary': (details: OfRelease) => {
+        const [seen, kubeProxy] = nameOfRelease(details);
+        return `${seen}: ${kubeProxy} does not know the word primary, and does not start; compiled as later releases read it`;
+      },
+      'unknown-word': (details: OfRelease & { readonly word: Exclude<NodePortWord, 'primary'> }) => {
+        const [seen, kubeProxy] = nameOfRelease(details);
+        return [
+          `${seen} ${quote(details.word)}: ${kubeProxy} does not know the word ${details.word}, and does not start`,
+          `write ${networksOfWord[details.word]}; Kubernetes ${wordsSince} knows the word`,
+        ];
+      },
     }),
   },
   'bad-ip-family': shapeRow(
@@ -273,10 +267,7 @@ export const fieldDiagnostics = {
     },
   },
   'unknown-field': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ isNeeded }: Misspelled) => (isNeeded ? 'error' : 'warning'),
-    },
+    severity: warningIf(({ isNeeded }: Misspelled) => !isNeeded),
     meaning: 'an object or the configuration has an unknown field, or one in the wrong place',
     example: () => manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
     words: ({ name, owner, reader, meant }: Misspelled) => [
@@ -285,10 +276,7 @@ export const fieldDiagnostics = {
     ],
   },
   'bad-address': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ node }: WrittenAddress) => (node === undefined ? 'error' : 'warning'),
-    },
+    severity: warningIf(({ node }: WrittenAddress) => node !== undefined),
     meaning: 'a value is not an IP address, or not one that is allowed there',
     example: () => manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
     words: (details: WrittenAddress & Texts<'expected'>) => [

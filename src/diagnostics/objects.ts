@@ -2,48 +2,26 @@ import { aNode, aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/quote.ts';
 import { describeFound, type Found } from './value-in-words.ts';
-import { type DiagnosticTable, type Texts, type Words, wordsBy } from './diagnostic-rows.ts';
+import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf, type Numbers } from './diagnostic-rows.ts';
 import { nameSome } from '../base/name-some.ts';
 
-type Value = Texts<'value'>;
-
-type FieldValue = Value & Texts<'field'>;
-
-type WrongName = FieldValue & {
+type WrongName = Texts<'field' | 'value'> & {
   readonly rule: 'label' | 'subdomain';
   /** No rule depends on it: the API server refuses it, but kube-proxy does not. */
   readonly isUnused?: true;
 };
 
-/** Another object of the same kind and name. */
-export interface DuplicateObject {
+/** Another object of the same kind and name, which has its namespace, if it has one. */
+export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly what: 'object';
-  readonly kind: string;
-  /** With its namespace, if it has one. */
-  readonly name: string;
-  readonly first: FirstPlace;
-  readonly among?: Among | undefined;
-  readonly leaveOut?: LeaveOut | undefined;
-}
-
-interface FirstPlace {
-  readonly file: string;
-  readonly line: number;
-}
-
-/** How many more objects of one folder another folder holds too. */
-interface Among {
-  readonly more: number;
-  readonly folder: string;
-  readonly otherFolder: string;
-}
-
-/** How to leave out one of two folders. */
-interface LeaveOut {
-  /** What to exclude; undefined where no pattern for it is safe in a shell. */
-  readonly pattern?: string | undefined;
-  /** What merges the two objects, if the folder holds a kustomization. */
-  readonly build?: string | undefined;
+  readonly first: Texts<'file'> & Numbers<'line'>;
+  /** How many more objects of one folder another folder holds too. */
+  readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
+  /**
+   * How to leave out one of two folders: what to exclude, undefined where no pattern for it is safe in a shell, and what merges
+   * the two objects, if the folder holds a kustomization.
+   */
+  readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
 }
 
 function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<DuplicateObject, 'what'>): Words {
@@ -52,18 +30,10 @@ function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<Duplicat
   return [`${one}${more}`, leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them'];
 }
 
-function adviseOnDuplicate({ pattern, build }: LeaveOut): string {
+function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>): string {
   const exclude = pattern === undefined ? ' with --exclude PATTERN' : `, as with --exclude ${pattern}`;
   const other = build === undefined ? '' : `, or run "${build}"`;
   return `leave one of them out${exclude}${other}`;
-}
-
-/** The first line of what kubectl get prints without -o. */
-const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
-
-function adviseOn(found: Found): string | undefined {
-  if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
-  return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
 }
 
 /** What makes objects of a file that holds none. */
@@ -71,11 +41,6 @@ const makers = {
   kustomize: 'compile what "kubectl kustomize" prints of it',
   helm: 'compile what "helm template" prints of the chart',
 } as const;
-
-interface MissingField {
-  readonly field: 'apiVersion' | 'kind';
-  readonly madeBy?: keyof typeof makers | undefined;
-}
 
 /** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
 function pluralOf(name: string): string {
@@ -134,9 +99,8 @@ const leftOutWords: { readonly [R in LeftOutReason]: string } = {
 /** In the order of the message. */
 export const leftOutReasons = Object.keys(leftOutWords) as readonly LeftOutReason[];
 
-interface NothingProgrammed {
-  /** How many Services there are. */
-  readonly services: number;
+/** `services`: how many there are. */
+interface NothingProgrammed extends Numbers<'services'> {
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
   readonly isRefused: boolean;
 }
@@ -167,7 +131,7 @@ function describeNothingProgrammed(details: NothingProgrammed): Words {
 /** What is wrong with whole objects and their names, and with documents that are not objects. */
 export const objectDiagnostics = {
   'bad-name': {
-    severity: { among: ['error', 'warning'], weigh: ({ isUnused }: WrongName) => (isUnused ? 'warning' : 'error') },
+    severity: warningIf(({ isUnused }: WrongName) => isUnused === true),
     meaning: 'a name is not valid in Kubernetes',
     example: () => manifests(web.replace('web', 'Web')),
     words: ({ field, value, rule }: WrongName) => {
@@ -207,13 +171,16 @@ export const objectDiagnostics = {
     words: wordsBy('problem', {
       'no-mapping': ({ found }: { readonly found: Found }) => [
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
-        adviseOn(found),
+        found.type === 'list' ? 'put the objects under "items" of an object of kind List' : undefined,
       ],
-      missing: ({ field, madeBy }: MissingField) => [
-        `this is not a Kubernetes object: it has no ${field}`,
-        madeBy && makers[madeBy],
-      ],
-      unrendered: ({ field, value }: FieldValue) => [
+      missing: ({
+        field,
+        madeBy,
+      }: {
+        readonly field: 'apiVersion' | 'kind';
+        readonly madeBy?: keyof typeof makers | undefined;
+      }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
+      unrendered: ({ field, value }: Texts<'field' | 'value'>) => [
         `${field} ${quote(value)} is a placeholder that is not filled in`,
         'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
       ],
@@ -255,20 +222,14 @@ export const objectDiagnostics = {
     }),
   },
   'no-services': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ isRefused }: { readonly isRefused: boolean }) => (isRefused ? 'error' : 'warning'),
-    },
+    severity: warningIf(({ isRefused }: { readonly isRefused: boolean }) => !isRefused),
     meaning: 'the input holds no Services, and the result would remove all Services from a node',
     example: () => manifests(aNode('spec: {}')),
     words: ({ isRefused }: { readonly isRefused: boolean }) =>
       isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services',
   },
   'nothing-programmed': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: (details: NothingProgrammed) => (details.isRefused || lacksClusterIp(details) ? 'error' : 'warning'),
-    },
+    severity: warningIf((details: NothingProgrammed) => !details.isRefused && !lacksClusterIp(details)),
     meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
     example: () => manifests(aService('clusterIP: None')),
     words: describeNothingProgrammed,

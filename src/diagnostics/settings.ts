@@ -15,10 +15,10 @@ import {
   wordsBy,
   type DetailsBy,
   type DiagnosticTable,
-  type Severity,
   type Wordings,
   type Lists,
   type Texts,
+  warningIf,
 } from './diagnostic-rows.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
@@ -34,8 +34,8 @@ interface OfOneMode {
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
-function weighByMode({ ignoredIn }: OfOneMode): Severity {
-  return ignoredIn === undefined ? 'error' : 'warning';
+function isOfOtherMode({ ignoredIn }: OfOneMode): boolean {
+  return ignoredIn !== undefined;
 }
 
 function endByMode({ ignoredIn }: OfOneMode): string {
@@ -122,7 +122,7 @@ export const settingDiagnostics = {
     }),
   },
   'bad-duration': {
-    severity: { among: ['error', 'warning'], weigh: weighByMode },
+    severity: warningIf(isOfOtherMode),
     meaning: 'a value is not a duration, or is out of range',
     example: () => configured('ipvs: { tcpTimeout: 15 minutes }'),
     // `most` is set for what goes to ipvsadm, which takes no more.
@@ -187,7 +187,7 @@ export const settingDiagnostics = {
     }),
   },
   'bad-scheduler': {
-    severity: { among: ['error', 'warning'], weigh: weighByMode },
+    severity: warningIf(isOfOtherMode),
     meaning: 'IPVS has no scheduler of that name',
     example: () => manifests(web, '--ipvs-scheduler', 'fastest'),
     words: (details: Setting & OfOneMode & Lists<'known'>) => [

@@ -10,6 +10,7 @@ import {
   type Lists,
   type Numbers,
   type Texts,
+  warningIf,
 } from './diagnostic-rows.ts';
 
 /** What shows that an output was cut off. */
@@ -244,7 +245,7 @@ export const sideDiagnostics = {
       `skipped: ${reason}${more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'line' : 'lines'})`}`,
   },
   'unread-output': {
-    severity: { among: ['error', 'warning'], weigh: ({ isAll }: UnreadOutput) => (isAll ? 'error' : 'warning') },
+    severity: warningIf(({ isAll }: UnreadOutput) => !isAll),
     meaning: 'a tool printed its output in a form that lacks what kpc needs',
     example: () => dump({ 'node.txt': 'Chain KUBE-SERVICES (2 references)\ntarget prot opt source destination\n' }),
     words: ({ output, reason }: UnreadOutput) => `${output} ${reason}`,
