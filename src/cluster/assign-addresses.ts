@@ -292,12 +292,18 @@ class Assigner {
     const name = fullName(service.object.metadata);
     const asked = this.#reserved.get(name);
     if (asked?.family === family) return asked.text;
+    const wish = service.object.spec.loadBalancerIP ?? '';
+    const names = ranges.map(({ text }) => text);
+    if (!asked && parseAddress(wish)?.family === family) {
+      const details = { service: name, problem: 'not-the-one-asked-for', asked: wish, ranges: names } as const;
+      this.#report(service, ['spec', 'loadBalancerIP'], 'no-load-balancer-ip', details);
+    }
     for (const range of ranges) {
       const skipped = poolSize(range) > 2 ? 1 : 0;
       const address = this.#pickAddress(`${name}/load balancer/${family}`, range, { skipped });
       if (address !== undefined) return address;
     }
-    const details = { service: name, problem: 'range-is-full', ranges: ranges.map(({ text }) => text) } as const;
+    const details = { service: name, problem: 'range-is-full', ranges: names } as const;
     this.#report(service, ['spec'], 'no-load-balancer-ip', details);
     return undefined;
   }

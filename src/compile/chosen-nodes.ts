@@ -12,14 +12,12 @@ import {
 import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
-import type { NodeContext, Cluster, ServicePort } from '../cluster/model.ts';
+import type { NodeContext } from '../cluster/model.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
-import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 
 /** The nodes to compile for. */
@@ -34,37 +32,35 @@ export function oneNode(name: string, flag: string | undefined): CheckedNodes {
   return { names: [name], flag: flag === undefined ? undefined : [flag] };
 }
 
+/** What is known of the Nodes. */
+type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
+
 /**
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
  * kube-proxy has to be able to start there, and their addresses should be such that it can use them.
  */
-export function checkNodes(
-  { names, flag }: CheckedNodes,
-  prepared: Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>,
-): readonly Diagnostic[] {
-  const unknown = findUnknown(flag, prepared);
+export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Diagnostic[] {
+  const unknown = findUnknown(flag, known);
   if (unknown.length > 0) return unknown;
+  const { nodes, nodeSources } = known;
   return [
-    ...checkLocalDetection(names, prepared, prepared.settings),
-    ...names.flatMap((name) => {
-      const node = prepared.nodes.get(name);
-      return node ? checkNodeAddresses(node, prepared.nodeSources.get(name)) : [];
-    }),
+    ...checkLocalDetection(names, known),
+    ...names.flatMap((name) => checkNodeAddresses(nodes.get(name), nodeSources.get(name))),
   ];
 }
 
-function findUnknown(
-  flag: readonly string[] | undefined,
-  { nodes, settings }: Pick<Prepared, 'nodes' | 'settings'>,
-): readonly Diagnostic[] {
+function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Diagnostic[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
   // A name that no node can have is refused as such.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
-  const known = [...nodes.keys()].sort();
   if (unknown.length === 0) return [];
-  const named = flag ? '--node' : 'hostnameOverride';
-  return [diagnose('unknown-node', { what: 'flag', flag: named, names: unknown, known })];
+  const details = {
+    flag: flag ? '--node' : 'hostnameOverride',
+    names: unknown,
+    known: [...nodes.keys()].sort(),
+  } as const;
+  return [diagnose('unknown-node', { what: 'flag', ...details })];
 }
 
 /** The types of a Node's addresses that kube-proxy looks at. */
@@ -74,7 +70,8 @@ const addressTypes: ReadonlySet<string> = new Set(['InternalIP', 'ExternalIP']);
  * Warns of addresses of a Node that kube-proxy leaves out (GetNodeHostIPs in pkg/util/node takes what ParseIPSloppy reads), and
  * of those that it takes and no node should have. The API server checks none of them.
  */
-function checkNodeAddresses(node: Node, source: Source | undefined): readonly Diagnostic[] {
+function checkNodeAddresses(node: Node | undefined, source: Source | undefined): readonly Diagnostic[] {
+  if (!node) return [];
   return node.addresses.flatMap(({ type: field, address: value }, index) => {
     if (!addressTypes.has(field)) return [];
     const common = { node: node.metadata.name, field, value };
@@ -89,38 +86,23 @@ function checkNodeAddresses(node: Node, source: Source | undefined): readonly Di
   });
 }
 
-/** The Nodes of the input, and where they came from. */
-export interface KnownNodes {
-  readonly nodes: ReadonlyMap<string, Node>;
-  readonly nodeSources: ReadonlyMap<string, Source>;
-}
-
 /**
  * Checks how these nodes detect local traffic: what keeps kube-proxy from starting there is an error
  * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
  */
-export function checkLocalDetection(
-  names: readonly string[],
-  known: KnownNodes,
-  settings: Pick<ProxySettings, 'bindAddress' | 'detectLocal' | 'clusterCIDRs'>,
-): readonly Diagnostic[] {
-  switch (settings.detectLocal.mode) {
+function checkLocalDetection(names: readonly string[], known: Known): readonly Diagnostic[] {
+  switch (known.settings.detectLocal.mode) {
     case 'NodeCIDR':
-      return checkNodeCIDRs(names, known, settings);
+      return checkNodeCIDRs(names, known);
     case 'ClusterCIDR':
-      return checkClusterCIDRs(names, known, settings);
+      return checkClusterCIDRs(names, known);
     case 'BridgeInterface':
     case 'InterfaceNamePrefix':
       return [];
   }
 }
 
-function checkNodeCIDRs(
-  names: readonly string[],
-  { nodes, nodeSources }: KnownNodes,
-  settings: Pick<ProxySettings, 'bindAddress'>,
-): readonly Diagnostic[] {
-  const placeOf = (name: string) => nodeSources.get(name)?.place(['spec', 'podCIDRs']);
+function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: Known): readonly Diagnostic[] {
   const absent = names.filter((name) => !nodes.has(name));
   const named = absent.includes('') ? [] : absent;
   return [
@@ -128,31 +110,28 @@ function checkNodeCIDRs(
     ...names.flatMap((name) => {
       const node = nodes.get(name);
       if (!node) return [];
-      if (node.podCIDRs.length === 0) {
-        return [diagnose('no-pod-cidr', { problem: 'none-of-node', name }, placeOf(name))];
-      }
+      const place = nodeSources.get(name)?.place(['spec', 'podCIDRs']);
+      if (node.podCIDRs.length === 0) return [diagnose('no-pod-cidr', { problem: 'none-of-node', name }, place)];
       const family = primaryFamily(node, settings);
       if (!areAllOfOther(node.podCIDRs, family)) return [];
-      return [diagnose('wrong-family', { of: 'pod-cidrs', node: name, family }, placeOf(name))];
+      return [diagnose('wrong-family', { of: 'pod-cidrs', node: name, family }, place)];
     }),
   ];
 }
 
 /** kube-proxy starts only if the node has both families, which a Node object does not show. */
-function checkClusterCIDRs(
-  names: readonly string[],
-  { nodes }: KnownNodes,
-  settings: Pick<ProxySettings, 'bindAddress' | 'clusterCIDRs'>,
-): readonly Diagnostic[] {
+function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known): readonly Diagnostic[] {
   const { clusterCIDRs } = settings;
-  const name = names.find((each) => areAllOfOther(clusterCIDRs, primaryFamily(nodes.get(each), settings)));
-  if (name === undefined) return [];
-  const family = primaryFamily(nodes.get(name), settings);
-  return [diagnose('wrong-family', { of: 'cluster-cidrs', node: name, family, clusterCIDRs })];
+  for (const node of names) {
+    const family = primaryFamily(nodes.get(node), settings);
+    if (!areAllOfOther(clusterCIDRs, family)) continue;
+    return [diagnose('wrong-family', { of: 'cluster-cidrs', node, family, clusterCIDRs })];
+  }
+  return [];
 }
 
 /** The family of the node's own address (detectNodeIPs). */
-function primaryFamily(node: Node | undefined, { bindAddress }: Pick<ProxySettings, 'bindAddress'>): Family {
+function primaryFamily(node: Node | undefined, { bindAddress }: ProxySettings): Family {
   return parseAddress(bindAddress)?.family ?? nodeAddresses(node)[0]?.family ?? 'ipv4';
 }
 
@@ -220,39 +199,33 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
   return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
-/** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
-export function describeLocalhostListeners({
-  state,
-  cluster,
-}: Pick<BundleContent, 'state' | 'cluster'>): readonly Diagnostic[] {
-  const handlingOf = findLocalhostHandling(state);
-  const listens = ({ family, protocol, nodePort: port }: ServicePort) =>
-    port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy';
-  return describe(cluster, listens, false);
-}
-
-/** The same of many nodes: on each that has endpoints for the node port. */
-export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
+/**
+ * The node ports that kube-proxy itself listens for on localhost; of many nodes, on each that has endpoints for the node port.
+ * No rule does that: a bundle serves none of them.
+ */
+export function describeLocalhostListeners(
+  { cluster, settings, gates }: Pick<Prepared, 'cluster' | 'settings' | 'gates'>,
+  compiled: readonly Family[],
+  ofNodes: boolean,
+): readonly Diagnostic[] {
   const name = 'localhost-node-ports';
   if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
   const named = new Set(
-    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
+    compiled.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
   );
-  const listens = (port: ServicePort) =>
-    named.has(port.family) &&
-    port.protocol === 'TCP' &&
-    port.nodePort !== 0 &&
-    planTraffic(port, { name: '', zone: '' }).hasEndpoints;
-  return describe(cluster, listens, true);
-}
-
-function describe(cluster: Cluster, listens: (port: ServicePort) => boolean, ofNodes: boolean): readonly Diagnostic[] {
-  const byPort = groupBy(cluster.servicePorts.filter(listens), ({ label, nodePort }) => `${label} ${nodePort}`);
+  const listening = cluster.servicePorts.filter(
+    (port) =>
+      named.has(port.family) &&
+      port.protocol === 'TCP' &&
+      port.nodePort !== 0 &&
+      planTraffic(port, { name: '', zone: '' }).hasEndpoints,
+  );
+  const byPort = groupBy(listening, ({ label, nodePort }) => `${label} ${nodePort}`);
   return [...byPort.values()].flatMap((ports) => {
     const [first] = ports;
     if (!first) return [];
-    const listening: readonly Family[] = families.filter((family) => ports.some((port) => port.family === family));
-    const details = { servicePort: first.label, nodePort: first.nodePort, families: listening, ofNodes };
+    const its = families.filter((family) => ports.some((port) => port.family === family));
+    const details = { servicePort: first.label, nodePort: first.nodePort, families: its, ofNodes };
     return [diagnose('localhost-node-port', details, first.places?.nodePort)];
   });
 }

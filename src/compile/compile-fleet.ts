@@ -2,8 +2,9 @@ import { BundleMemo, type BundleTexts } from '../bundle/bundle-texts.ts';
 import { makeBundle, type Bundle, type BundleContent, type BundleInputs } from '../bundle/make-bundle.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
+import { families } from '../kernel/family.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodeName, describeListenersOfNodes } from './chosen-nodes.ts';
+import { checkNodeName, describeLocalhostListeners } from './chosen-nodes.ts';
 import { checkNodesOf, hasErrors, type Request } from './compile.ts';
 import { compileInputs, NodeMemo, settleInputs, type Prepared } from './compile-node.ts';
 import { prepareForNodes } from './kubernetes-version.ts';
@@ -52,7 +53,7 @@ export function compileFleet(
   ];
   if (hasErrors(diagnostics)) return { diagnostics, nodes: undefined };
   return {
-    diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
+    diagnostics: [...describeLocalhostListeners(prepared, families, true), ...diagnostics],
     nodes: settleNodes(fleet, preparedFor, request),
   };
 }

@@ -63,7 +63,7 @@ export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...requ
     content,
     diagnostics: [
       ...gaps,
-      ...describeLocalhostListeners(content),
+      ...describeLocalhostListeners(prepared, content.families, false),
       ...(modeNote && namesMode ? [modeNote] : []),
       ...known,
     ],

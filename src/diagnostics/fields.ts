@@ -123,8 +123,12 @@ function describeField({ field, found, types = ['string'], expected, isLeftOut, 
     const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
     return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];
   }
-  return [wrong, `write ${expected ?? types.join(' or ')}`];
+  const isPair = types.includes('object') && found.type === 'string' && pairWithoutSpace.test(found.value);
+  return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
 }
+
+/** A key and its value with no space between them are one text to YAML. */
+const pairWithoutSpace = /^[\w./-]+:[^\s/]/;
 
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {

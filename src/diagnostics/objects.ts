@@ -36,6 +36,14 @@ function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leav
   return `leave one of them out${exclude}${other}`;
 }
 
+/** The first line of what kubectl get prints without -o. */
+const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
+
+function adviseOn(found: Found): string | undefined {
+  if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
+  return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
+}
+
 /** What makes objects of a file that holds none. */
 const makers = {
   kustomize: 'compile what "kubectl kustomize" prints of it',
@@ -171,7 +179,7 @@ export const objectDiagnostics = {
     words: wordsBy('problem', {
       'no-mapping': ({ found }: { readonly found: Found }) => [
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
-        found.type === 'list' ? 'put the objects under "items" of an object of kind List' : undefined,
+        adviseOn(found),
       ],
       missing: ({
         field,

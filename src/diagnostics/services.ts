@@ -301,8 +301,8 @@ export const serviceDiagnostics = {
     ],
   },
   'no-load-balancer-ip': {
-    severity: severityBy('problem', 'error', { 'not-assigned': 'note' }),
-    meaning: 'a load balancer has no address, and kpc has none to give it',
+    severity: severityBy('problem', 'error', { 'not-assigned': 'note', 'not-the-one-asked-for': 'warning' }),
+    meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
     example: () =>
       manifests(
         aService(`type: LoadBalancer, ${anIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
@@ -322,6 +322,11 @@ export const serviceDiagnostics = {
       'range-is-full': ({ service, ranges }: Lacking & Lists<'ranges'>) => [
         `${service}: no address of ${ranges.join(', ')} is free for this Service`,
         'name a larger range with --load-balancer-ip-range',
+      ],
+      // `asked` is what loadBalancerIP is.
+      'not-the-one-asked-for': ({ service, ranges, asked }: Lacking & Lists<'ranges'> & Texts<'asked'>) => [
+        `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+        'name a range that holds it with --load-balancer-ip-range',
       ],
     }),
   },
