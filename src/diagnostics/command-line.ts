@@ -1,5 +1,5 @@
 import { nameSome } from '../base/name-some.ts';
-import { aService, anIP, manifests, web } from './examples.ts';
+import { manifests, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/quote.ts';
 import { describeFound, type Found } from './value-in-words.ts';
 import {
@@ -90,15 +90,10 @@ export const commandLineDiagnostics = {
           : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
       rivals: ['node and nodes mean the same', 'keep one of them'],
       /** As its reader says it. */
-      refused: ({
-        field,
-        reason,
+      refused: ({ field, reason, help }: Texts<'field' | 'reason'> & { readonly help?: string | undefined }) => [
+        `${field}: ${reason}`,
         help,
-      }: {
-        readonly field: string;
-        readonly reason: string;
-        readonly help?: string | undefined;
-      }) => [`${field}: ${reason}`, help],
+      ],
       'not-tests': ({ fields }: Lists<'fields'>) => [
         `no file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
         'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
@@ -154,8 +149,7 @@ export const commandLineDiagnostics = {
   'not-shown': {
     severity: { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     meaning: 'there are more messages than are printed',
-    example: () =>
-      manifests(aService(`${anIP}, ports: [${Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')}]`)),
+    example: () => withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
     words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
   },
   'bad-packet': {
@@ -188,7 +182,7 @@ export const commandLineDiagnostics = {
         `${name} is neither address:port nor a Pod of the input`,
         suggest(near, 'write address:port'),
       ],
-      'no-address-of-pod': ({ pod, family }: { readonly pod: string; readonly family: 'ipv4' | 'ipv6' }) => [
+      'no-address-of-pod': ({ pod, family }: Texts<'pod'> & { readonly family: 'ipv4' | 'ipv6' }) => [
         `Pod ${pod} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`,
         'name a destination of its own family',
       ],
@@ -199,15 +193,7 @@ export const commandLineDiagnostics = {
       'no-pods-here': ['no network of Pods on this node is known', nameOneEnd],
       'no-pods-elsewhere': ['no network of Pods on other nodes is known', nameOneEnd],
       'no-free-address': ['no address outside the cluster is free', 'name the address of the sender'],
-      'which-port': ({
-        to,
-        ports,
-        example,
-      }: {
-        readonly to: string;
-        readonly ports: readonly string[];
-        readonly example?: string;
-      }) => [
+      'which-port': ({ to, ports, example }: Texts<'to'> & Lists<'ports'> & { readonly example?: string }) => [
         `which port of ${to}?${ports.length > 0 ? ` It has ${ports.join(', ')}` : ''}`,
         example === undefined ? 'name one of them' : `write ${example}, for example`,
       ],
@@ -215,11 +201,11 @@ export const commandLineDiagnostics = {
         `${to} has no such port or family here`,
         'see its ports with "kpc describe"',
       ],
-      'several-services': ({ name, names }: { readonly name: string; readonly names: readonly string[] }) => [
+      'several-services': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
         `several Services are called ${name}: ${names.join(', ')}`,
         'name one of them',
       ],
-      skipped: ({ service, why }: { readonly service: string; readonly why: keyof typeof skipped }): Words => {
+      skipped: ({ service, why }: Texts<'service'> & { readonly why: keyof typeof skipped }): Words => {
         const [is, help] = skipped[why];
         return [`${service} ${is}`, help];
       },
@@ -227,15 +213,10 @@ export const commandLineDiagnostics = {
         `no Service ${name} here`,
         suggest(near, 'list the Services with "kpc describe"'),
       ],
-      'no-port': ({
-        service,
-        port,
-        ports,
-      }: {
-        readonly service: string;
-        readonly port: string;
-        readonly ports: readonly string[];
-      }) => [`${service} has no port ${port} (has ${ports.join(', ')})`, `name ${joinWords(ports, 'or')}`],
+      'no-port': ({ service, port, ports }: Texts<'service' | 'port'> & Lists<'ports'>) => [
+        `${service} has no port ${port} (has ${ports.join(', ')})`,
+        `name ${joinWords(ports, 'or')}`,
+      ],
       'no-ingress-of-host': ({ request }: Texts<'request'>) => [
         `no Ingress of the input has ${request}`,
         'name a host and path of one, or ingress/NAME',
@@ -244,7 +225,7 @@ export const commandLineDiagnostics = {
         `no Ingress ${name} in the input`,
         suggest(near, 'name one of those that the input has'),
       ],
-      'several-ingresses': ({ name, names }: { readonly name: string; readonly names: readonly string[] }) => [
+      'several-ingresses': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
         `several Ingresses are called ${name}: ${names.join(', ')}`,
         'name one of them',
       ],

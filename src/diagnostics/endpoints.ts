@@ -105,7 +105,7 @@ export const endpointDiagnostics = {
     severity: 'warning',
     meaning: 'a hint of an endpoint is not a valid name of a zone or node',
     example: () => manifests(web + endpoint('hints: { forZones: [{ name: "zone a" }] }')),
-    words: (details: { readonly field: 'forNodes' | 'forZones'; readonly index: number; readonly value: string }) =>
+    words: (details: Texts<'value'> & Numbers<'index'> & { readonly field: 'forNodes' | 'forZones' }) =>
       `${details.field}[${details.index}] ${quote(details.value)} is not a valid ${details.field === 'forZones' ? 'zone' : 'node'} name`,
   },
   'bad-zone': {

@@ -1,4 +1,17 @@
-import { aNode, aService, anIP, configured, container, manifests, pod, slice, type Example, web } from './examples.ts';
+import {
+  aNode,
+  aService,
+  anIP,
+  configured,
+  container,
+  manifests,
+  pod,
+  slice,
+  type Example,
+  web,
+  withFields,
+  withPorts,
+} from './examples.ts';
 import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
 import { joinWords } from '../base/join-words.ts';
 import { quote } from '../base/quote.ts';
@@ -130,18 +143,54 @@ function describeField({ field, found, types = ['string'], expected, isLeftOut, 
 /** A key and its value with no space between them are one text to YAML. */
 const pairWithoutSpace = /^[\w./-]+:[^\s/]/;
 
+/** Fields that do not fit their schema. */
+const shapeDiagnostics = {
+  'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
+  'bad-ip-family': shapeRow(
+    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
+    () => withFields('ipFamilies: [IPv4, IPv4]'),
+  ),
+  'bad-ip-mode': wordRow('ipMode of a load balancer', () =>
+    manifests(
+      aService(
+        `type: LoadBalancer, ${anIP}, ports: [{ port: 80 }]`,
+        '{ loadBalancer: { ingress: [{ ip: 192.0.2.1, ipMode: vip }] } }',
+      ),
+    ),
+  ),
+  'bad-masquerade-bit': shapeRow('the bit of the packet mark is not a number from 0 to 31', () =>
+    configured('iptables: { masqueradeBit: 32 }'),
+  ),
+  'bad-number': shapeRow('a value is not a number, or is out of range', () => manifests(web, '--conntrack-min', 'few')),
+  'bad-phase': wordRow('phase of a Pod', () => manifests(web + pod(container, 'phase: running'))),
+  'bad-port': shapeRow('a port is not a number from 1 to 65535, nor the name of a container port', () =>
+    withPorts('{ port: 70000 }'),
+  ),
+  'bad-protocol': wordRow('protocol of a port', () => withPorts('{ port: 80, protocol: tcp }')),
+  'bad-session-affinity': wordRow('sessionAffinity', () => withFields('sessionAffinity: clientIP')),
+  'bad-timeout': shapeRow('the timeout of session affinity is not a number of seconds up to one day', () =>
+    withFields('sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }'),
+  ),
+  'bad-traffic-policy': wordRow('internalTrafficPolicy or externalTrafficPolicy', () =>
+    withFields('internalTrafficPolicy: local'),
+  ),
+  'bad-type': shapeRow('a field has a value of the wrong type, or contradicts the type of the Service', () =>
+    manifests(aService(`${anIP}, ports: 80`)),
+  ),
+} satisfies DiagnosticTable;
+
+/** The codes for a field that does not fit its schema. */
+export type ShapeCode = keyof typeof shapeDiagnostics;
+
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
-  'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
+  ...shapeDiagnostics,
   'bad-cidr': {
-    severity: warningIf((details: { readonly problem: string; readonly ignoredIn?: ProxyMode | undefined }) => {
+    severity: warningIf((details: Texts<'problem'> & { readonly ignoredIn?: ProxyMode | undefined }) => {
       return details.problem === 'unknown-primary' || details.ignoredIn !== undefined;
     }),
     meaning: 'a value is not a network, or not one that is allowed there',
-    example: () =>
-      manifests(
-        aService(`type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [10.0.0.0/33], ports: [{ port: 80 }]`),
-      ),
+    example: () => withFields('loadBalancerSourceRanges: [10.0.0.0/33]', 'LoadBalancer'),
     words: wordsBy('problem', {
       'no-network': ({ field, value, address, words, ignoredIn }: NoNetwork) => {
         const others = words === undefined ? '' : `, or one of the words ${joinWords(words)}`;
@@ -164,7 +213,7 @@ export const fieldDiagnostics = {
         `podCIDRs begins with ${quote(podCIDRs)}, but podCIDR is ${quote(podCIDR)}`,
         'make them the same',
       ],
-      'repeated-word': ({ field, word }: { readonly field: string; readonly word: NodePortWord }) => [
+      'repeated-word': ({ field, word }: Texts<'field'> & { readonly word: NodePortWord }) => [
         `${field}: the word ${word} is there twice, and kube-proxy does not start`,
         'write it once',
       ],
@@ -188,29 +237,6 @@ export const fieldDiagnostics = {
       },
     }),
   },
-  'bad-ip-family': shapeRow(
-    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
-    () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
-  ),
-  'bad-ip-mode': wordRow('ipMode of a load balancer', () =>
-    manifests(
-      aService(
-        `type: LoadBalancer, ${anIP}, ports: [{ port: 80 }]`,
-        '{ loadBalancer: { ingress: [{ ip: 192.0.2.1, ipMode: vip }] } }',
-      ),
-    ),
-  ),
-  'bad-masquerade-bit': shapeRow('the bit of the packet mark is not a number from 0 to 31', () =>
-    configured('iptables: { masqueradeBit: 32 }'),
-  ),
-  'bad-number': shapeRow('a value is not a number, or is out of range', () => manifests(web, '--conntrack-min', 'few')),
-  'bad-phase': wordRow('phase of a Pod', () => manifests(web + pod(container, 'phase: running'))),
-  'bad-port': shapeRow('a port is not a number from 1 to 65535, nor the name of a container port', () =>
-    manifests(aService(`${anIP}, ports: [{ port: 70000 }]`)),
-  ),
-  'bad-protocol': wordRow('protocol of a port', () =>
-    manifests(aService(`${anIP}, ports: [{ port: 80, protocol: tcp }]`)),
-  ),
   'bad-quantity': {
     severity: 'warning',
     meaning: 'the CPUs of a Node are not a Kubernetes quantity, and count as none',
@@ -220,22 +246,6 @@ export const fieldDiagnostics = {
       'write it like 4 or 3920m',
     ],
   },
-  'bad-session-affinity': wordRow('sessionAffinity', () =>
-    manifests(aService(`${anIP}, sessionAffinity: clientIP, ports: [{ port: 80 }]`)),
-  ),
-  'bad-timeout': shapeRow('the timeout of session affinity is not a number of seconds up to one day', () =>
-    manifests(
-      aService(
-        `${anIP}, sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }, ports: [{ port: 80 }]`,
-      ),
-    ),
-  ),
-  'bad-traffic-policy': wordRow('internalTrafficPolicy or externalTrafficPolicy', () =>
-    manifests(aService(`${anIP}, internalTrafficPolicy: local, ports: [{ port: 80 }]`)),
-  ),
-  'bad-type': shapeRow('a field has a value of the wrong type, or contradicts the type of the Service', () =>
-    manifests(aService(`${anIP}, ports: 80`)),
-  ),
   'missing-field': {
     severity: 'error',
     meaning: 'an object lacks a field that it needs',
@@ -249,8 +259,8 @@ export const fieldDiagnostics = {
   'null-value': {
     severity: 'warning',
     meaning: 'a label, an annotation or a part of a selector has no value: it is read as the empty string',
-    example: () => manifests(aService(`${anIP}, selector: { app: }, ports: [{ port: 80 }]`)),
-    words: ({ of, name }: { readonly of: 'label' | 'annotation' | 'selector'; readonly name: string }) => [
+    example: () => withFields('selector: { app: }'),
+    words: ({ of, name }: Texts<'name'> & { readonly of: 'label' | 'annotation' | 'selector' }) => [
       `${of} ${quote(name)} has no value, and Kubernetes reads it as the empty string`,
       'write a value, or "" if that is meant',
     ],
@@ -258,8 +268,7 @@ export const fieldDiagnostics = {
   'odd-cidr': {
     severity: 'warning',
     meaning: 'a network is read as another one than is written',
-    example: () =>
-      manifests(aService(`type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [10.0.0.1/8], ports: [{ port: 80 }]`)),
+    example: () => withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
     words: (details: WrittenValue & { readonly network: string; readonly address?: string | undefined }) => {
       const { field, value, network, address } = details;
       // `network` is how it is read; `address` the one address that may be meant, if host bits are set.
@@ -305,18 +314,3 @@ export const fieldDiagnostics = {
       `${nameField(details)} is ${details.kind}: ${consequences[details.use]}${details.isRefused ? '; kpc-apply does not take such a bundle' : ''}`,
   },
 } satisfies DiagnosticTable;
-
-/** The codes for a field that does not fit its schema. */
-export type ShapeCode =
-  | 'bad-address-type'
-  | 'bad-ip-family'
-  | 'bad-ip-mode'
-  | 'bad-masquerade-bit'
-  | 'bad-number'
-  | 'bad-phase'
-  | 'bad-port'
-  | 'bad-protocol'
-  | 'bad-session-affinity'
-  | 'bad-timeout'
-  | 'bad-traffic-policy'
-  | 'bad-type';

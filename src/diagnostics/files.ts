@@ -167,7 +167,7 @@ export const fileDiagnostics = {
     example: () => manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
     words: wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
-      part: ({ reason, files, more }: { readonly reason: string; readonly files: number; readonly more: number }) => {
+      part: ({ reason, files, more }: Texts<'reason'> & Numbers<'files' | 'more'>) => {
         const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
         return `left out${files === 1 ? '' : ` ${countFiles(files)}`}: ${reason}${others}`;
       },
@@ -234,7 +234,7 @@ export const fileDiagnostics = {
     meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
     example: () => manifests('kind: Service\nmetadata: { name: web\n'),
     // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
-    words: ({ reason, lines }: { readonly reason: string; readonly lines?: string }) => [
+    words: ({ reason, lines }: Texts<'reason'> & { readonly lines?: string }) => [
       `not valid YAML: ${reason}`,
       lines === undefined
         ? 'write it in a plainer way, or leave it out'

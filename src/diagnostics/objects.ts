@@ -204,7 +204,7 @@ export const objectDiagnostics = {
     severity: 'warning',
     meaning: 'kind or apiVersion looks misspelled, and the object is ignored',
     example: () => manifests(web.replace('kind: Service', 'kind: Servcie')),
-    words: (details: { readonly field: 'apiVersion' | 'kind'; readonly value: string; readonly meant: string }) => [
+    words: (details: Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }) => [
       `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
       `did you mean ${details.meant}?`,
     ],

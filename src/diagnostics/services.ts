@@ -1,4 +1,4 @@
-import { aService, anIP, annotated, endpoint, largeInput, manifests } from './examples.ts';
+import { aService, anIP, annotated, endpoint, largeInput, manifests, withFields, withPorts } from './examples.ts';
 import { quote } from '../base/quote.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { severityBy, type DiagnosticTable, type Lists, type Numbers, type Texts, wordsBy } from './diagnostic-rows.ts';
@@ -23,6 +23,8 @@ function describeKind(details: IgnoredFieldReason): string {
 
 /** `first` is the index of the port that is there already. */
 type SamePort = Numbers<'index' | 'first'>;
+
+type Lack = 'no-endpoints' | 'no-local-endpoints';
 
 /** `service` is the largest one. */
 type TooLarge = Numbers<'lines' | 'limit'> &
@@ -77,7 +79,7 @@ export const serviceDiagnostics = {
     severity: 'error',
     meaning: "an annotation of kpc's own has a value that it does not take",
     example: () => manifests(annotated('kpc.dev/ipvs-forwarding-method: nat')),
-    words: (details: { readonly annotation: string; readonly value: string; readonly known: readonly string[] }) => [
+    words: (details: Texts<'annotation' | 'value'> & Lists<'known'>) => [
       `${details.annotation} cannot be "${details.value}"`,
       `write one of ${details.known.join(', ')}`,
     ],
@@ -101,20 +103,20 @@ export const serviceDiagnostics = {
         'make them the same',
       ],
       /** A word like None, which must be the only value. */
-      none: ({ value, isFirst }: { readonly value: string; readonly isFirst: boolean }) => [
+      none: ({ value, isFirst }: Texts<'value'> & { readonly isFirst: boolean }) => [
         `clusterIP cannot be ${quote(value)}${isFirst ? '' : ' beside an address'}`,
         isFirst ? 'write None' : 'None must be the only value',
       ],
       /** `family` is that of `index` in ipFamilies. */
-      'other-family': (details: { readonly value: string; readonly family: 'IPv4' | 'IPv6'; readonly index: number }) =>
+      'other-family': (details: Texts<'value'> & Numbers<'index'> & { readonly family: 'IPv4' | 'IPv6' }) =>
         `${quote(details.value)} is not an ${details.family} address, which ipFamilies[${details.index}] requires`,
     }),
   },
   'bad-traffic-distribution': {
     severity: 'warning',
     meaning: 'trafficDistribution is not a value that Kubernetes knows',
-    example: () => manifests(aService(`${anIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
-    words: ({ value, hint }: { readonly value: string; /** What to write. */ readonly hint: string }) => [
+    example: () => withFields('trafficDistribution: PreferFar'),
+    words: ({ value, hint }: Texts<'value'> & { /** What to write. */ readonly hint: string }) => [
       `trafficDistribution is ${quote(value)}, which Kubernetes ${newestRelease} does not know`,
       `write ${hint}`,
     ],
@@ -122,13 +124,9 @@ export const serviceDiagnostics = {
   'duplicate-port': {
     severity: severityBy('problem', 'error', { 'slice-port': 'warning' }),
     meaning: 'two ports of one object have the same name or number',
-    example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { name: b, port: 80 }]`)),
+    example: () => withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),
     words: wordsBy('problem', {
-      value: (details: {
-        readonly field: 'name' | 'port' | 'nodePort';
-        readonly value: string;
-        readonly first: number;
-      }) => [
+      value: (details: Texts<'value'> & Numbers<'first'> & { readonly field: 'name' | 'port' | 'nodePort' }) => [
         `${details.field} ${details.value} is already used by ports[${details.first}]`,
         `give each port a ${details.field} of its own`,
       ],
@@ -161,7 +159,7 @@ export const serviceDiagnostics = {
   'ignored-field': {
     severity: 'warning',
     meaning: 'a field means nothing for a Service of this type, and the API server refuses it',
-    example: () => manifests(aService(`${anIP}, healthCheckNodePort: 30100, ports: [{ port: 80 }]`)),
+    example: () => withFields('healthCheckNodePort: 30100'),
     words: (details: IgnoredFieldReason & Texts<'field'>) => [
       `${details.field} means nothing for a Service ${describeKind(details)}, and the API server refuses it`,
       'leave it out',
@@ -178,13 +176,9 @@ export const serviceDiagnostics = {
         '--kubernetes-version',
         '1.36',
       ),
-    // `lack` is what the Service lacks on the nodes where kube-proxy writes the comment.
-    words: ({
-      servicePort,
-      lack,
-      limit,
-    }: Texts<'servicePort'> & Numbers<'limit'> & { readonly lack: 'no-endpoints' | 'no-local-endpoints' }) => [
-      `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack === 'no-endpoints' ? 'no endpoints' : 'no local endpoints'}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
+    // `lack` is what the Service has not on the nodes where kube-proxy writes the comment.
+    words: ({ servicePort, lack, limit }: Texts<'servicePort'> & Numbers<'limit'> & { readonly lack: Lack }) => [
+      `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack.replaceAll('-', ' ')}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
       'shorten the names',
     ],
   },
@@ -242,7 +236,7 @@ export const serviceDiagnostics = {
         '--kubernetes-version',
         '1.33',
       ),
-    words: (details: { readonly servicePort: string; readonly range: string; readonly family: 'ipv4' | 'ipv6' }) => [
+    words: (details: Texts<'servicePort' | 'range'> & { readonly family: 'ipv4' | 'ipv6' }) => [
       `${details.servicePort}: no ipset takes the source range ${details.range}: kube-proxy of this release goes on without it and lets no client in, and ipset.restore does not load`,
       `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
     ],
@@ -250,7 +244,7 @@ export const serviceDiagnostics = {
   'unnamed-port': {
     severity: 'warning',
     meaning: 'a port has no name, though the object has several ports',
-    example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { port: 81 }]`)),
+    example: () => withPorts('{ name: a, port: 80 }, { port: 81 }'),
     words: ['a port without a name', 'name each port if there are several'],
   },
   assumed: {

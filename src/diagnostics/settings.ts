@@ -102,6 +102,13 @@ const describeGate = wordsBy('problem', {
   ],
 });
 
+const defaultModes = {
+  'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty",
+  configuration:
+    "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)",
+  nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
+} as const;
+
 /** What is wrong with kube-proxy's flags and the fields of its configuration, and what kpc chose where they are silent. */
 export const settingDiagnostics = {
   'bad-detect-local': {
@@ -115,7 +122,7 @@ export const settingDiagnostics = {
         `write it, or ${flag}`,
       ],
       /** A name has a byte more than a prefix. */
-      interface: ({ value, most }: { readonly value: string; readonly most: 14 | 15 }) => [
+      interface: ({ value, most }: Texts<'value'> & { readonly most: 14 | 15 }) => [
         `${quote(value)} is not ${most === 15 ? 'an interface name' : 'a prefix of interface names'}: kube-proxy takes it, and its rules fail or match other interfaces`,
         `leave out blanks, quotes, slashes and *, and write at most ${most} bytes`,
       ],
@@ -208,28 +215,15 @@ export const settingDiagnostics = {
     severity: 'note',
     meaning: 'nothing names a mode: which one kpc took',
     example: () => manifests(web),
-    words: ({
-      named,
-    }: {
-      /** What leaves the mode to kube-proxy. */
-      readonly named: 'empty-flag' | 'configuration' | 'nothing';
-    }) => {
-      switch (named) {
-        case 'empty-flag':
-          return `mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty`;
-        case 'configuration':
-          return "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)";
-        case 'nothing':
-          return 'mode ipvs, because neither --proxy-mode nor --config is given';
-      }
-    },
+    // `named` is what leaves the mode to kube-proxy.
+    words: ({ named }: { readonly named: keyof typeof defaultModes }) => defaultModes[named],
   },
   'kubernetes-version': {
     severity: 'note',
     meaning: 'the release that --kubernetes-version auto took from the Node',
     example: () =>
       manifests(web + aNode('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version', 'auto'),
-    words: (details: { readonly release: Release; readonly node: string; readonly version: string }) =>
+    words: (details: Texts<'node' | 'version'> & { readonly release: Release }) =>
       `Kubernetes ${details.release}, as the Node ${quote(details.node)} says: ${details.version}`,
   },
   'no-config': {

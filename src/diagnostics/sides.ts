@@ -195,7 +195,7 @@ export const sideDiagnostics = {
       dump({
         'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
       }),
-    words: ({ output, differences }: { readonly output: string; readonly differences: readonly string[] }) => [
+    words: ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
       `skipped a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}`,
       'give each node a file of its own',
     ],
@@ -232,7 +232,7 @@ export const sideDiagnostics = {
     words: wordsBy('problem', {
       'other-content': ({ expected }: Texts<'expected'>) => `skipped: not what ${expected} prints`,
       /** It cannot be read as a text at all; `expected` is what its name says that it holds. */
-      'no-text': ({ expected, reason }: { readonly expected?: string | undefined; readonly reason: string }) =>
+      'no-text': ({ expected, reason }: Texts<'reason'> & { readonly expected?: string | undefined }) =>
         `skipped: ${expected === undefined ? 'not a text' : `not what ${expected} prints`}: ${reason}`,
     }),
   },
@@ -241,7 +241,7 @@ export const sideDiagnostics = {
     meaning: 'a line of a dump cannot be read, and is left out',
     example: () => dump({ 'iptables-save': rules.replace('COMMIT', 'nonsense\nCOMMIT') }),
     // `more` other lines cannot be read for the same reason.
-    words: ({ reason, more }: { readonly reason: string; readonly more: number }) =>
+    words: ({ reason, more }: Texts<'reason'> & Numbers<'more'>) =>
       `skipped: ${reason}${more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'line' : 'lines'})`}`,
   },
   'unread-output': {
