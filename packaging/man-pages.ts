@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { version } from '../src/base/version.ts';
-import { examplesOf } from '../src/cli/shared/help-examples.ts';
-import { notesOf } from '../src/cli/shared/help-notes.ts';
+import { examplesOf, notesOf } from '../src/cli/shared/help-texts.ts';
 import { readPrograms, type ProgramCommands } from './programs.ts';
 
 /** Commands of users are in section 1, those of the administrator in section 8. */

@@ -1,5 +1,4 @@
 import { printable, quotePrintable } from '../base/printable.ts';
-import { describePortChange } from '../diagnostics/services.ts';
 import { portChanges } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/object-names.ts';
@@ -122,8 +121,7 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
     refuse(`session affinity of ${affinitySeconds} seconds: it must be from 1 to ${mostAffinitySeconds}`);
   }
   checkAddress('cluster IP', port.clusterIP);
-  if (port.forwarding !== 'masquerade')
-    for (const change of portChanges(port)) refuse(describePortChange(change).join(': '));
+  if (port.forwarding !== 'masquerade') for (const { wrong, help } of portChanges(port)) refuse(`${wrong}: ${help}`);
   // Where a cluster says so, an external address is a node's own; a cluster IP never is.
   if (own.has(port.clusterIP.text)) refuse(`cluster IP ${port.clusterIP.text} is an address of the node itself`);
   for (const address of port.externalIPs) checkAddress('external IP', address);

@@ -1,12 +1,12 @@
-import { addressAfter, contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
+import { contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { PortRange } from '../kernel/socket-address.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
-import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
-import { maxPoolSize, pick } from './pick-by-hash.ts';
+import { fullName, type FieldPath, type Service, type ServicePortSpec, type Sourced } from './objects.ts';
+import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
 
 /** What Services without addresses and node ports get them from; what is not given is not assigned. */
 export interface AssignmentRanges {
@@ -82,17 +82,13 @@ function describePending(services: readonly Sourced<Service>[]): readonly Diagno
     .sort(compareServices);
   const [first] = pending;
   if (!first) return [];
-  const names = pending.map(({ object }) => labelOf(object));
+  const names = pending.map(({ object }) => fullName(object.metadata));
   const place = first.source.place(['spec', 'type']);
   return [diagnose('no-load-balancer-ip', { problem: 'not-assigned', services: names }, place)];
 }
 
 function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
-  return compareText(labelOf(a.object), labelOf(b.object));
-}
-
-function labelOf({ metadata }: Service): string {
-  return `${metadata.namespace}/${metadata.name}`;
+  return compareText(fullName(a.object.metadata), fullName(b.object.metadata));
 }
 
 /** Whether there is something that the API server would give the Service. */
@@ -154,7 +150,7 @@ class Assigner {
     // A network that no flag names rules no address out.
     if (!this.#ranges.sparesPending && !ranges.some((range) => contains(range, asked))) return;
     this.#usedAddresses.add(asked.text);
-    this.#reserved.set(labelOf(service), asked);
+    this.#reserved.set(fullName(service.metadata), asked);
   }
 
   #markUsed({ spec, ingress }: Service): void {
@@ -175,7 +171,7 @@ class Assigner {
     if (changed === undefined) return object;
     const given = object.spec.clusterIPs.length;
     this.assigned.push({
-      service: labelOf(object),
+      service: fullName(object.metadata),
       clusterIPs: addresses?.clusterIPs.slice(given) ?? [],
       nodePorts: ports ? newNodePorts(object.spec.ports, ports) : {},
       ...(healthCheckNodePort === undefined ? {} : { healthCheckNodePort }),
@@ -199,8 +195,10 @@ class Assigner {
     const { spec } = service.object;
     if (!lacksClusterIP(spec)) return undefined;
     if (this.#ranges.clusterIPs.length === 0) {
-      if (spec.clusterIP === '')
-        this.#report(service, ['spec'], 'no-cluster-ip', { service: labelOf(service.object), problem: 'not-assigned' });
+      if (spec.clusterIP === '') {
+        const details = { service: fullName(service.object.metadata), problem: 'not-assigned' } as const;
+        this.#report(service, ['spec'], 'no-cluster-ip', details);
+      }
       return undefined;
     }
     const ipFamilies = this.#familiesOf(spec);
@@ -228,40 +226,28 @@ class Assigner {
   }
 
   #takeAddress(service: Sourced<Service>, family: Family): string | undefined {
-    const name = labelOf(service.object);
+    const name = fullName(service.object.metadata);
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
       const source = this.#ranges.fromObjects ? 'ServiceCIDR' : '--service-cluster-ip-range';
       const field = service.object.spec.ipFamilies.includes(familyNames[family]) ? 'ipFamilies' : 'ipFamilyPolicy';
-      this.#report(service, ['spec', field], 'no-cluster-ip', {
-        service: labelOf(service.object),
-        problem: 'no-range',
-        family,
-        source,
-      });
+      this.#report(service, ['spec', field], 'no-cluster-ip', { service: name, problem: 'no-range', family, source });
       return undefined;
     }
-    const size = Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - range.prefixLength));
-    const offset = pick(`${name}/${family}`, {
-      size,
-      reserved: Math.min(Math.max(16, Math.floor(size / 16)), 256),
-      // The first is the network's own, the second the API server's; IPv4 has the broadcast address at the end.
-      isFree: (at) =>
-        at > 1 &&
-        !(family === 'ipv4' && at === size - 1) &&
-        !this.#usedAddresses.has(addressAfter(range.address, at).text),
-    });
-    if (offset === undefined) {
-      this.#report(service, ['spec'], 'no-cluster-ip', {
-        service: labelOf(service.object),
-        problem: 'range-is-full',
-        range: range.text,
-      });
-      return undefined;
+    // The first is the network's own, the second the API server's.
+    const reserved = Math.min(Math.max(16, Math.floor(poolSize(range) / 16)), 256);
+    const address = this.#pickAddress(`${name}/${family}`, range, { skipped: 2, reserved });
+    if (address === undefined) {
+      const details = { service: name, problem: 'range-is-full', range: range.text } as const;
+      this.#report(service, ['spec'], 'no-cluster-ip', details);
     }
-    const address = addressAfter(range.address, offset).text;
-    this.#usedAddresses.add(address);
     return address;
+  }
+
+  #pickAddress(name: string, network: Network, counts: Parameters<typeof pickAddress>[2]): string | undefined {
+    const address = pickAddress(name, network, counts, (text) => !this.#usedAddresses.has(text));
+    if (address) this.#usedAddresses.add(address.text);
+    return address?.text;
   }
 
   /** The ports with node ports; undefined where none was needed. A port of two protocols gets one number for both. */
@@ -272,11 +258,8 @@ class Assigner {
       const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
       const ports = missing.map(({ port, protocol }) => `${port}/${protocol}`);
       const first = spec.ports.findIndex((port) => port.nodePort === 0);
-      this.#report(service, ['spec', 'ports', first], 'no-node-port', {
-        service: labelOf(service.object),
-        problem: 'not-assigned',
-        ports,
-      });
+      const details = { service: fullName(service.object.metadata), problem: 'not-assigned', ports } as const;
+      this.#report(service, ['spec', 'ports', first], 'no-node-port', details);
       return undefined;
     }
     const chosen = new Map<number, number>();
@@ -288,7 +271,7 @@ class Assigner {
       chosen.set(port, number);
       return number;
     };
-    return spec.ports.map((port) => withNodePort(port, nodePortOf(port)));
+    return spec.ports.map((port) => ({ ...port, nodePort: nodePortOf(port) }));
   }
 
   /** One address of each family that the Service has, where a range has that; what it asked for itself, if it did. */
@@ -306,39 +289,22 @@ class Assigner {
   }
 
   #takeLoadBalancerIP(service: Sourced<Service>, family: Family, ranges: readonly Network[]): string | undefined {
-    const name = labelOf(service.object);
+    const name = fullName(service.object.metadata);
     const asked = this.#reserved.get(name);
     if (asked?.family === family) return asked.text;
     const wish = service.object.spec.loadBalancerIP ?? '';
+    const names = ranges.map(({ text }) => text);
     if (!asked && parseAddress(wish)?.family === family) {
-      this.#report(service, ['spec', 'loadBalancerIP'], 'no-load-balancer-ip', {
-        service: name,
-        problem: 'not-the-one-asked-for',
-        asked: wish,
-        ranges: ranges.map(({ text }) => text),
-      });
+      const details = { service: name, problem: 'not-the-one-asked-for', asked: wish, ranges: names } as const;
+      this.#report(service, ['spec', 'loadBalancerIP'], 'no-load-balancer-ip', details);
     }
-    for (const { address, prefixLength } of ranges) {
-      const size = Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
-      const isWhole = size <= 2;
-      const offset = pick(`${name}/load balancer/${family}`, {
-        size,
-        reserved: 0,
-        // A network's own address and its broadcast address are no host's.
-        isFree: (at) =>
-          (isWhole || (at > 0 && !(family === 'ipv4' && at === size - 1))) &&
-          !this.#usedAddresses.has(addressAfter(address, at).text),
-      });
-      if (offset === undefined) continue;
-      const { text } = addressAfter(address, offset);
-      this.#usedAddresses.add(text);
-      return text;
+    for (const range of ranges) {
+      const skipped = poolSize(range) > 2 ? 1 : 0;
+      const address = this.#pickAddress(`${name}/load balancer/${family}`, range, { skipped });
+      if (address !== undefined) return address;
     }
-    this.#report(service, ['spec'], 'no-load-balancer-ip', {
-      service: name,
-      problem: 'range-is-full',
-      ranges: ranges.map(({ text }) => text),
-    });
+    const details = { service: name, problem: 'range-is-full', ranges: names } as const;
+    this.#report(service, ['spec'], 'no-load-balancer-ip', details);
     return undefined;
   }
 
@@ -346,9 +312,8 @@ class Assigner {
     const { spec } = service.object;
     if (!lacksHealthCheckPort(spec)) return undefined;
     if (this.#ranges.nodePorts) return this.#takePort(service, 'health check');
-    this.#report(service, ['spec', 'externalTrafficPolicy'], 'no-health-check-port', {
-      service: labelOf(service.object),
-    });
+    const details = { service: fullName(service.object.metadata) };
+    this.#report(service, ['spec', 'externalTrafficPolicy'], 'no-health-check-port', details);
     return undefined;
   }
 
@@ -356,19 +321,14 @@ class Assigner {
     const range = this.#ranges.nodePorts;
     if (!range) return undefined;
     const size = range.last - range.first + 1;
-    const offset = pick(`${labelOf(service.object)}/${purpose}`, {
+    const offset = pick(`${fullName(service.object.metadata)}/${purpose}`, {
       size,
       reserved: size < 32 ? 0 : Math.min(Math.max(16, Math.floor(size / 32)), 128),
       isFree: (at) => !this.#usedPorts.has(range.first + at),
     });
     if (offset === undefined) {
-      const { first, last } = range;
-      this.#report(service, ['spec', 'ports'], 'no-node-port', {
-        service: labelOf(service.object),
-        problem: 'range-is-full',
-        first,
-        last,
-      });
+      const details = { service: fullName(service.object.metadata), problem: 'range-is-full', ...range } as const;
+      this.#report(service, ['spec', 'ports'], 'no-node-port', details);
       return undefined;
     }
     this.#usedPorts.add(range.first + offset);
@@ -383,10 +343,6 @@ class Assigner {
   ): void {
     this.diagnostics.push(diagnose(code, details, source.place(path)));
   }
-}
-
-function withNodePort(port: ServicePortSpec, nodePort: number): ServicePortSpec {
-  return { ...port, nodePort };
 }
 
 function newNodePorts(before: readonly ServicePortSpec[], after: readonly ServicePortSpec[]): Record<string, number> {

@@ -1,6 +1,5 @@
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { PortChange } from '../diagnostics/services.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
@@ -61,18 +60,26 @@ function checkPorts({ object, source }: Sourced<Service>, ports: readonly Servic
   const place = annotationPlace(source, forwardingAnnotation);
   const found = ports
     .flatMap(portChanges)
-    .map((change) => diagnose('forwarding-changes-port', { method, change }, place));
+    .map((change) => diagnose('forwarding-changes-port', { method, ...change }, place));
   // Both addresses of a dual-stack Service change the same.
   return [...new Map(found.map((each) => [each.text, each])).values()];
+}
+
+/** Why a packet to the Service port would need another port on its way, and what to do about that. */
+interface PortChange {
+  readonly wrong: string;
+  readonly help: string;
 }
 
 /** Each port number that a packet to the Service port would have to be given on its way. */
 export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
   const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
-  return [
-    ...targets.map((targetPort) => ({ reason: 'target-port', servicePort: label, port, targetPort }) as const),
-    ...(nodePort === 0 ? [] : [{ reason: 'node-port', servicePort: label, nodePort } as const]),
-  ];
+  const changes = targets.map((target) => {
+    return { wrong: `${label} has port ${port} and its endpoints port ${target}`, help: 'make them equal' };
+  });
+  if (nodePort === 0) return changes;
+  const help = 'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer';
+  return [...changes, { wrong: `${label} has node port ${nodePort}`, help }];
 }
 
 function annotationPlace(source: Sourced<Service>['source'], annotation: string) {

@@ -20,8 +20,8 @@ import type { ProxySettings } from './objects.ts';
 export interface NodePortNetworks {
   readonly networks: readonly Network[];
   readonly matchesAll: boolean;
-  /** Whether 127.0.0.0/8 is among them, or a part of it. */
-  readonly containsIPv4Loopback: boolean;
+  /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
+  readonly picksIPv4Loopback: boolean;
   /** Whether one of the networks that are asked for begins with a loopback address, be others of them all addresses. */
   readonly namesLoopback: boolean;
 }
@@ -46,7 +46,7 @@ export function nodePortNetworks(
   return {
     networks,
     matchesAll: zero >= 0,
-    containsIPv4Loopback: seen.some((network) => network.family === 'ipv4' && touchesLoopback(network)),
+    picksIPv4Loopback: seen.some((network) => network.family === 'ipv4' && touchesLoopback(network)),
     namesLoopback: listed.some((network) => isLoopback(network.address)),
   };
 }
@@ -57,13 +57,9 @@ export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 
 }
 
 /** Where a node listens for node ports. */
-export interface NodePortPlan {
+export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'namesLoopback'> {
   /** Undefined for every local address, whichever the node has at the time; else these, sorted, loopback included. */
   readonly addresses: readonly Address[] | undefined;
-  /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
-  readonly picksIPv4Loopback: boolean;
-  /** Whether --nodeport-addresses names loopback addresses of the family, not only as part of all addresses. */
-  readonly namesLoopback: boolean;
 }
 
 /** Decides for one family of a node. */
@@ -73,11 +69,8 @@ export function planNodePorts(
   family: Family,
 ): NodePortPlan {
   const networks = nodePortNetworks(settings, node, family);
-  return {
-    addresses: networks.matchesAll ? undefined : addressesIn(networks, node),
-    picksIPv4Loopback: networks.containsIPv4Loopback,
-    namesLoopback: networks.namesLoopback,
-  };
+  const { matchesAll, picksIPv4Loopback, namesLoopback } = networks;
+  return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, namesLoopback };
 }
 
 /**

@@ -26,6 +26,11 @@ export interface ObjectMeta {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** "namespace/name". */
+export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
 export interface Service {
   readonly metadata: ObjectMeta;
   readonly spec: {
@@ -179,8 +184,6 @@ export interface ContainerPort {
 export interface PodStatus {
   /** Whether all its containers have ended for good. */
   readonly ended: boolean;
-  /** Of an assumed one, the name that it has if no flag gives it another. */
-  readonly assumedAs?: string | undefined;
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
   readonly addresses: readonly Address[];

@@ -1,13 +1,12 @@
+import { addressAfter, type Address, type Network } from '../kernel/address.ts';
+
 /** A number range of which some are taken. */
-export interface Pool {
+interface Pool {
   readonly size: number;
   /** Numbers below it go last: the API server keeps them for people who choose their own. */
   readonly reserved: number;
   isFree(offset: number): boolean;
 }
-
-/** IPv6 networks hold more addresses than a cluster needs. */
-export const maxPoolSize = 2 ** 20;
 
 /** A free number of the pool, from where the name's hash points; the reserved ones only when there is no other. */
 export function pick(name: string, { size, reserved, isFree }: Pool): number | undefined {
@@ -28,4 +27,26 @@ export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return value;
+}
+
+/** How many addresses of a network are picked from: IPv6 networks hold more than a cluster needs. */
+export function poolSize({ family, prefixLength }: Network): number {
+  return Math.min(2 ** 20, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
+}
+
+/**
+ * A free address of a network, as pick. The first `skipped` are no host's, such as the network's own, and neither is the
+ * broadcast address at the end of an IPv4 network.
+ */
+export function pickAddress(
+  name: string,
+  network: Network,
+  { skipped, reserved = 0 }: { readonly skipped: number; readonly reserved?: number },
+  isFree: (address: string) => boolean,
+): Address | undefined {
+  const size = poolSize(network);
+  const end = network.family === 'ipv4' && size > 2 ? size - 1 : size;
+  const isOpen = (at: number): boolean => at >= skipped && at < end && isFree(addressAfter(network.address, at).text);
+  const offset = pick(name, { size, reserved, isFree: isOpen });
+  return offset === undefined ? undefined : addressAfter(network.address, offset);
 }

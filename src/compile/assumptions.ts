@@ -1,6 +1,6 @@
 import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import type { Node, Service, Sourced } from '../cluster/objects.ts';
-import type { DrawnValues } from '../diagnostics/assignment.ts';
+import type { AssumedValues } from '../diagnostics/services.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
@@ -172,49 +172,43 @@ function partOf(network: Network | undefined, at: number): string | undefined {
   return contains(network, start) ? `${start.text}/${nodePrefix[network.family]}` : undefined;
 }
 
-/** One note with all that is assumed, and what of the input is a cluster's own and stays; none if nothing is assumed. */
+/** One note with all that is assumed; none if nothing is. */
 export function describeAssumptions(
-  inputs: Inputs,
   { ranges, podNetworks, nodes }: Assumptions,
   { assigned, assumedEndpoints = [] }: Pick<BundleContent, 'assigned' | 'assumedEndpoints'>,
   isDefault: boolean,
 ): readonly Diagnostic[] {
-  if (assigned.length + assumedEndpoints.length + nodes.length === 0) return [];
-  const { services, slices, endpoints, pods } = inputs;
-  const assumedPods = assumedEndpoints.flatMap((workload) => workload.pods);
-  return [
-    diagnose('assumed', {
-      clusterIPs: drawn(
-        ranges.clusterIPs,
-        assigned.flatMap(({ clusterIPs }) => clusterIPs),
+  const pods = assumedEndpoints.flatMap((workload) => workload.pods);
+  const all: readonly AssumedValues[] = [
+    drawn(
+      'cluster IP',
+      assigned.flatMap(({ clusterIPs }) => clusterIPs),
+      ranges.clusterIPs,
+    ),
+    drawn('node port', assigned.flatMap(assignedPorts).map(String), []),
+    drawn(
+      'load balancer address',
+      assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs),
+      ranges.loadBalancerIPs ?? [],
+    ),
+    {
+      ...drawn(
+        'ready Pod',
+        pods.flatMap(({ addresses }) => addresses),
+        podNetworks,
       ),
-      nodePorts: assigned.flatMap(assignedPorts).length,
-      loadBalancerIPs: drawn(
-        ranges.loadBalancerIPs ?? [],
-        assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs),
-      ),
-      pods: {
-        ...drawn(
-          podNetworks,
-          assumedPods.flatMap(({ addresses }) => addresses),
-        ),
-        count: assumedPods.length,
-      },
-      nodes: nodes.map(({ object }) => object.metadata.name),
-      kept: {
-        services: services.filter(({ object: { spec } }) => spec.clusterIP !== '' && spec.clusterIP !== 'None').length,
-        slices: slices.length + endpoints.length,
-        pods: pods.filter(({ object }) => object.status !== undefined).length,
-        nodes: inputs.nodes.length,
-      },
-      isDefault,
-    }),
+      count: pods.length,
+    },
+    { what: 'Node', count: nodes.length, from: [] },
   ];
+  const values = all.filter(({ count }) => count > 0);
+  if (values.length === 0) return [];
+  return [diagnose('assumed', { values, nodes: nodes.map(({ object }) => object.metadata.name), isDefault })];
 }
 
 /** How many values there are, and which of the networks have any. */
-function drawn(networks: readonly Network[], texts: readonly string[]): DrawnValues {
+function drawn(what: AssumedValues['what'], texts: readonly string[], networks: readonly Network[]): AssumedValues {
   const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
   const used = networks.filter((network) => addresses.some((address) => contains(network, address)));
-  return { count: texts.length, from: [...new Set(used.map(({ text }) => text))] };
+  return { what, count: texts.length, from: [...new Set(used.map(({ text }) => text))] };
 }

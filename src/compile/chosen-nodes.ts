@@ -1,13 +1,23 @@
-import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
-import { findNearest } from '../base/find-nearest.ts';
 import type { Prepared } from './compile-node.ts';
-import { describeSpecial, parseAddress } from '../kernel/address.ts';
-import type { Node, Source } from '../cluster/objects.ts';
-
-/** So many names are looked up for a near one each; a fleet's would take long. */
-const mostHints = 3;
+import {
+  describeSpecial,
+  parseAddress,
+  parseNetwork,
+  isLoopback,
+  type Address,
+  loopbackAddresses,
+} from '../kernel/address.ts';
+import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
+import { type Family, families } from '../kernel/family.ts';
+import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
+import type { NodeContext } from '../cluster/model.ts';
+import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { planTraffic } from '../cluster/plan-traffic.ts';
+import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 
 /** The nodes to compile for. */
 export interface CheckedNodes {
@@ -21,38 +31,35 @@ export function oneNode(name: string, flag: string | undefined): CheckedNodes {
   return { names: [name], flag: flag === undefined ? undefined : [flag] };
 }
 
+/** What is known of the Nodes. */
+type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
+
 /**
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
  * kube-proxy has to be able to start there, and their addresses should be such that it can use them.
  */
-export function checkNodes(
-  { names, flag }: CheckedNodes,
-  prepared: Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>,
-): readonly Diagnostic[] {
-  const unknown = findUnknown(flag, prepared);
+export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Diagnostic[] {
+  const unknown = findUnknown(flag, known);
   if (unknown.length > 0) return unknown;
+  const { nodes, nodeSources } = known;
   return [
-    ...checkLocalDetection(names, prepared, prepared.settings),
-    ...names.flatMap((name) => {
-      const node = prepared.nodes.get(name);
-      return node ? checkNodeAddresses(node, prepared.nodeSources.get(name)) : [];
-    }),
+    ...checkLocalDetection(names, known),
+    ...names.flatMap((name) => checkNodeAddresses(nodes.get(name), nodeSources.get(name))),
   ];
 }
 
-function findUnknown(
-  flag: readonly string[] | undefined,
-  { nodes, settings }: Pick<Prepared, 'nodes' | 'settings'>,
-): readonly Diagnostic[] {
+function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Diagnostic[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
   // A name that no node can have is refused as such.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
-  const known = [...nodes.keys()].sort();
   if (unknown.length === 0) return [];
-  const near = new Set(unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []));
-  const named = flag ? '--node' : 'hostnameOverride';
-  return [diagnose('unknown-node', { what: 'flag', flag: named, names: unknown, near: [...near], known })];
+  const details = {
+    flag: flag ? '--node' : 'hostnameOverride',
+    names: unknown,
+    known: [...nodes.keys()].sort(),
+  } as const;
+  return [diagnose('unknown-node', { what: 'flag', ...details })];
 }
 
 /** The types of a Node's addresses that kube-proxy looks at. */
@@ -62,7 +69,8 @@ const addressTypes: ReadonlySet<string> = new Set(['InternalIP', 'ExternalIP']);
  * Warns of addresses of a Node that kube-proxy leaves out (GetNodeHostIPs in pkg/util/node takes what ParseIPSloppy reads), and
  * of those that it takes and no node should have. The API server checks none of them.
  */
-function checkNodeAddresses(node: Node, source: Source | undefined): readonly Diagnostic[] {
+function checkNodeAddresses(node: Node | undefined, source: Source | undefined): readonly Diagnostic[] {
+  if (!node) return [];
   return node.addresses.flatMap(({ type: field, address: value }, index) => {
     if (!addressTypes.has(field)) return [];
     const common = { node: node.metadata.name, field, value };
@@ -75,4 +83,155 @@ function checkNodeAddresses(node: Node, source: Source | undefined): readonly Di
       ...(address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)]),
     ];
   });
+}
+
+/**
+ * Checks how these nodes detect local traffic: what keeps kube-proxy from starting there is an error
+ * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
+ */
+function checkLocalDetection(names: readonly string[], known: Known): readonly Diagnostic[] {
+  switch (known.settings.detectLocal.mode) {
+    case 'NodeCIDR':
+      return checkNodeCIDRs(names, known);
+    case 'ClusterCIDR':
+      return checkClusterCIDRs(names, known);
+    case 'BridgeInterface':
+    case 'InterfaceNamePrefix':
+      return [];
+  }
+}
+
+function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: Known): readonly Diagnostic[] {
+  const absent = names.filter((name) => !nodes.has(name));
+  const named = absent.includes('') ? [] : absent;
+  return [
+    ...(absent.length === 0 ? [] : [diagnose('no-pod-cidr', { problem: 'no-node-object', names: named })]),
+    ...names.flatMap((name) => {
+      const node = nodes.get(name);
+      if (!node) return [];
+      const place = nodeSources.get(name)?.place(['spec', 'podCIDRs']);
+      if (node.podCIDRs.length === 0) return [diagnose('no-pod-cidr', { problem: 'none-of-node', name }, place)];
+      const family = primaryFamily(node, settings);
+      if (!areAllOfOther(node.podCIDRs, family)) return [];
+      return [diagnose('wrong-family', { of: 'pod-cidrs', node: name, family }, place)];
+    }),
+  ];
+}
+
+/** kube-proxy starts only if the node has both families, which a Node object does not show. */
+function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known): readonly Diagnostic[] {
+  const { clusterCIDRs } = settings;
+  for (const node of names) {
+    const family = primaryFamily(nodes.get(node), settings);
+    if (!areAllOfOther(clusterCIDRs, family)) continue;
+    return [diagnose('wrong-family', { of: 'cluster-cidrs', node, family, clusterCIDRs })];
+  }
+  return [];
+}
+
+/** The family of the node's own address (detectNodeIPs). */
+function primaryFamily(node: Node | undefined, { bindAddress }: ProxySettings): Family {
+  return parseAddress(bindAddress)?.family ?? nodeAddresses(node)[0]?.family ?? 'ipv4';
+}
+
+function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
+  return cidrs.length > 0 && cidrs.every((cidr) => (parseNetwork(cidr)?.family ?? family) !== family);
+}
+
+/** What is compiled all the same for a node, but not as the user may think. */
+export function describeNodeGaps(
+  nodeName: string,
+  prepared: Prepared,
+  hostAddresses: readonly Address[] | undefined,
+): readonly Diagnostic[] {
+  const node = describeNode(nodeName, prepared.nodes.get(nodeName), hostAddresses, prepared.settings);
+  if (!prepared.nodes.has(nodeName)) return [describeUnknownNode(node, prepared, hostAddresses !== undefined)];
+  return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));
+}
+
+function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, isTold: boolean): Diagnostic {
+  const lacksAddresses = !isTold && needsAddresses(settings, node);
+  const unknown = { lacksAddresses, listensOnAll: !lacksAddresses && lacksPrimary(settings, node) };
+  if (node.name !== '') return diagnose('no-node-object', { of: 'node', name: node.name, ...unknown });
+  const { mode } = settings;
+  return diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode, ...unknown });
+}
+
+/** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
+function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
+  return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
+}
+
+function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
+  const { nodePorts } = modeFacts[settings.mode];
+  switch (nodePorts) {
+    case 'known-addresses':
+      return true;
+    case 'any-local-address':
+      return families.some((family) => !nodePortNetworks(settings, node, family).matchesAll);
+  }
+}
+
+/** A warning where --nodeport-addresses picks none of the addresses that a node is known to have. */
+function findUnreachableNodePorts(
+  node: NodeContext,
+  { cluster, settings }: Prepared,
+  family: Family,
+  isTold: boolean,
+): readonly Diagnostic[] {
+  const networks = nodePortNetworks(settings, node, family);
+  const own = node.hostAddresses.filter((address) => address.family === family);
+  if (networks.matchesAll || own.length === 0) return [];
+  if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
+  const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
+  if (addressesIn(networks, node).some(isServed)) return [];
+  // kube-proxy itself listens there: see describeLocalhostListeners.
+  if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
+  const picked = settings.nodePortAddresses.filter(
+    (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
+  );
+  const addresses = own.map(({ text }) => text);
+  return [diagnose('no-node-port-address', { node: node.name, picked, addresses, areAll: isTold })];
+}
+
+function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {
+  return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
+}
+
+/**
+ * The node ports that kube-proxy itself listens for on localhost; of many nodes, on each that has endpoints for the node port.
+ * No rule does that: a bundle serves none of them.
+ */
+export function describeLocalhostListeners(
+  { cluster, settings, gates }: Pick<Prepared, 'cluster' | 'settings' | 'gates'>,
+  compiled: readonly Family[],
+  ofNodes: boolean,
+): readonly Diagnostic[] {
+  const name = 'localhost-node-ports';
+  if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
+  const named = new Set(
+    compiled.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
+  );
+  const listening = cluster.servicePorts.filter(
+    (port) =>
+      named.has(port.family) &&
+      port.protocol === 'TCP' &&
+      port.nodePort !== 0 &&
+      planTraffic(port, { name: '', zone: '' }).hasEndpoints,
+  );
+  const byPort = groupBy(listening, ({ label, nodePort }) => `${label} ${nodePort}`);
+  return [...byPort.values()].flatMap((ports) => {
+    const [first] = ports;
+    if (!first) return [];
+    const its = families.filter((family) => ports.some((port) => port.family === family));
+    const details = { servicePort: first.label, nodePort: first.nodePort, families: its, ofNodes };
+    return [diagnose('localhost-node-port', details, first.places?.nodePort)];
+  });
+}
+
+/** What is wrong with a name after --node; undefined for nothing. */
+export function checkNodeName(name: string): Diagnostic | undefined {
+  return isName(name, 'subdomain')
+    ? undefined
+    : diagnose('bad-name', { field: '--node', value: name, rule: 'subdomain' });
 }

@@ -1,14 +1,16 @@
 import { BundleMemo, type BundleTexts } from '../bundle/bundle-texts.ts';
 import { makeBundle, type Bundle, type BundleContent, type BundleInputs } from '../bundle/make-bundle.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
+import { families } from '../kernel/family.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
+import { checkNodeName, describeLocalhostListeners } from './chosen-nodes.ts';
 import { checkNodesOf, hasErrors, type Request } from './compile.ts';
-import { compileInputs, NodeMemo, settleInputs } from './compile-node.ts';
-import type { Fleet } from './fleet-nodes.ts';
+import { compileInputs, NodeMemo, settleInputs, type Prepared } from './compile-node.ts';
 import { prepareForNodes } from './kubernetes-version.ts';
-import { describeListenersOfNodes } from './localhost-listeners.ts';
 import type { LoadedInputs } from './load-texts.ts';
+import { isInShard, parseShard, type Shard } from '../bundle/fleet/shard.ts';
+import type { Address } from '../kernel/address.ts';
 
 /** A node of the fleet, whose bundle is not made yet. */
 export interface FleetNode {
@@ -51,7 +53,7 @@ export function compileFleet(
   ];
   if (hasErrors(diagnostics)) return { diagnostics, nodes: undefined };
   return {
-    diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
+    diagnostics: [...describeLocalhostListeners(prepared, families, true), ...diagnostics],
     nodes: settleNodes(fleet, preparedFor, request),
   };
 }
@@ -78,4 +80,64 @@ function* settleNodes(
       },
     };
   }
+}
+
+/** The options that ask for more than one node, or for a part of them. */
+export interface FleetOptions {
+  readonly allNodes?: boolean;
+  readonly node?: readonly string[];
+  readonly shard?: string;
+  readonly prune?: boolean;
+}
+
+/** Whether each node is to have a folder of its own inside the folder that is named. */
+export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
+  return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
+}
+
+/** The nodes to compile for, and what is wrong with asking for them; nothing is compiled where that is an error. */
+export interface Fleet {
+  /** Sorted. */
+  readonly nodes: readonly string[];
+  /** Those that --node names. */
+  readonly named: readonly string[];
+  /** How many there are in all shards. */
+  readonly total: number;
+  readonly shard: Shard | undefined;
+  readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** The addresses of many nodes, and what is wrong with their source. */
+export interface Hosts {
+  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds out which nodes the options mean; `readHosts` gives their addresses. */
+export function chooseFleet(
+  options: FleetOptions,
+  { nodes: known }: Pick<Prepared, 'nodes'>,
+  readHosts: (nodes: readonly string[]) => Hosts,
+): Fleet {
+  const all = options.allNodes ? [...known.keys()] : [...new Set(options.node)];
+  const shard = options.shard === undefined ? undefined : parseShard(options.shard);
+  const nodes = all.filter((name) => !shard || isInShard(name, shard)).sort();
+  const host = readHosts(nodes);
+  const unknown = all.filter((name) => !known.has(name));
+  return {
+    nodes,
+    named: options.node ?? [],
+    total: all.length,
+    shard,
+    hostAddresses: host.addresses,
+    diagnostics: [
+      ...all.flatMap((name) => checkNodeName(name) ?? []),
+      ...(all.length === 0 ? [diagnose('no-node', { problem: known.size > 0 ? 'none-named' : 'none-held' })] : []),
+      ...(options.shard !== undefined && !shard ? [diagnose('bad-shard', { shard: options.shard })] : []),
+      ...(options.prune && !options.allNodes ? [diagnose('bad-prune', {})] : []),
+      ...(unknown.length > 0 && known.size === 0 ? [diagnose('no-node-object', { of: 'fleet', names: unknown })] : []),
+      ...host.diagnostics,
+    ],
+  };
 }

@@ -3,7 +3,6 @@ import type { Assumptions } from './assumptions.ts';
 import type { BundleContent, BundleInputs } from '../bundle/make-bundle.ts';
 import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
-import { findConflicts } from '../cluster/claimed-twice.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
@@ -15,15 +14,18 @@ import {
   type Source,
   type Sourced,
 } from '../cluster/objects.ts';
-import { findOutsiders } from '../cluster/outside-ranges.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
-import { findUnserved } from '../cluster/services-without-endpoints.ts';
 import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
-import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
-import { checkSize } from '../cluster/size-limit.ts';
+import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../cluster/check-services.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import {
+  behavioursOf,
+  type Behaviours,
+  type FeatureGates,
+  type Release,
+  newestRelease,
+} from '../kube-proxy/releases.ts';
 import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
 import type { Address, Network } from '../kernel/address.ts';
@@ -32,10 +34,12 @@ import { findLongComments } from '../modes/nftables/long-comments.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
-import { describeSlicePorts, describeStrays } from '../cluster/slices/stray-slices.ts';
+import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
+import type { GoldenContext } from '../bundle/golden.ts';
+import { defaultSettings } from '../kube-proxy/settings/values.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
 export interface Prepared {
@@ -99,7 +103,6 @@ export function prepare(
     assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
     diagnostics: [
       ...diagnostics,
-      ...findOutsiders(inputs.services, ranges),
       ...tooLarge,
       ...found.diagnostics,
       ...findConflicts(cluster),
@@ -257,3 +260,10 @@ export function chooseNodeName(flag: string | undefined, { settings, nodes, assu
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));
 }
+
+/** What goldens are written by and read back by. */
+export const goldenContext: GoldenContext = {
+  compile: (cluster, node, settings, families) => compileState(cluster, node, settings, families, undefined),
+  // Goldens leave out what has these values, so they stay.
+  defaults: { ...defaultSettings('ipvs'), release: newestRelease },
+};

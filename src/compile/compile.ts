@@ -1,12 +1,28 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isError, type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodes, oneNode, type CheckedNodes } from './chosen-nodes.ts';
+import {
+  checkNodeName,
+  checkNodes,
+  oneNode,
+  type CheckedNodes,
+  describeLocalhostListeners,
+  describeNodeGaps,
+} from './chosen-nodes.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
-
-import { loadTexts, settleVersion, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
-import { describeLocalhostListeners } from './localhost-listeners.ts';
-import { describeNodeGaps } from './node-warnings.ts';
+import {
+  loadTexts,
+  settleVersion,
+  type InputOptions,
+  type InputTexts,
+  type LoadedInputs,
+  checkNamespace,
+} from './load-texts.ts';
+import { parseShard } from '../bundle/fleet/shard.ts';
+import { parseAssignmentRanges } from '../input/configuration/assignment-ranges.ts';
+import { parsePodNetworks } from '../input/configuration/pod-networks.ts';
+import { resolveSettings } from '../input/configuration/settings.ts';
+import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
 
 /** What says for which node manifests are compiled, and how. */
 export interface CompileOptions extends InputOptions {
@@ -47,7 +63,7 @@ export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...requ
     content,
     diagnostics: [
       ...gaps,
-      ...describeLocalhostListeners(content),
+      ...describeLocalhostListeners(prepared, content.families, false),
       ...(modeNote && namesMode ? [modeNote] : []),
       ...known,
     ],
@@ -62,4 +78,26 @@ export function checkNodesOf({ prepared, diagnostics }: LoadedInputs, nodes: Che
 
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(isError);
+}
+
+/** The flags of a command, of which it may know some only. */
+export interface GivenFlags extends Partial<InputOptions> {
+  readonly node?: string | readonly string[] | undefined;
+  readonly shard?: string | undefined;
+}
+
+/** What is wrong with the values of flags alone, for a command whose input is not read because other flags are wrong. */
+export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
+  const version = parseVersionChoice(flags.kubernetesVersion);
+  const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
+  const names = typeof flags.node === 'string' ? [flags.node] : (flags.node ?? []);
+  return [
+    ...names.flatMap((name) => checkNodeName(name) ?? []),
+    ...(flags.shard !== undefined && !parseShard(flags.shard) ? [diagnose('bad-shard', { shard: flags.shard })] : []),
+    ...checkNamespace(flags.namespace),
+    ...version.diagnostics,
+    ...wrongSettings,
+    ...parseAssignmentRanges(flags).diagnostics,
+    ...parsePodNetworks(flags.assumeEndpoints).diagnostics,
+  ].filter(isError);
 }

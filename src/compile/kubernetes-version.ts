@@ -24,16 +24,8 @@ export function parseVersionChoice(text: string | undefined, flag = '--kubernete
   if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
   if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
   const reading = parseRelease(text);
-  switch (reading.kind) {
-    case 'release':
-      return { choice: reading, diagnostics: [] };
-    case 'unsupported':
-    case 'unreadable':
-      return {
-        choice: { kind: 'default' },
-        diagnostics: [diagnose('bad-kubernetes-version', { flag, value: text })],
-      };
-  }
+  if (reading.kind === 'release') return { choice: reading, diagnostics: [] };
+  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-kubernetes-version', { flag, value: text })] };
 }
 
 /**
@@ -71,14 +63,12 @@ export function prepareForNodes(
   const diagnostics: Diagnostic[] = [];
   for (const node of nodes) {
     const found = releaseOfNode(prepared.nodes.get(node), node);
-    if (found.kind === 'unknown') {
-      diagnostics.push(found.diagnostic);
-      continue;
+    if (found.kind === 'unknown') diagnostics.push(found.diagnostic);
+    else {
+      const known = ofRelease.get(found.release) ?? prepareForRelease(prepared, found.release);
+      ofRelease.set(found.release, known);
+      ofNode.set(node, known);
     }
-    const { release } = found;
-    const known = ofRelease.get(release) ?? prepareForRelease(prepared, release);
-    ofRelease.set(release, known);
-    ofNode.set(node, known);
   }
   diagnostics.push(...checkReleases(prepared, [...ofRelease.values()]));
   return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };

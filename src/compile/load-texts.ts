@@ -1,12 +1,10 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeEmptyResult } from '../cluster/empty-result.ts';
-import { families as bothFamilies } from '../kernel/family.ts';
+import { describeEmptiness, type EmptyResultOptions } from './empty-result.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, type RangeFlags } from '../input/configuration/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText } from '../input/configuration/read-config.ts';
-import { collectInputs, readsManifests, type Inputs } from '../input/read-inputs.ts';
-import { findOutermost } from '../input/files/kustomizations.ts';
+import { collectInputs, type Inputs } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/configuration/pod-networks.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/settings.ts';
@@ -15,7 +13,6 @@ import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
-import type { IpFamilyChoice } from './choose-families.ts';
 import { parseHostAddresses, type HostText } from './host-addresses.ts';
 import {
   parseVersionChoice,
@@ -35,13 +32,7 @@ export interface InputTexts {
 }
 
 /** What says how manifests are compiled, under the names of the flags. */
-export interface InputOptions extends ProxyFlags, RangeFlags {
-  readonly ipFamily: IpFamilyChoice;
-  /**
-   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
-   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
-   */
-  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
+export interface InputOptions extends ProxyFlags, RangeFlags, EmptyResultOptions {
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
@@ -53,52 +44,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
-  /** The command to pipe rendered manifests into. */
-  readonly into?: string | undefined;
-  /** The command as it was called, with what makes it assume, for the message of one that does not. */
-  readonly assuming?: string | undefined;
   /** The nodes to compile for, by name. */
   readonly node?: string | readonly string[] | undefined;
-}
-
-/**
- * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
- * what is written, unless it is allowed.
- */
-function describeEmptiness(
-  { services, skipped, diagnostics, ...others }: Inputs,
-  prepared: Prepared,
-  { emptyResult, ipFamily, assuming, into }: InputOptions,
-): readonly Diagnostic[] {
-  if (emptyResult === 'allowed') return [];
-  // What could not be read may have been a Service.
-  if (diagnostics.some(isError)) return [];
-  const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
-  const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
-  const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
-  const isRefused = emptyResult !== undefined && !isOfCluster;
-  if (services.length > 0) {
-    if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
-    const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
-    return describeEmptyResult(prepared.services, prepared.cluster, chosen, isRefused, assuming);
-  }
-  const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
-    ({ length }) => length > 0,
-  );
-  const unbuilt = findOutermost([...others.files.keys()]);
-  if (skipped.has('Kustomization') || (unbuilt !== undefined && !found && skipped.size === 0)) {
-    const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
-    return [diagnose('no-input', { problem: 'kustomization', build })];
-  }
-  // What looks like a misspelled Service would be taken off the node.
-  if (diagnostics.some(({ code }) => code === 'unknown-kind')) {
-    return [diagnose('no-services', { instead: 'misspelled-kinds', isRefused })];
-  }
-  if (slices.length > 0 || endpoints.length > 0) {
-    return [diagnose('no-services', { instead: 'endpoints', isRefused })];
-  }
-  if (!found && skipped.size === 0) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('no-services', { instead: 'other-objects', isRefused })];
 }
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
@@ -193,7 +140,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...(host?.diagnostics ?? []),
       ...(assumptions
         ? [
-            ...describeAssumptions(inputs, assumptions, prepared, assume === 'by-default'),
+            ...describeAssumptions(assumptions, prepared, assume === 'by-default'),
             // One note is enough.
             ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
           ]

@@ -1,5 +1,3 @@
-import { addressDiagnostics } from './addresses.ts';
-import { assignmentDiagnostics } from './assignment.ts';
 import { commandLineDiagnostics } from './command-line.ts';
 import { endpointDiagnostics } from './endpoints.ts';
 import type { Example } from './examples.ts';
@@ -7,45 +5,32 @@ import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
 import { nodeDiagnostics } from './nodes.ts';
 import { objectDiagnostics } from './objects.ts';
-import { packetDiagnostics } from './packets.ts';
-import { resultDiagnostics } from './empty-results.ts';
 import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
 import { sideDiagnostics } from './sides.ts';
-import { syntaxDiagnostics } from './syntax.ts';
 import type { DetailsOf, Severity, Weighing, Words } from './diagnostic-rows.ts';
 
 /** The rows of all domains. No code is in two domains. */
-type Entries = typeof addressDiagnostics &
-  typeof assignmentDiagnostics &
-  typeof commandLineDiagnostics &
+type Entries = typeof commandLineDiagnostics &
   typeof endpointDiagnostics &
   typeof fieldDiagnostics &
   typeof fileDiagnostics &
   typeof nodeDiagnostics &
   typeof objectDiagnostics &
-  typeof packetDiagnostics &
-  typeof resultDiagnostics &
   typeof serviceDiagnostics &
   typeof settingDiagnostics &
-  typeof sideDiagnostics &
-  typeof syntaxDiagnostics;
+  typeof sideDiagnostics;
 
 const entries: Entries = {
-  ...addressDiagnostics,
-  ...assignmentDiagnostics,
   ...commandLineDiagnostics,
   ...endpointDiagnostics,
   ...fieldDiagnostics,
   ...fileDiagnostics,
   ...nodeDiagnostics,
   ...objectDiagnostics,
-  ...packetDiagnostics,
-  ...resultDiagnostics,
   ...serviceDiagnostics,
   ...settingDiagnostics,
   ...sideDiagnostics,
-  ...syntaxDiagnostics,
 };
 
 /** The code of a diagnostic: stable, and documented in docs/codes.md. */

@@ -1,8 +1,17 @@
 import { nameSome } from '../base/name-some.ts';
-import { anIP, manifests, aService, web } from './examples.ts';
+import { manifests, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/quote.ts';
 import { describeFound, type Found } from './value-in-words.ts';
-import { wordsBy, type DiagnosticTable, type Severity } from './diagnostic-rows.ts';
+import {
+  type DiagnosticTable,
+  type Lists,
+  type Numbers,
+  type Severity,
+  type Texts,
+  type Words,
+  wordsBy,
+} from './diagnostic-rows.ts';
+import { joinWords } from '../base/join-words.ts';
 
 /** One of kpc's own flags that take ranges, and its value. */
 export interface RangeFlag {
@@ -24,9 +33,7 @@ const expectedValues = {
   one: 'write one value',
 } as const;
 
-interface Flag {
-  readonly flag: string;
-}
+type Flag = Texts<'flag'>;
 
 /** `command`: whose flags they are; undefined for those of any command. */
 interface UnknownFlag {
@@ -40,6 +47,31 @@ interface NotShown {
   readonly severity: Severity;
   readonly count: number;
 }
+
+/** A name that nothing has, and the names that are spelled like it. */
+interface Unknown {
+  readonly name: string;
+  readonly near: readonly string[];
+}
+
+function suggest(near: readonly string[], otherwise: string): string {
+  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : otherwise;
+}
+
+/** Why kube-proxy programs nothing for a Service. */
+const skipped = {
+  headless: ['is headless: it has no cluster IP, and kube-proxy programs nothing for it', 'name one of its Pods'],
+  'external-name': [
+    'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
+    'name a Service with a cluster IP',
+  ],
+  'no-cluster-ip': [
+    'has no cluster IP yet, so kube-proxy programs nothing for it',
+    'let kpc choose one with --service-cluster-ip-range',
+  ],
+} as const;
+
+const nameOneEnd = 'name the Pod, or its address';
 
 /** What is wrong with kpc's own flags, with kpc.yaml, which holds some, and with files of kpc test. */
 export const commandLineDiagnostics = {
@@ -58,16 +90,11 @@ export const commandLineDiagnostics = {
           : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
       rivals: ['node and nodes mean the same', 'keep one of them'],
       /** As its reader says it. */
-      refused: ({
-        field,
-        reason,
+      refused: ({ field, reason, help }: Texts<'field' | 'reason'> & { readonly help?: string | undefined }) => [
+        `${field}: ${reason}`,
         help,
-      }: {
-        readonly field: string;
-        readonly reason: string;
-        readonly help?: string | undefined;
-      }) => [`${field}: ${reason}`, help],
-      'not-tests': ({ fields }: { readonly fields: readonly string[] }) => [
+      ],
+      'not-tests': ({ fields }: Lists<'fields'>) => [
         `no file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
         'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
       ],
@@ -83,13 +110,10 @@ export const commandLineDiagnostics = {
         'name that file with --kpc-yaml, or leave it out with --kpc-yaml none',
       ],
       'several-documents': ['kpc.yaml holds several documents', 'keep one of them'],
-      'no-mapping': ({ found }: { readonly found: Found }) => [
-        `kpc.yaml cannot be ${describeFound(found)}`,
+      // Of the file, or of a command's section in it.
+      'no-mapping': ({ of, found }: Texts<'of'> & { readonly found: Found }) => [
+        `${of} cannot be ${describeFound(found)}`,
         'write flags and their values, such as node: worker-1',
-      ],
-      'no-section': ({ command, found }: { readonly command: string; readonly found: Found }) => [
-        `${command} cannot be ${describeFound(found)}`,
-        `write flags of kpc ${command} and their values`,
       ],
       'unknown-flag': ({ name, command, meant }: UnknownFlag) => [
         `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
@@ -99,11 +123,7 @@ export const commandLineDiagnostics = {
         `${details.flag} cannot be ${describeFound(details.found)}`,
         expectedValues[details.expected],
       ],
-      rivals: ({ flag, other }: Flag & { readonly other: string }) => [
-        `${flag} cannot be used with ${other}`,
-        'keep one of them',
-      ],
-      'null-byte': ({ flag }: Flag) => `${flag} holds a null byte: no file has one in its name`,
+      rivals: ({ flag, other }: Flag & Texts<'other'>) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
       'replaces-outside': ({ flag }: Flag) => [
         `${flag} leads out of the folder of kpc.yaml, and what is there would be replaced`,
         'name that folder on the command line',
@@ -117,7 +137,7 @@ export const commandLineDiagnostics = {
         'name that file or folder on the command line',
       ],
       /** As the parser of the flag says it. */
-      refused: ({ flag, reason }: Flag & { readonly reason: string }) => `${flag}: ${reason}`,
+      refused: ({ flag, reason }: Flag & Texts<'reason'>) => `${flag}: ${reason}`,
     }),
   },
   'bad-range': {
@@ -129,8 +149,86 @@ export const commandLineDiagnostics = {
   'not-shown': {
     severity: { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     meaning: 'there are more messages than are printed',
-    example: () =>
-      manifests(aService(`${anIP}, ports: [${Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')}]`)),
+    example: () => withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
     words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
+  },
+  'bad-packet': {
+    severity: 'error',
+    meaning: 'kpc trace or kpc test is asked about a packet whose sender or destination kpc cannot find',
+    example: () => ({
+      words: ['trace', 'in.yaml', '--from', 'pod', '--to', '10.96.0.10:99999'],
+      files: { 'in.yaml': web },
+    }),
+    words: wordsBy('problem', {
+      'other-family': ({ from }: Texts<'from'>) => [
+        `${from} cannot reach an address of the other family`,
+        'name a sender and a destination of one family',
+      ],
+      'no-address': ({ text }: Texts<'text'>) => [
+        `${text} is not an address`,
+        'each part of an IPv4 address is a number from 0 to 255',
+      ],
+      'port-range': ({ to }: Texts<'to'>) => [`${to} has no valid port`, 'write a port from 1 to 65535'],
+      'no-sender': ({
+        name,
+        near,
+        from,
+        kinds,
+      }: Unknown & { readonly from: string; readonly kinds: readonly string[] }) => [
+        `no Pod ${name} in the input, and ${from} is not ${kinds.join(', ')}`,
+        suggest(near, 'name an address, or one of these words'),
+      ],
+      'no-endpoint': ({ name, near }: Unknown) => [
+        `${name} is neither address:port nor a Pod of the input`,
+        suggest(near, 'write address:port'),
+      ],
+      'no-address-of-pod': ({ pod, family }: Texts<'pod'> & { readonly family: 'ipv4' | 'ipv6' }) => [
+        `Pod ${pod} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`,
+        'name a destination of its own family',
+      ],
+      'no-node-named': ({ nodes }: Numbers<'nodes'>) => [
+        `the input has ${nodes} Nodes, and none is named`,
+        'name one with --node, or take each with --all-nodes',
+      ],
+      'no-pods-here': ['no network of Pods on this node is known', nameOneEnd],
+      'no-pods-elsewhere': ['no network of Pods on other nodes is known', nameOneEnd],
+      'no-free-address': ['no address outside the cluster is free', 'name the address of the sender'],
+      'which-port': ({ to, ports, example }: Texts<'to'> & Lists<'ports'> & { readonly example?: string }) => [
+        `which port of ${to}?${ports.length > 0 ? ` It has ${ports.join(', ')}` : ''}`,
+        example === undefined ? 'name one of them' : `write ${example}, for example`,
+      ],
+      'no-such-port': ({ to }: Texts<'to'>) => [
+        `${to} has no such port or family here`,
+        'see its ports with "kpc describe"',
+      ],
+      'several-services': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
+        `several Services are called ${name}: ${names.join(', ')}`,
+        'name one of them',
+      ],
+      skipped: ({ service, why }: Texts<'service'> & { readonly why: keyof typeof skipped }): Words => {
+        const [is, help] = skipped[why];
+        return [`${service} ${is}`, help];
+      },
+      'no-service': ({ name, near }: Unknown) => [
+        `no Service ${name} here`,
+        suggest(near, 'list the Services with "kpc describe"'),
+      ],
+      'no-port': ({ service, port, ports }: Texts<'service' | 'port'> & Lists<'ports'>) => [
+        `${service} has no port ${port} (has ${ports.join(', ')})`,
+        `name ${joinWords(ports, 'or')}`,
+      ],
+      'no-ingress-of-host': ({ request }: Texts<'request'>) => [
+        `no Ingress of the input has ${request}`,
+        'name a host and path of one, or ingress/NAME',
+      ],
+      'no-ingress': ({ name, near }: Unknown) => [
+        `no Ingress ${name} in the input`,
+        suggest(near, 'name one of those that the input has'),
+      ],
+      'several-ingresses': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
+        `several Ingresses are called ${name}: ${names.join(', ')}`,
+        'name one of them',
+      ],
+    }),
   },
 } satisfies DiagnosticTable;

@@ -26,6 +26,11 @@ interface Row {
   readonly words: Wording;
 }
 
+/** Arguments that are texts, numbers, or lists of texts. */
+export type Texts<Names extends string> = Readonly<Record<Names, string>>;
+export type Numbers<Names extends string> = Readonly<Record<Names, number>>;
+export type Lists<Names extends string> = Readonly<Record<Names, readonly string[]>>;
+
 /** The diagnostics of one domain, by their codes. */
 export type DiagnosticTable = Readonly<Record<string, Row>>;
 
@@ -61,6 +66,11 @@ export function wordsBy<Key extends string, const W extends Wordings>(
     const wording = wordings[problem ?? ''] as Wording;
     return typeof wording === 'function' ? wording(details as never) : wording;
   };
+}
+
+/** An error, or a warning where the arguments say so. */
+export function warningIf<Details>(isWarning: (details: Details) => boolean): Weighing<Details> {
+  return { among: ['error', 'warning'], weigh: (details) => (isWarning(details) ? 'warning' : 'error') };
 }
 
 /** One severity for most problems, which the argument `key` tells apart, and another for some. */

@@ -14,136 +14,46 @@ import {
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
 import { quote } from '../base/quote.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
+import {
+  severityBy,
+  wordsBy,
+  type DiagnosticTable,
+  type Lists,
+  type Numbers,
+  type Texts,
+  type Words,
+} from './diagnostic-rows.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 
 const zoneHelp = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
 
-/** The Service that a stray object probably means. */
-export type MeantService =
-  | { readonly kind: 'name'; readonly name: string }
-  | { readonly kind: 'namespace'; readonly name: string; readonly namespace: string };
+/** `found`: the ports that are there, "http/TCP" each. */
+interface UnknownPort extends Texts<'service' | 'protocol'>, Lists<'found'> {}
 
-/** An object that names a Service, "namespace/name". */
-interface StrayObject {
-  readonly kind: 'EndpointSlice' | 'Endpoints';
-  readonly service: string;
-  readonly meant?: MeantService | undefined;
+function listFound({ found }: UnknownPort): string {
+  return found.length === 0 ? 'none of their ports has a name' : `their ports: ${printable(nameSome(found))}`;
 }
 
-function adviseOnStray(meant: MeantService | undefined): string {
-  switch (meant?.kind) {
-    case 'name':
-      return `did you mean ${meant.name}?`;
-    case 'namespace':
-      return `the Service ${meant.name} without endpoints is in namespace ${meant.namespace}`;
-    case undefined:
-      return 'add the Service, or leave this out';
-  }
+/** `selector` is that of a single Service, as "app=web"; `meant` are the labels that it may mean. */
+interface SelectsNothing extends Lists<'services'>, Partial<Texts<'selector'>> {
+  readonly meant?: string | undefined;
 }
 
-/** The port of a slice that a Service port may mean. */
-export type MeantSlicePort =
-  | { readonly kind: 'protocol'; readonly protocol: string }
-  | { readonly kind: 'no-name' | 'other-name'; readonly name: string }
-  | { readonly kind: 'missing-name' };
-
-interface UnknownSlicePort {
-  /** "namespace/name". */
-  readonly service: string;
-  readonly port: number;
-  readonly protocol: string;
-  /** '' where it has none. */
-  readonly name: string;
-  readonly meant?: MeantSlicePort | undefined;
-}
-
-function adviseOnPort({ name, meant }: UnknownSlicePort): string | undefined {
-  switch (meant?.kind) {
-    case 'protocol':
-      return `the port of that name is ${meant.protocol}`;
-    case 'no-name':
-      return `leave out the name ${printable(meant.name)}`;
-    case 'other-name':
-      return `did you mean ${printable(name)} instead of ${printable(meant.name)}?`;
-    case 'missing-name':
-      return `write name: ${name} at the port that has no name`;
-    case undefined:
-      return undefined;
-  }
-}
-
-/** The Pods that a Service may mean. `workload` is a Pod, or an object that makes Pods: "Deployment shop/web". */
-export type NearPods =
-  | { readonly kind: 'no-replicas'; readonly workload: string }
-  | {
-      readonly kind: 'other-labels';
-      readonly workload: string;
-      readonly differences: readonly LabelDifference[];
-    }
-  | { readonly kind: 'other-namespace'; readonly workload: string; readonly namespace: string };
-
-/** A label that the selector asks for, with the value that the workload has; undefined where it lacks the label. */
-export interface LabelDifference {
-  readonly key: string;
-  readonly value?: string | undefined;
-}
-
-type SelectsNothing =
-  | {
-      readonly services: readonly [string];
-      readonly selector: Readonly<Record<string, string>>;
-      readonly near?: NearPods | undefined;
-    }
-  | { readonly services: readonly string[] };
-
-function describeSelectsNothing(details: SelectsNothing): Words {
-  const { services } = details;
+function describeSelectsNothing({ services, selector, meant }: SelectsNothing): Words {
   const names = nameSome(services);
-  if (!('selector' in details)) {
+  if (selector === undefined) {
     return `${services.length} Services (${names}) match no Pod in the input, so they have no endpoints`;
   }
-  const labels = Object.entries(details.selector).map(([key, value]) => `${key}=${value}`);
   return [
-    `${names} matches no Pod in the input (${printable(labels.join(','))}), so it has no endpoints`,
-    details.near && describeNear(details.near),
+    `${names} matches no Pod in the input (${printable(selector)}), so it has no endpoints`,
+    meant && `did you mean ${printable(meant)}?`,
   ];
 }
 
-function describeNear(near: NearPods): string {
-  switch (near.kind) {
-    case 'no-replicas':
-      return `${near.workload} asks for no Pods`;
-    case 'other-labels': {
-      const labels = near.differences.map(({ key, value }) => (value === undefined ? `no ${key}` : `${key}=${value}`));
-      return `${near.workload} has ${printable(labels.join(', '))}`;
-    }
-    case 'other-namespace':
-      return `${near.workload} has all these labels, but it is in namespace ${near.namespace}`;
-  }
-}
+type Limited = Numbers<'count' | 'limit'>;
 
-interface UnknownTargetPort {
-  /** "namespace/name". */
-  readonly service: string;
-  readonly targetPort: string;
-  readonly protocol: string;
-  /** The name that the Service may mean, or the protocol of the port with that name. */
-  readonly meant?: { readonly kind: 'name' | 'protocol'; readonly value: string } | undefined;
-}
-
-function adviseOnTarget({ meant }: UnknownTargetPort): string | undefined {
-  if (meant === undefined) return undefined;
-  return meant.kind === 'name' ? `did you mean ${printable(meant.value)}?` : `the port of that name is ${meant.value}`;
-}
-
-interface Limited {
-  readonly count: number;
-  readonly limit: number;
-}
-
-type LimitedPods = Limited & { readonly largest?: { readonly name: string; readonly count: number } | undefined };
+type LimitedPods = Limited & { readonly largest: { readonly name: string; readonly count: number } };
 
 interface EndpointsFromPods {
   /** The Services whose endpoints are made from Pods of the input. */
@@ -177,9 +87,7 @@ interface NoEndpointsGiven {
   readonly hasWorkloads: boolean;
 }
 
-interface AssumedPods {
-  readonly pods: readonly string[];
-}
+type AssumedPods = Lists<'pods'>;
 
 /** What is wrong with endpoints, and where they come from. */
 export const endpointDiagnostics = {
@@ -197,7 +105,7 @@ export const endpointDiagnostics = {
     severity: 'warning',
     meaning: 'a hint of an endpoint is not a valid name of a zone or node',
     example: () => manifests(web + endpoint('hints: { forZones: [{ name: "zone a" }] }')),
-    words: (details: { readonly field: 'forNodes' | 'forZones'; readonly index: number; readonly value: string }) =>
+    words: (details: Texts<'value'> & Numbers<'index'> & { readonly field: 'forNodes' | 'forZones' }) =>
       `${details.field}[${details.index}] ${quote(details.value)} is not a valid ${details.field === 'forZones' ? 'zone' : 'node'} name`,
   },
   'bad-zone': {
@@ -205,11 +113,8 @@ export const endpointDiagnostics = {
     meaning: 'a zone is not valid in Kubernetes',
     example: () => manifests(web + aNode('', '{ topology.kubernetes.io/zone: "zone a" }')),
     words: wordsBy('of', {
-      Node: ({ value }: { readonly value: string }) => [`the zone ${quote(value)} is not valid`, zoneHelp],
-      endpoint: ({ field, value }: { readonly field: string; readonly value: string }) => [
-        `${field} ${quote(value)} is left out`,
-        zoneHelp,
-      ],
+      Node: ({ value }: Texts<'value'>) => [`the zone ${quote(value)} is not valid`, zoneHelp],
+      endpoint: ({ field, value }: Texts<'field' | 'value'>) => [`${field} ${quote(value)} is left out`, zoneHelp],
     }),
   },
   'empty-selector': {
@@ -219,7 +124,7 @@ export const endpointDiagnostics = {
       manifests(
         aService(`${anIP}, selector: {}, ports: [{ port: 80 }]`) + pod(container, 'phase: Running, podIP: 10.244.0.1'),
       ),
-    words: ({ service }: { readonly service: string }) => [
+    words: ({ service }: Texts<'service'>) => [
       `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none`,
       'name labels, or leave it out',
     ],
@@ -237,7 +142,7 @@ export const endpointDiagnostics = {
       manifests(
         web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
       ),
-    words: ({ index, count }: { readonly index: number; readonly count: number }) => [
+    words: ({ index, count }: Numbers<'index' | 'count'>) => [
       `endpoints[${index}] has ${count} addresses: kube-proxy uses only the first`,
       'give each address an endpoint of its own',
     ],
@@ -261,7 +166,7 @@ export const endpointDiagnostics = {
     meaning: 'there is no address for an assumed Pod',
     example: () => manifests(aSelector + deployment(container), '--assume-endpoints=10.244.0.0/31'),
     words: wordsBy('problem', {
-      'range-is-full': ({ networks, pods }: AssumedPods & { readonly networks: readonly string[] }) => [
+      'range-is-full': ({ networks, pods }: AssumedPods & Lists<'networks'>) => [
         `no address of ${nameSome(networks)} is free for ${pods.length} assumed Pods (${nameSome(pods)})`,
         'name a larger network',
       ],
@@ -272,17 +177,13 @@ export const endpointDiagnostics = {
     }),
   },
   'no-such-service': {
-    severity: severityBy('problem', 'warning', { several: 'note' }),
+    severity: 'note',
     meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
     example: () => manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
-    words: wordsBy('problem', {
-      one: ({ kind, service, meant }: StrayObject) => {
-        const what = kind === 'Endpoints' ? 'these are Endpoints' : 'this is an EndpointSlice';
-        return [`${what} of ${printable(service)}, but the input holds no Service of that name`, adviseOnStray(meant)];
-      },
-      several: ({ services }: { readonly services: readonly string[] }) =>
-        `the input holds EndpointSlices or Endpoints of ${services.length} Services, but not these Services (${printable(nameSome(services))}): they are not used`,
-    }),
+    words: ({ services }: Lists<'services'>) => [
+      `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+      'add the Service, or leave them out',
+    ],
   },
   'selects-nothing': {
     severity: 'warning',
@@ -315,14 +216,14 @@ export const endpointDiagnostics = {
         `the EndpointSlice has ${count} ${field}, and the API server takes ${limit} in one`,
         'use more slices',
       ],
-      endpoint: ({ index, count, limit }: Limited & { readonly index: number }) =>
+      endpoint: ({ index, count, limit }: Limited & Numbers<'index'>) =>
         `endpoints[${index}] has ${count} addresses, and the API server takes ${limit}; kube-proxy uses only the first`,
-      hints: ({ field, count, limit }: Limited & { readonly field: string }) =>
+      hints: ({ field, count, limit }: Limited & Texts<'field'>) =>
         `${field} has ${count} hints, and the API server takes ${limit}`,
       workloads: ({ count, limit, largest }: LimitedPods) =>
-        `the workloads of the input come to ${count} Pods, and the limit is ${limit}${largest ? `: ${largest.name} alone has ${largest.count}` : ''}`,
+        `the workloads of the input come to ${count} Pods, and the limit is ${limit}: ${largest.name} alone has ${largest.count}`,
       'selected-pods': ({ count, limit, largest }: LimitedPods) => [
-        `the Services of the input select ${count} Pods, counting a Pod once for each Service that selects it, and the limit for an input of this size is ${limit}${largest ? `: ${largest.name} alone selects ${largest.count}` : ''}`,
+        `the Services of the input select ${count} Pods, counting a Pod once for each Service that selects it, and the limit for an input of this size is ${limit}: ${largest.name} alone selects ${largest.count}`,
         'select fewer Pods, or give their EndpointSlices',
       ],
     }),
@@ -334,12 +235,12 @@ export const endpointDiagnostics = {
       manifests(
         aService(`${anIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: htpp, port'),
       ),
-    words: (details: UnknownSlicePort) => {
+    words: (details: UnknownPort & Texts<'name'> & Numbers<'port'>) => {
       const { service, port, protocol, name } = details;
-      const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
+      const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
       return [
         `no EndpointSlice or Endpoints of ${service} has a ${what}, so the Service port ${port} has no endpoints`,
-        adviseOnPort(details),
+        listFound(details),
       ];
     },
   },
@@ -351,9 +252,9 @@ export const endpointDiagnostics = {
         aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) +
           pod(container, 'phase: Running, podIP: 10.244.0.1'),
       ),
-    words: (details: UnknownTargetPort) => [
+    words: (details: UnknownPort & Texts<'targetPort'>) => [
       `no container of the Pods that ${details.service} selects has a ${details.protocol} port named ${printable(details.targetPort)}, so this port has no endpoints`,
-      adviseOnTarget(details),
+      listFound(details),
     ],
   },
 } satisfies DiagnosticTable;

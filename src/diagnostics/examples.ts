@@ -40,6 +40,17 @@ ${status === '' ? '' : `status: ${status}\n`}---
 }
 
 export const anIP = 'clusterIP: 10.96.0.10';
+
+/** A Service with these fields beside its type, address and port. */
+export function withFields(fields: string, type?: 'LoadBalancer'): Example {
+  return manifests(aService(`${type ? `type: ${type}, ` : ''}${anIP}, ${fields}, ports: [{ port: 80 }]`));
+}
+
+/** A Service with these ports. */
+export function withPorts(ports: string): Example {
+  return manifests(aService(`${anIP}, ports: [${ports}]`));
+}
+
 export const web = aService(`${anIP}, ports: [{ port: 80 }]`);
 
 export function slice(more: string): string {

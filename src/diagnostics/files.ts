@@ -1,19 +1,23 @@
-import { manifests, aService, web } from './examples.ts';
+import { aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { escapeText, quote } from '../base/quote.ts';
 import {
   severityBy,
-  wordsBy,
   type DetailsBy,
   type DiagnosticTable,
-  type Words,
+  type Lists,
+  type Numbers,
+  type Texts,
   type Wordings,
+  type Words,
+  wordsBy,
 } from './diagnostic-rows.ts';
+import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
 
 /** The words for a file or folder that cannot be read, by `problem`. */
 const unreadableWords = {
-  url: ({ path }: { readonly path: string }) => [
+  url: ({ path }: Texts<'path'>) => [
     'this is a URL, and kpc reads files only',
     `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
   ],
@@ -21,7 +25,7 @@ const unreadableWords = {
     'there is no such file or folder, and kpc expands no patterns',
     'name the folder, or each file with an -f of its own',
   ],
-  'link-outside': ({ folder }: { readonly folder: string }) => [
+  'link-outside': ({ folder }: Texts<'folder'>) => [
     `a link to something outside ${folder}`,
     'name what it leads to with -f, too, or leave it out with --exclude PATTERN',
   ],
@@ -31,13 +35,13 @@ const unreadableWords = {
   'too-large': ['the file is too large', 'split it into several'],
   'utf-16': ['the file is UTF-16', 'save it as UTF-8'],
   /** `how` it is packed, and what to do. */
-  packed: ({ how }: { readonly how: string }) => `the file is ${how}`,
+  packed: ({ how }: Texts<'how'>) => `the file is ${how}`,
   'no-text': ({ what }: { readonly what: 'binary' | 'not UTF-8 text' }) => [
     `the file is ${what}`,
     'name YAML or JSON: kpc reads nothing else',
   ],
   /** As the system says it. */
-  system: ({ reason }: { readonly reason: string }) => reason,
+  system: ({ reason }: Texts<'reason'>) => reason,
 } as const satisfies Wordings;
 
 /** Why a file or folder cannot be read. */
@@ -109,9 +113,7 @@ function countFiles(files: number): string {
   return files === 1 ? '1 file' : `${formatCount(files)} files`;
 }
 
-interface FileNames {
-  readonly files: readonly string[];
-}
+type FileNames = Lists<'files'>;
 
 /** What is wrong with files and folders, whatever they hold. */
 export const fileDiagnostics = {
@@ -142,7 +144,7 @@ export const fileDiagnostics = {
       words: ['compile', '-f', 'folder'],
       files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
     }),
-    words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
+    words: ({ by, files }: FileNames & Texts<'by'>) => `left out by ${by}: ${nameSome(files)}`,
   },
   kustomized: {
     severity: 'warning',
@@ -165,17 +167,17 @@ export const fileDiagnostics = {
     example: () => manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
     words: wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
-      part: ({ reason, files, more }: { readonly reason: string; readonly files: number; readonly more: number }) => {
+      part: ({ reason, files, more }: Texts<'reason'> & Numbers<'files' | 'more'>) => {
         const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
         return `left out${files === 1 ? '' : ` ${countFiles(files)}`}: ${reason}${others}`;
       },
-      all: ({ files, objects }: { readonly files: number; readonly objects: number }) => {
+      all: ({ files, objects }: Numbers<'files' | 'objects'>) => {
         const again = `${formatCount(objects)} ${objects === 1 ? 'object' : 'objects'} that the input defines twice`;
         const parts = [...(files > 0 ? [`${countFiles(files)} with errors`] : []), ...(objects > 0 ? [again] : [])];
         return `the result lacks ${parts.join(' and ')} (--skip-invalid)`;
       },
       /** Nothing is left out, but could be. */
-      advice: ({ files, all }: { readonly files: number; readonly all: number }) => [
+      advice: ({ files, all }: Numbers<'files' | 'all'>) => [
         `${formatCount(files)} of ${formatCount(all)} files ${files === 1 ? 'has' : 'have'} errors`,
         'leave out such files with --skip-invalid, which goes on with the others',
       ],
@@ -203,4 +205,78 @@ export const fileDiagnostics = {
     example: () => ({ words: ['compile', '-f', 'missing.yaml'], files: {} }),
     words: wordsBy('problem', unreadableWords),
   },
+  'alias-bomb': {
+    severity: 'error',
+    meaning: 'YAML aliases expand a short text to more than fits in memory',
+    example: () =>
+      manifests(
+        `a: &a [${'x, '.repeat(9)}x]\n${Array.from('bcde', (name, i) => `${name}: &${name} [${`*${'abcd'[i]}, `.repeat(9)}x]\n`).join('')}`,
+      ),
+    words: ({ copies, values }: Numbers<'copies' | 'values'>) => [
+      `aliases multiply to ${copies} of ${values} values`,
+      'write the values out',
+    ],
+  },
+  'bad-json': {
+    severity: 'error',
+    meaning: 'a text begins like JSON, but is not valid JSON',
+    example: () => ({
+      words: ['compile', '-f', 'in.json'],
+      files: { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' },
+    }),
+    words: wordsBy('problem', {
+      invalid: ({ reason }: Texts<'reason'>) => `not valid JSON: ${reason}`,
+      'text-after-json': ['text follows the JSON', 'put a line "---" before another document'],
+    }),
+  },
+  'bad-yaml': {
+    severity: 'error',
+    meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
+    example: () => manifests('kind: Service\nmetadata: { name: web\n'),
+    // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
+    words: ({ reason, lines }: Texts<'reason'> & { readonly lines?: string }) => [
+      `not valid YAML: ${reason}`,
+      lines === undefined
+        ? 'write it in a plainer way, or leave it out'
+        : (adviseOnOddSpace(lines) ??
+          'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
+    ],
+  },
+  'duplicate-key': {
+    severity: 'error',
+    meaning: 'a mapping has the same key twice',
+    example: () => manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
+    words: ({ isTwoObjects }: { readonly isTwoObjects?: true }) =>
+      isTwoObjects
+        ? ['a second object begins here without a line "---" before it', 'add that line']
+        : ['this key is in the same mapping twice', 'keep one of them'],
+  },
+  'merge-conflict': {
+    severity: 'error',
+    meaning: 'Git left the marks of a merge conflict in the file',
+    example: () => manifests(`<<<<<<< ours\n${web}=======\n${web}>>>>>>> theirs\n`),
+    words: ['Git left a merge conflict here', 'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>'],
+  },
+  'too-deep': {
+    severity: 'error',
+    meaning: 'lists or mappings nest deeper than in any Kubernetes object',
+    example: () => manifests('- '.repeat(2000)),
+    words: wordsBy('what', {
+      values: 'lists and mappings nest too deeply',
+      lists: ({ limit }: Numbers<'limit'>) => [
+        `lists are nested more than ${limit} deep`,
+        'put the objects into one list',
+      ],
+    }),
+  },
+  'yaml-tab': {
+    severity: 'error',
+    meaning: 'a tab indents YAML, which takes spaces only',
+    example: () => manifests('kind: Service\nmetadata:\n\tname: web\n'),
+    words: ['a tab is used for indentation', 'indent with spaces: YAML takes nothing else'],
+  },
 } satisfies DiagnosticTable;
+
+/** What keeps a text from being read as YAML or JSON. */
+export type SyntaxCode =
+  'alias-bomb' | 'bad-json' | 'bad-yaml' | 'duplicate-key' | 'merge-conflict' | 'too-deep' | 'yaml-tab';

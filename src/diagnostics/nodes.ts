@@ -1,36 +1,37 @@
 import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, aSelector, web } from './examples.ts';
+import { findNearest } from '../base/find-nearest.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/quote.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
+import {
+  severityBy,
+  wordsBy,
+  type DiagnosticTable,
+  type Words,
+  type Lists,
+  type Numbers,
+  type Texts,
+} from './diagnostic-rows.ts';
 
-interface UnknownFlagNode {
+/** `known` are all that the input holds. */
+interface UnknownFlagNode extends Lists<'names' | 'known'> {
   readonly flag: '--node' | 'hostnameOverride';
-  readonly names: readonly string[];
-  /** Those of the input that may be meant. */
-  readonly near: readonly string[];
-  /** All that the input holds. */
-  readonly known: readonly string[];
 }
 
-function describeUnknownNode({ flag, names, near, known }: UnknownFlagNode): Words {
-  const others = known.length === 1 ? `it holds only ${known[0]}` : `it holds ${nameSome(known)}`;
+function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
   const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
+  // A fleet's names would take long.
+  const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
   const any = '(without any Node object, any name is accepted)';
-  return near.length > 0
-    ? [wrong, `did you mean ${near.join(' or ')}? ${any}`]
-    : [`${wrong}: ${others}`, `name one of them ${any}`];
+  if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];
+  const held = known.length === 1 ? `only ${known[0]}` : nameSome(known);
+  return [`${wrong}: it holds ${held}`, `name one of them ${any}`];
 }
 
-interface UnknownPodNode {
-  readonly pods: readonly string[];
-  /** The Nodes that they name; none where they are not scheduled. */
-  readonly nodes: readonly string[];
-}
-
-function describePodNode({ pods, nodes }: UnknownPodNode): Words {
+/** `nodes` are those that the Pods name; none where they are not scheduled. */
+function describePodNode({ pods, nodes }: Lists<'pods' | 'nodes'>): Words {
   const which = pods.length === 1 ? `Pod ${pods[0]} has` : `${pods.length} Pods have`;
   const [what, help] =
     nodes.length === 0
@@ -71,11 +72,7 @@ function describeAnyNode({ nodes, mode, lacksAddresses, listensOnAll }: ForAnyNo
   ];
 }
 
-function describeNoNodeObject({
-  name,
-  lacksAddresses,
-  listensOnAll,
-}: UnknownAddresses & { readonly name: string }): Words {
+function describeNoNodeObject({ name, lacksAddresses, listensOnAll }: UnknownAddresses & Texts<'name'>): Words {
   const all = listensOnAll ? `, and ${allAddresses}` : '';
   const ports = lacksAddresses ? ' and node ports have no address to listen on' : all;
   return [
@@ -84,39 +81,21 @@ function describeNoNodeObject({
   ];
 }
 
-interface UnreachableNodePorts {
-  readonly node: string;
-  /** The value of --nodeport-addresses. */
-  readonly picked: readonly string[];
-  /** The addresses that the node is known to have. */
-  readonly addresses: readonly string[];
-  /** Whether --host-addresses gives all of them. */
-  readonly areAll: boolean;
-}
+/**
+ * `picked` is the value of --nodeport-addresses; `addresses` are those that the node is known to have. `areAll`: whether
+ * --host-addresses gives all of them.
+ */
+type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
 const needsPodCidrs =
   'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them';
 
 /** `family`: the family of the address of the node, whose name is '' if none is named. */
-interface OfFamily {
-  readonly node: string;
-  readonly family: Family;
-}
+type OfFamily = Texts<'node'> & { readonly family: Family };
 
-interface LocalhostNodePort {
-  readonly servicePort: string;
-  readonly nodePort: number;
-  readonly families: readonly Family[];
-  /** Whether many nodes are compiled for, some of which may have no endpoints for it. */
-  readonly ofNodes: boolean;
-}
-
-interface NoHostAddresses {
-  readonly path: string;
-  /** How many nodes are compiled for. */
-  readonly nodes: number;
-  readonly without: readonly string[];
-}
+/** `ofNodes`: whether many nodes are compiled for, some of which may have no endpoints for it. */
+type LocalhostNodePort = Texts<'servicePort'> &
+  Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
 
 /** What is wrong with the nodes to compile for, and what is unknown about them. */
 export const nodeDiagnostics = {
@@ -128,11 +107,8 @@ export const nodeDiagnostics = {
       files: { 'in.yaml': web, 'addresses.json': '{}' },
     }),
     words: wordsBy('problem', {
-      content: ({ reason }: { readonly reason: string }) => [
-        reason,
-        'write what `ip -j addr` prints on the node to a file',
-      ],
-      'no-folder': ({ path }: { readonly path: string }) => [
+      content: ({ reason }: Texts<'reason'>) => [reason, 'write what `ip -j addr` prints on the node to a file'],
+      'no-folder': ({ path }: Texts<'path'>) => [
         `--host-addresses ${path} is not a folder`,
         'for several nodes, name a folder with the output of `ip -j addr` on each in NODE.json',
       ],
@@ -151,7 +127,7 @@ export const nodeDiagnostics = {
       words: ['compile', '-f', 'in.yaml', '--all-nodes', '--shard', '8/8', '-o', 'out'],
       files: { 'in.yaml': web + aNode('') },
     }),
-    words: ({ shard }: { readonly shard: string }) => [
+    words: ({ shard }: Texts<'shard'>) => [
       `--shard cannot be ${shard}`,
       'write I/N for part I of N; I counts from 0, so the last of eight is 7/8',
     ],
@@ -184,7 +160,8 @@ export const nodeDiagnostics = {
       words: ['compile', '-f', 'in.yaml', '--all-nodes', '--host-addresses', 'hosts', '-o', 'out'],
       files: { 'in.yaml': web + aNode(''), 'hosts/worker-2.json': '[]' },
     }),
-    words: ({ path, nodes, without }: NoHostAddresses) =>
+    // `nodes` is how many nodes are compiled for.
+    words: ({ path, nodes, without }: Texts<'path'> & Numbers<'nodes'> & Lists<'without'>) =>
       `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
   },
   'no-node': {
@@ -206,7 +183,7 @@ export const nodeDiagnostics = {
     example: () => manifests(web, '--node', 'worker-1'),
     words: wordsBy('of', {
       node: describeNoNodeObject,
-      fleet: ({ names }: { readonly names: readonly string[] }) => [
+      fleet: ({ names }: Lists<'names'>) => [
         `no Node object in the input for ${nameSome(names)}: zone, pod CIDRs and addresses are unknown there`,
         addAllNodes,
       ],
@@ -235,11 +212,11 @@ export const nodeDiagnostics = {
     example: () => manifests(aSelector + deployment(container), '--assume-endpoints'),
     words: wordsBy('problem', {
       /** The object is missing; no names where no node is named at all. */
-      'no-node-object': ({ names }: { readonly names: readonly string[] }) => [
+      'no-node-object': ({ names }: Lists<'names'>) => [
         needsPodCidrs,
         `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} with -f (kubectl get nodes -o yaml)`,
       ],
-      'none-of-node': ({ name }: { readonly name: string }) => [
+      'none-of-node': ({ name }: Texts<'name'>) => [
         `${needsPodCidrs}: Node ${name} has none`,
         'give the Node as the cluster has it (kubectl get nodes -o yaml)',
       ],
@@ -266,7 +243,7 @@ export const nodeDiagnostics = {
     words: wordsBy('of', {
       'pod-cidrs': ({ node, family }: OfFamily) =>
         `kube-proxy does not start: the address of Node ${node} is ${familyNames[family]}, but none of its pod CIDRs is, and detectLocalMode NodeCIDR needs one`,
-      'cluster-cidrs': ({ node, family, clusterCIDRs }: OfFamily & { readonly clusterCIDRs: readonly string[] }) => [
+      'cluster-cidrs': ({ node, family, clusterCIDRs }: OfFamily & Lists<'clusterCIDRs'>) => [
         `the address of ${node === '' ? 'the node' : `node ${node}`} is ${familyNames[family]}, and clusterCIDR ${clusterCIDRs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and without both families kube-proxy does not start`,
         'name a network of each family in clusterCIDR',
       ],

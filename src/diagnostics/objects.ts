@@ -1,50 +1,27 @@
-import { manifests, web } from './examples.ts';
+import { aNode, aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/quote.ts';
 import { describeFound, type Found } from './value-in-words.ts';
-import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
+import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf, type Numbers } from './diagnostic-rows.ts';
+import { nameSome } from '../base/name-some.ts';
 
-interface Value {
-  readonly value: string;
-}
-
-type FieldValue = Value & { readonly field: string };
-
-type WrongName = FieldValue & {
+type WrongName = Texts<'field' | 'value'> & {
   readonly rule: 'label' | 'subdomain';
   /** No rule depends on it: the API server refuses it, but kube-proxy does not. */
   readonly isUnused?: true;
 };
 
-/** Another object of the same kind and name. */
-export interface DuplicateObject {
+/** Another object of the same kind and name, which has its namespace, if it has one. */
+export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly what: 'object';
-  readonly kind: string;
-  /** With its namespace, if it has one. */
-  readonly name: string;
-  readonly first: FirstPlace;
-  readonly among?: Among | undefined;
-  readonly leaveOut?: LeaveOut | undefined;
-}
-
-interface FirstPlace {
-  readonly file: string;
-  readonly line: number;
-}
-
-/** How many more objects of one folder another folder holds too. */
-interface Among {
-  readonly more: number;
-  readonly folder: string;
-  readonly otherFolder: string;
-}
-
-/** How to leave out one of two folders. */
-interface LeaveOut {
-  /** What to exclude; undefined where no pattern for it is safe in a shell. */
-  readonly pattern?: string | undefined;
-  /** What merges the two objects, if the folder holds a kustomization. */
-  readonly build?: string | undefined;
+  readonly first: Texts<'file'> & Numbers<'line'>;
+  /** How many more objects of one folder another folder holds too. */
+  readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
+  /**
+   * How to leave out one of two folders: what to exclude, undefined where no pattern for it is safe in a shell, and what merges
+   * the two objects, if the folder holds a kustomization.
+   */
+  readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
 }
 
 function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<DuplicateObject, 'what'>): Words {
@@ -53,7 +30,7 @@ function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<Duplicat
   return [`${one}${more}`, leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them'];
 }
 
-function adviseOnDuplicate({ pattern, build }: LeaveOut): string {
+function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>): string {
   const exclude = pattern === undefined ? ' with --exclude PATTERN' : `, as with --exclude ${pattern}`;
   const other = build === undefined ? '' : `, or run "${build}"`;
   return `leave one of them out${exclude}${other}`;
@@ -72,11 +49,6 @@ const makers = {
   kustomize: 'compile what "kubectl kustomize" prints of it',
   helm: 'compile what "helm template" prints of the chart',
 } as const;
-
-interface MissingField {
-  readonly field: 'apiVersion' | 'kind';
-  readonly madeBy?: keyof typeof makers | undefined;
-}
 
 /** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
 function pluralOf(name: string): string {
@@ -118,10 +90,56 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
+/** Why nothing is programmed for a Service. */
+export type LeftOutReason =
+  'no-cluster-ip' | 'headless' | 'external-name' | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
+
+const leftOutWords: { readonly [R in LeftOutReason]: string } = {
+  'no-cluster-ip': 'without a cluster IP',
+  headless: 'headless (clusterIP None)',
+  'external-name': 'of type ExternalName',
+  'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
+  'headless-label': 'with the label service.kubernetes.io/headless, which this release leaves out',
+  'no-ports': 'without ports',
+  'other-family': 'of an address family that --ip-family leaves out',
+};
+
+/** In the order of the message. */
+export const leftOutReasons = Object.keys(leftOutWords) as readonly LeftOutReason[];
+
+/** `services`: how many there are. */
+interface NothingProgrammed extends Numbers<'services'> {
+  readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
+  readonly isRefused: boolean;
+}
+
+/** A Service that gets a cluster IP only later has none in what is not from a cluster. */
+function lacksClusterIp({ leftOut }: NothingProgrammed): boolean {
+  return leftOut.some(({ reason }) => reason === 'no-cluster-ip');
+}
+
+/** How to write an empty result after all. */
+const allowing = 'if this is intended, add --allow-empty';
+
+const removesAll = 'the result would remove all Services from a node';
+
+function describeNothingProgrammed(details: NothingProgrammed): Words {
+  const { services, leftOut, isRefused } = details;
+  const groups = leftOut.map(
+    ({ reason, services: names }) => `${names.length} ${leftOutWords[reason]}: ${nameSome(names)}`,
+  );
+  const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
+  const wrong = `nothing would be programmed for ${which}, and ${removesAll}: ${groups.join('; ')}`;
+  if (!lacksClusterIp(details)) return [wrong, isRefused ? allowing : undefined];
+  const assume =
+    'let kpc assume what manifests from git lack with --assume; or give the objects as the cluster has them';
+  return [wrong, `${assume}; ${allowing}`];
+}
+
 /** What is wrong with whole objects and their names, and with documents that are not objects. */
 export const objectDiagnostics = {
   'bad-name': {
-    severity: { among: ['error', 'warning'], weigh: ({ isUnused }: WrongName) => (isUnused ? 'warning' : 'error') },
+    severity: warningIf(({ isUnused }: WrongName) => isUnused === true),
     meaning: 'a name is not valid in Kubernetes',
     example: () => manifests(web.replace('web', 'Web')),
     words: ({ field, value, rule }: WrongName) => {
@@ -163,11 +181,14 @@ export const objectDiagnostics = {
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
         adviseOn(found),
       ],
-      missing: ({ field, madeBy }: MissingField) => [
-        `this is not a Kubernetes object: it has no ${field}`,
-        madeBy && makers[madeBy],
-      ],
-      unrendered: ({ field, value }: FieldValue) => [
+      missing: ({
+        field,
+        madeBy,
+      }: {
+        readonly field: 'apiVersion' | 'kind';
+        readonly madeBy?: keyof typeof makers | undefined;
+      }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
+      unrendered: ({ field, value }: Texts<'field' | 'value'>) => [
         `${field} ${quote(value)} is a placeholder that is not filled in`,
         'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
       ],
@@ -183,9 +204,42 @@ export const objectDiagnostics = {
     severity: 'warning',
     meaning: 'kind or apiVersion looks misspelled, and the object is ignored',
     example: () => manifests(web.replace('kind: Service', 'kind: Servcie')),
-    words: (details: { readonly field: 'apiVersion' | 'kind'; readonly value: string; readonly meant: string }) => [
+    words: (details: Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }) => [
       `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
       `did you mean ${details.meant}?`,
     ],
+  },
+  'no-input': {
+    severity: 'error',
+    meaning: 'there is nothing to compile',
+    example: () => ({ words: ['compile'], files: {} }),
+    words: wordsBy('problem', {
+      'nothing-named': [
+        'nothing to compile',
+        'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+      ],
+      'no-objects': [
+        'nothing to compile: the input holds no objects at all',
+        'give what "kubectl get services,endpointslices,nodes -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+      ],
+      /** `build` is the command that makes objects of it. */
+      kustomization: ({ build }: Texts<'build'>) => [
+        'nothing to compile: the input is a Kustomization, which names only where the objects are',
+        `run "${build}"`,
+      ],
+    }),
+  },
+  'no-services': {
+    severity: warningIf(({ isRefused }: { readonly isRefused: boolean }) => !isRefused),
+    meaning: 'the input holds no Services, and the result would remove all Services from a node',
+    example: () => manifests(aNode('spec: {}')),
+    words: ({ isRefused }: { readonly isRefused: boolean }) =>
+      isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services',
+  },
+  'nothing-programmed': {
+    severity: warningIf((details: NothingProgrammed) => !details.isRefused && !lacksClusterIp(details)),
+    meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
+    example: () => manifests(aService('clusterIP: None')),
+    words: describeNothingProgrammed,
   },
 } satisfies DiagnosticTable;

@@ -1,8 +1,9 @@
-import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
+import { aService, anIP, annotated, endpoint, largeInput, manifests, withFields, withPorts } from './examples.ts';
 import { quote } from '../base/quote.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
-import { shapeRow } from './shape-rows.ts';
-import { severityBy, wordsBy, type DiagnosticTable } from './diagnostic-rows.ts';
+import { severityBy, type DiagnosticTable, type Lists, type Numbers, type Texts, wordsBy } from './diagnostic-rows.ts';
+import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 
 /** The kind of Service for which a field means nothing. */
 export type IgnoredFieldReason =
@@ -20,51 +21,42 @@ function describeKind(details: IgnoredFieldReason): string {
   }
 }
 
-/** Why a packet to a Service port would need another port on its way. */
-export type PortChange =
-  | { readonly reason: 'target-port'; readonly servicePort: string; readonly port: number; readonly targetPort: number }
-  | { readonly reason: 'node-port'; readonly servicePort: string; readonly nodePort: number };
-
-/** The same in words, and what to do about it. */
-export function describePortChange(change: PortChange): readonly [wrong: string, help: string] {
-  switch (change.reason) {
-    case 'target-port':
-      return [
-        `${change.servicePort} has port ${change.port} and its endpoints port ${change.targetPort}`,
-        'make them equal',
-      ];
-    case 'node-port':
-      return [
-        `${change.servicePort} has node port ${change.nodePort}`,
-        'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer',
-      ];
-  }
-}
-
 /** `first` is the index of the port that is there already. */
-interface SamePort {
-  readonly index: number;
-  readonly first: number;
+type SamePort = Numbers<'index' | 'first'>;
+
+type Lack = 'no-endpoints' | 'no-local-endpoints';
+
+/** `service` is the largest one. */
+type TooLarge = Numbers<'lines' | 'limit'> &
+  Texts<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
+
+const asTheClusterHasThem =
+  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
+
+/** The Service, "namespace/name", that lacks something. */
+type Lacking = Texts<'service'>;
+
+/** What took the place of what manifests from git lack. */
+interface Assumed extends Lists<'nodes'> {
+  readonly values: readonly AssumedValues[];
+  /** Whether kpc assumes without being asked to. */
+  readonly isDefault: boolean;
 }
 
-interface LongComment {
-  readonly servicePort: string;
-  /** What the Service lacks on the nodes where kube-proxy writes the comment. */
-  readonly lack: 'no-endpoints' | 'no-local-endpoints';
-  readonly limit: number;
+/** How many values kpc chose, and the networks that it took them from. */
+export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
+  readonly what: 'cluster IP' | 'node port' | 'load balancer address' | 'ready Pod' | 'Node';
 }
 
-interface TooLarge {
-  readonly lines: number;
-  readonly limit: number;
-  /** The largest one. */
-  readonly service: string;
-  readonly factors: {
-    readonly ports: number;
-    readonly pairs: number;
-    readonly addresses: number;
-    readonly sourceRanges: number;
-  };
+function describeAssumed({ values, nodes, isDefault }: Assumed): string {
+  const counts = values.map(({ what, count, from }) => {
+    const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
+    const networks = from.length === 0 ? '' : ` from ${from.join(' and ')}`;
+    return `${formatCount(count)} ${count === 1 ? what : plural}${networks}`;
+  });
+  const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
+  const way = isDefault ? '; --no-assume forbids this' : '';
+  return `assumed, because the input lacks them: ${counts.join(', ')}${named}${way}`;
 }
 
 /** What is wrong with Services, their ports and kpc's annotations of them. */
@@ -78,7 +70,7 @@ export const serviceDiagnostics = {
           aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
       ),
     // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
-    words: ({ what, holder, rival }: { readonly what: string; readonly holder: string; readonly rival: string }) => [
+    words: ({ what, holder, rival }: Texts<'what' | 'holder' | 'rival'>) => [
       `${what} is claimed by ${holder} and ${rival}: ${holder} gets it, in every run`,
       'give one of them another address or port',
     ],
@@ -87,7 +79,7 @@ export const serviceDiagnostics = {
     severity: 'error',
     meaning: "an annotation of kpc's own has a value that it does not take",
     example: () => manifests(annotated('kpc.dev/ipvs-forwarding-method: nat')),
-    words: (details: { readonly annotation: string; readonly value: string; readonly known: readonly string[] }) => [
+    words: (details: Texts<'annotation' | 'value'> & Lists<'known'>) => [
       `${details.annotation} cannot be "${details.value}"`,
       `write one of ${details.known.join(', ')}`,
     ],
@@ -106,29 +98,25 @@ export const serviceDiagnostics = {
         'write type: ClusterIP, or no clusterIP',
       ],
       'too-many': ['clusterIPs holds too many addresses', 'write one address, or one of each family'],
-      contradiction: ({ clusterIPs, clusterIP }: { readonly clusterIPs: string; readonly clusterIP: string }) => [
+      contradiction: ({ clusterIPs, clusterIP }: Texts<'clusterIPs' | 'clusterIP'>) => [
         `clusterIPs begins with ${quote(clusterIPs)}, but clusterIP is ${quote(clusterIP)}`,
         'make them the same',
       ],
       /** A word like None, which must be the only value. */
-      none: ({ value, isFirst }: { readonly value: string; readonly isFirst: boolean }) => [
+      none: ({ value, isFirst }: Texts<'value'> & { readonly isFirst: boolean }) => [
         `clusterIP cannot be ${quote(value)}${isFirst ? '' : ' beside an address'}`,
         isFirst ? 'write None' : 'None must be the only value',
       ],
       /** `family` is that of `index` in ipFamilies. */
-      'other-family': (details: { readonly value: string; readonly family: 'IPv4' | 'IPv6'; readonly index: number }) =>
+      'other-family': (details: Texts<'value'> & Numbers<'index'> & { readonly family: 'IPv4' | 'IPv6' }) =>
         `${quote(details.value)} is not an ${details.family} address, which ipFamilies[${details.index}] requires`,
     }),
   },
-  'bad-ip-family': shapeRow(
-    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
-    () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
-  ),
   'bad-traffic-distribution': {
     severity: 'warning',
     meaning: 'trafficDistribution is not a value that Kubernetes knows',
-    example: () => manifests(aService(`${anIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
-    words: ({ value, hint }: { readonly value: string; /** What to write. */ readonly hint: string }) => [
+    example: () => withFields('trafficDistribution: PreferFar'),
+    words: ({ value, hint }: Texts<'value'> & { /** What to write. */ readonly hint: string }) => [
       `trafficDistribution is ${quote(value)}, which Kubernetes ${newestRelease} does not know`,
       `write ${hint}`,
     ],
@@ -136,17 +124,13 @@ export const serviceDiagnostics = {
   'duplicate-port': {
     severity: severityBy('problem', 'error', { 'slice-port': 'warning' }),
     meaning: 'two ports of one object have the same name or number',
-    example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { name: b, port: 80 }]`)),
+    example: () => withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),
     words: wordsBy('problem', {
-      value: (details: {
-        readonly field: 'name' | 'port' | 'nodePort';
-        readonly value: string;
-        readonly first: number;
-      }) => [
+      value: (details: Texts<'value'> & Numbers<'first'> & { readonly field: 'name' | 'port' | 'nodePort' }) => [
         `${details.field} ${details.value} is already used by ports[${details.first}]`,
         `give each port a ${details.field} of its own`,
       ],
-      unnamed: ({ index, first, protocol }: SamePort & { readonly protocol: string }) => [
+      unnamed: ({ index, first, protocol }: SamePort & Texts<'protocol'>) => [
         `ports[${index}] has no name, nor has ports[${first}] of ${protocol}: kube-proxy keeps one of them`,
         'name both',
       ],
@@ -166,16 +150,17 @@ export const serviceDiagnostics = {
     meaning: 'a Service asks for a forwarding method that cannot change the port, but its ports differ',
     example: () =>
       manifests(annotated('kpc.dev/ipvs-forwarding-method: direct') + endpoint('conditions: { ready: true }')),
-    words: ({ method, change }: { readonly method: string; readonly change: PortChange }) => {
-      const [wrong, help] = describePortChange(change);
-      return [`kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`, help];
-    },
+    // `wrong` is which port would change.
+    words: ({ method, wrong, help }: Texts<'method' | 'wrong' | 'help'>) => [
+      `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
+      help,
+    ],
   },
   'ignored-field': {
     severity: 'warning',
     meaning: 'a field means nothing for a Service of this type, and the API server refuses it',
-    example: () => manifests(aService(`${anIP}, healthCheckNodePort: 30100, ports: [{ port: 80 }]`)),
-    words: (details: IgnoredFieldReason & { readonly field: string }) => [
+    example: () => withFields('healthCheckNodePort: 30100'),
+    words: (details: IgnoredFieldReason & Texts<'field'>) => [
       `${details.field} means nothing for a Service ${describeKind(details)}, and the API server refuses it`,
       'leave it out',
     ],
@@ -191,8 +176,9 @@ export const serviceDiagnostics = {
         '--kubernetes-version',
         '1.36',
       ),
-    words: ({ servicePort, lack, limit }: LongComment) => [
-      `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack === 'no-endpoints' ? 'no endpoints' : 'no local endpoints'}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
+    // `lack` is what the Service has not on the nodes where kube-proxy writes the comment.
+    words: ({ servicePort, lack, limit }: Texts<'servicePort'> & Numbers<'limit'> & { readonly lack: Lack }) => [
+      `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack.replaceAll('-', ' ')}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
       'shorten the names',
     ],
   },
@@ -200,7 +186,7 @@ export const serviceDiagnostics = {
     severity: 'warning',
     meaning: 'a Service has clusterIPs, but no clusterIP',
     example: () => manifests(aService('clusterIPs: [10.96.0.10], ports: [{ port: 80 }]')),
-    words: ({ first }: { readonly first: string }) => [
+    words: ({ first }: Texts<'first'>) => [
       'the API server accepts clusterIPs only with a clusterIP',
       `add clusterIP: ${first}`,
     ],
@@ -210,7 +196,7 @@ export const serviceDiagnostics = {
     meaning: 'a Service has more clusterIPs than ipFamilies: kube-proxy takes only the first address',
     example: () =>
       manifests(aService('clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd00:10:96::10"], ports: [{ port: 80 }]')),
-    words: ({ families }: { readonly families: number }) => [
+    words: ({ families }: Numbers<'families'>) => [
       `kube-proxy takes only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
       'name the family of each address in ipFamilies',
     ],
@@ -226,7 +212,7 @@ export const serviceDiagnostics = {
     meaning: 'a Service that is not of type LoadBalancer has load balancer addresses in its status',
     example: () =>
       manifests(aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }')),
-    words: ({ type }: { readonly type: string }) => [
+    words: ({ type }: Texts<'type'>) => [
       `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway`,
       'remove them if the load balancer is gone',
     ],
@@ -250,7 +236,7 @@ export const serviceDiagnostics = {
         '--kubernetes-version',
         '1.33',
       ),
-    words: (details: { readonly servicePort: string; readonly range: string; readonly family: 'ipv4' | 'ipv6' }) => [
+    words: (details: Texts<'servicePort' | 'range'> & { readonly family: 'ipv4' | 'ipv6' }) => [
       `${details.servicePort}: no ipset takes the source range ${details.range}: kube-proxy of this release goes on without it and lets no client in, and ipset.restore does not load`,
       `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
     ],
@@ -258,7 +244,100 @@ export const serviceDiagnostics = {
   'unnamed-port': {
     severity: 'warning',
     meaning: 'a port has no name, though the object has several ports',
-    example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { port: 81 }]`)),
+    example: () => withPorts('{ name: a, port: 80 }, { port: 81 }'),
     words: ['a port without a name', 'name each port if there are several'],
+  },
+  assumed: {
+    severity: 'note',
+    meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
+    example: () => manifests(aService('ports: [{ port: 80 }]'), '--assume'),
+    words: describeAssumed,
+  },
+  'no-cluster-ip': {
+    severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
+    meaning: 'a Service has no cluster IP, and kpc has none to give it',
+    example: () => manifests(aService('ports: [{ port: 80 }]'), '--allow-empty'),
+    words: wordsBy('problem', {
+      'not-assigned': ({ service }: Lacking) => [
+        `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
+        `${asTheClusterHasThem} --service-cluster-ip-range`,
+      ],
+      'no-range': (
+        details: Lacking & {
+          readonly family: 'ipv4' | 'ipv6';
+          /** What the ranges come from. */
+          readonly source: 'ServiceCIDR' | '--service-cluster-ip-range';
+        },
+      ) => {
+        const { service, family, source } = details;
+        const [what, help] =
+          source === 'ServiceCIDR'
+            ? ['no ServiceCIDR has one', 'add a ServiceCIDR of that family']
+            : [`${source} has none`, 'name a range of each family'];
+        return [`${service}: the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${what}`, help];
+      },
+      'range-is-full': ({ service, range }: Lacking & Texts<'range'>) => [
+        `${service}: no address of ${range} is free for this Service`,
+        'name a larger range',
+      ],
+    }),
+  },
+  'no-health-check-port': {
+    severity: 'warning',
+    meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
+    example: () =>
+      manifests(
+        aService(`type: LoadBalancer, ${anIP}, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]`),
+      ),
+    words: ({ service }: Lacking) => [
+      `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
+      `${asTheClusterHasThem} --service-node-port-range`,
+    ],
+  },
+  'no-load-balancer-ip': {
+    severity: severityBy('problem', 'error', { 'not-assigned': 'note', 'not-the-one-asked-for': 'warning' }),
+    meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
+    example: () =>
+      manifests(
+        aService(`type: LoadBalancer, ${anIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
+        '--load-balancer-ip-range',
+        '192.0.2.1/32',
+      ),
+    words: wordsBy('problem', {
+      /** All Services that lack an address, sorted. */
+      'not-assigned': ({ services }: Lists<'services'>) => {
+        const which = services.length === 1 ? '1 Service' : `${formatCount(services.length)} Services`;
+        const [verb, owner] = services.length === 1 ? ['has', 'its load balancer'] : ['have', 'their load balancers'];
+        return [
+          `${which} of type LoadBalancer ${verb} no address yet, so kube-proxy has no rules for ${owner}: ${nameSome(services)}`,
+          'let kpc choose with --load-balancer-ip-range',
+        ];
+      },
+      'range-is-full': ({ service, ranges }: Lacking & Lists<'ranges'>) => [
+        `${service}: no address of ${ranges.join(', ')} is free for this Service`,
+        'name a larger range with --load-balancer-ip-range',
+      ],
+      // `asked` is what loadBalancerIP is.
+      'not-the-one-asked-for': ({ service, ranges, asked }: Lacking & Lists<'ranges'> & Texts<'asked'>) => [
+        `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+        'name a range that holds it with --load-balancer-ip-range',
+      ],
+    }),
+  },
+  'no-node-port': {
+    severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
+    meaning: 'a Service has no node port, and kpc has none to give it',
+    example: () => manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
+    words: wordsBy('problem', {
+      /** "80/TCP" each. */
+      'not-assigned': ({ service, ports }: Lacking & Lists<'ports'>) => [
+        `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
+        `${asTheClusterHasThem} --service-node-port-range`,
+      ],
+      'range-is-full': ({ service, first, last }: Lacking & Numbers<'first' | 'last'>) => [
+        `${service}: no node port from ${first} to ${last} is free for this Service`,
+        'name a larger range with --service-node-port-range',
+      ],
+    }),
   },
 } satisfies DiagnosticTable;

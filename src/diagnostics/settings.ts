@@ -11,14 +11,18 @@ import {
   modeHistories,
 } from '../kube-proxy/releases.ts';
 import { describeFound, type Found } from './value-in-words.ts';
-import { shapeRow } from './shape-rows.ts';
-import { wordsBy, type DetailsBy, type DiagnosticTable, type Severity, type Wordings } from './diagnostic-rows.ts';
+import {
+  wordsBy,
+  type DetailsBy,
+  type DiagnosticTable,
+  type Wordings,
+  type Lists,
+  type Texts,
+  warningIf,
+} from './diagnostic-rows.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
-interface Setting {
-  readonly name: string;
-  readonly value: string;
-}
+type Setting = Texts<'name' | 'value'>;
 
 function cannotBe({ name, value }: Setting): string {
   return `${name} cannot be ${quote(value)}`;
@@ -30,8 +34,8 @@ interface OfOneMode {
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
-function weighByMode({ ignoredIn }: OfOneMode): Severity {
-  return ignoredIn === undefined ? 'error' : 'warning';
+function isOfOtherMode({ ignoredIn }: OfOneMode): boolean {
+  return ignoredIn !== undefined;
 }
 
 function endByMode({ ignoredIn }: OfOneMode): string {
@@ -55,25 +59,16 @@ function gateOf(mode: ProxyMode): string {
   return change?.gate?.name ?? '';
 }
 
-interface Flag {
-  readonly flag: string;
-}
+type Flag = Texts<'flag'>;
 
-interface WrongVersion extends Flag {
-  readonly value: string;
-}
+type WrongVersion = Flag & Texts<'value'>;
 
 /** A node, '' if none is named, and what its object says that it runs, '' if nothing. */
-interface VersionOfNode extends Flag {
-  readonly node: string;
-  readonly version: string;
-}
+type VersionOfNode = Flag & Texts<'node' | 'version'>;
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-interface Gate {
-  readonly gate: string;
-}
+type Gate = Texts<'gate'>;
 
 interface GateOfRelease extends Gate {
   readonly release: Release;
@@ -90,7 +85,7 @@ const gateWords = {
     `the feature gate ${gate} is ${!value} for good, and kube-proxy ${kubeProxyVersions[release]} does not start with ${value}`,
     'leave it out',
   ],
-  needs: ({ gate, needed }: Gate & { readonly needed: readonly string[] }) => [
+  needs: ({ gate, needed }: Gate & Lists<'needed'>) => [
     `kube-proxy does not start: the feature gate ${gate} is on, and needs ${needed.join(' and ')}, too`,
     'turn all of them on, or none',
   ],
@@ -101,11 +96,18 @@ export type GateProblem = DetailsBy<'problem', typeof gateWords>;
 
 const describeGate = wordsBy('problem', {
   ...gateWords,
-  'no-gate': ({ flag, value }: Flag & { readonly value: string }) => [
+  'no-gate': ({ flag, value }: Flag & Texts<'value'>) => [
     `${flag} cannot be ${quote(value)}`,
     'write the name of a gate, = and true or false',
   ],
 });
+
+const defaultModes = {
+  'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty",
+  configuration:
+    "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)",
+  nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
+} as const;
 
 /** What is wrong with kube-proxy's flags and the fields of its configuration, and what kpc chose where they are silent. */
 export const settingDiagnostics = {
@@ -114,20 +116,20 @@ export const settingDiagnostics = {
     meaning: 'detectLocalMode is not one of its four values, or lacks the name of an interface',
     example: () => manifests(web, '--detect-local-mode', 'PodCIDR'),
     words: wordsBy('problem', {
-      unknown: (details: Setting & { readonly hint: string }) => [cannotBe(details), `write ${details.hint}`],
-      missing: ({ mode, field, flag }: Flag & { readonly mode: string; readonly field: string }) => [
+      unknown: (details: Setting & Texts<'hint'>) => [cannotBe(details), `write ${details.hint}`],
+      missing: ({ mode, field, flag }: Flag & Texts<'mode' | 'field'>) => [
         `detectLocalMode ${mode} needs ${field}`,
         `write it, or ${flag}`,
       ],
       /** A name has a byte more than a prefix. */
-      interface: ({ value, most }: { readonly value: string; readonly most: 14 | 15 }) => [
+      interface: ({ value, most }: Texts<'value'> & { readonly most: 14 | 15 }) => [
         `${quote(value)} is not ${most === 15 ? 'an interface name' : 'a prefix of interface names'}: kube-proxy takes it, and its rules fail or match other interfaces`,
         `leave out blanks, quotes, slashes and *, and write at most ${most} bytes`,
       ],
     }),
   },
   'bad-duration': {
-    severity: { among: ['error', 'warning'], weigh: weighByMode },
+    severity: warningIf(isOfOtherMode),
     meaning: 'a value is not a duration, or is out of range',
     example: () => configured('ipvs: { tcpTimeout: 15 minutes }'),
     // `most` is set for what goes to ipvsadm, which takes no more.
@@ -171,9 +173,6 @@ export const settingDiagnostics = {
       ];
     },
   },
-  'bad-masquerade-bit': shapeRow('the bit of the packet mark is not a number from 0 to 31', () =>
-    configured('iptables: { masqueradeBit: 32 }'),
-  ),
   'bad-mode': {
     severity: 'error',
     meaning: 'kpc does not compile for this mode, or not for this mode of this release of Kubernetes',
@@ -195,10 +194,10 @@ export const settingDiagnostics = {
     }),
   },
   'bad-scheduler': {
-    severity: { among: ['error', 'warning'], weigh: weighByMode },
+    severity: warningIf(isOfOtherMode),
     meaning: 'IPVS has no scheduler of that name',
     example: () => manifests(web, '--ipvs-scheduler', 'fastest'),
-    words: (details: Setting & OfOneMode & { readonly known: readonly string[] }) => [
+    words: (details: Setting & OfOneMode & Lists<'known'>) => [
       `${cannotBe(details)}${endByMode(details)}`,
       `write one of ${details.known.join(', ')}`,
     ],
@@ -207,7 +206,7 @@ export const settingDiagnostics = {
     severity: 'warning',
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
     example: () => manifests(aNodePort, '--nodeport-addresses', '10.0.0.0/8'),
-    words: ({ network, socket }: { readonly network: string; readonly socket: string }) => [
+    words: ({ network, socket }: Texts<'network' | 'socket'>) => [
       `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first`,
       "name the node's own network alone",
     ],
@@ -216,28 +215,15 @@ export const settingDiagnostics = {
     severity: 'note',
     meaning: 'nothing names a mode: which one kpc took',
     example: () => manifests(web),
-    words: ({
-      named,
-    }: {
-      /** What leaves the mode to kube-proxy. */
-      readonly named: 'empty-flag' | 'configuration' | 'nothing';
-    }) => {
-      switch (named) {
-        case 'empty-flag':
-          return `mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty`;
-        case 'configuration':
-          return "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)";
-        case 'nothing':
-          return 'mode ipvs, because neither --proxy-mode nor --config is given';
-      }
-    },
+    // `named` is what leaves the mode to kube-proxy.
+    words: ({ named }: { readonly named: keyof typeof defaultModes }) => defaultModes[named],
   },
   'kubernetes-version': {
     severity: 'note',
     meaning: 'the release that --kubernetes-version auto took from the Node',
     example: () =>
       manifests(web + aNode('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version', 'auto'),
-    words: (details: { readonly release: Release; readonly node: string; readonly version: string }) =>
+    words: (details: Texts<'node' | 'version'> & { readonly release: Release }) =>
       `Kubernetes ${details.release}, as the Node ${quote(details.node)} says: ${details.version}`,
   },
   'no-config': {
@@ -260,7 +246,7 @@ export const settingDiagnostics = {
     severity: 'warning',
     meaning: 'kube-proxy takes a setting that kpc-apply does not: it refuses the bundle',
     example: () => manifests(web, '--conntrack-max-per-core', '12'),
-    words: ({ name, value, must }: Setting & { readonly must: string }) => [
+    words: ({ name, value, must }: Setting & Texts<'must'>) => [
       `${name} is ${quote(value)}, and kpc-apply takes no bundle with it`,
       `it must ${must}`,
     ],

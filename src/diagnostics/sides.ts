@@ -1,7 +1,17 @@
 import { dump, rules, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { wordsBy, type DetailsBy, type DiagnosticTable, type Wordings, type Words } from './diagnostic-rows.ts';
+import {
+  wordsBy,
+  type DetailsBy,
+  type DiagnosticTable,
+  type Wordings,
+  type Words,
+  type Lists,
+  type Numbers,
+  type Texts,
+  warningIf,
+} from './diagnostic-rows.ts';
 
 /** What shows that an output was cut off. */
 const cutOffSigns: readonly (readonly [RegExp, string])[] = [
@@ -17,10 +27,7 @@ interface OtherHost {
   readonly first: NamedHost;
 }
 
-interface NamedHost {
-  readonly kind: string;
-  readonly name: string;
-}
+type NamedHost = Texts<'kind' | 'name'>;
 
 function describeOtherHost({ outputs, host, first }: OtherHost): Words {
   const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
@@ -41,9 +48,7 @@ interface UnreadOutput {
   readonly isAll: boolean;
 }
 
-interface OfFolder {
-  readonly folder: string;
-}
+type OfFolder = Texts<'folder'>;
 
 const writeFirst = ({ folder }: OfFolder) => `write it first with -o ${folder}, or with --golden for git`;
 const otherFolder = 'name another folder, or write one with -o or --golden';
@@ -76,9 +81,8 @@ const uncheckedWords = {
     `--check ${folder}: it holds no bundle and no golden of a node`,
     otherFolder,
   ],
-  unreadable: ({ folder, reason }: OfFolder & { readonly reason: string }) =>
-    `--check ${folder}: it cannot be read: ${reason}`,
-  fleet: ({ folder, example }: OfFolder & { readonly example: string }) => [
+  unreadable: ({ folder, reason }: OfFolder & Texts<'reason'>) => `--check ${folder}: it cannot be read: ${reason}`,
+  fleet: ({ folder, example }: OfFolder & Texts<'example'>) => [
     `--check ${folder}: it holds the bundles of many nodes`,
     `use --all-nodes, or name one of them, such as ${example}`,
   ],
@@ -89,13 +93,9 @@ export type CheckedFolderProblem = WithoutFolder<DetailsBy<'problem', typeof unc
 
 type WithoutFolder<Details> = Details extends OfFolder ? Omit<Details, 'folder'> : never;
 
-interface OfPath {
-  readonly path: string;
-}
+type OfPath = Texts<'path'>;
 
-type WithExample = OfPath & {
-  readonly example: string;
-};
+type WithExample = OfPath & Texts<'example'>;
 
 /** What is wrong with bundles, goldens and dumps: the sides of a comparison that are not manifests. */
 export const sideDiagnostics = {
@@ -103,13 +103,13 @@ export const sideDiagnostics = {
     severity: 'error',
     meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
     example: () => ({ words: ['diff', 'bundle', 'in.yaml'], files: { 'in.yaml': web, 'bundle/manifest.json': '{}' } }),
-    words: ({ path, problem }: OfPath & { readonly problem: string }) => `${path}: ${problem}`,
+    words: ({ path, problem }: OfPath & Texts<'problem'>) => `${path}: ${problem}`,
   },
   'cut-off-file': {
     severity: 'warning',
     meaning: "a tool's output is cut off",
     example: () => dump({ 'iptables-save': rules.replace('COMMIT\n', '') }),
-    words: ({ expected }: { readonly expected: string }) => {
+    words: ({ expected }: Texts<'expected'>) => {
       const sign = cutOffSigns.find(([kind]) => kind.test(expected))?.[1];
       const what = sign ?? 'fewer members than the header of a set says';
       return [`${what}: what ${expected} printed was cut off, and is not compared`, 'print it again'];
@@ -167,7 +167,7 @@ export const sideDiagnostics = {
     severity: 'note',
     meaning: 'a dump has iptables rules without the line that names their table',
     example: () => dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
-    words: ({ tables }: { readonly tables: readonly string[] }) =>
+    words: ({ tables }: Lists<'tables'>) =>
       `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
   },
   'nothing-to-check': {
@@ -195,7 +195,7 @@ export const sideDiagnostics = {
       dump({
         'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
       }),
-    words: ({ output, differences }: { readonly output: string; readonly differences: readonly string[] }) => [
+    words: ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
       `skipped a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}`,
       'give each node a file of its own',
     ],
@@ -204,7 +204,7 @@ export const sideDiagnostics = {
     severity: 'note',
     meaning: 'a dump has lines that no tool printed',
     example: () => dump({ 'node.txt': `${rules}the addresses:\n$ ipset save\ncreate KUBE-CLUSTER-IP hash:ip,port\n` }),
-    words: ({ count }: { readonly count: number }) =>
+    words: ({ count }: Numbers<'count'>) =>
       `ignored ${formatCount(count)} unrecognised ${count === 1 ? 'line' : 'lines'}`,
   },
   'taken-whole': {
@@ -223,16 +223,16 @@ export const sideDiagnostics = {
       words: ['diff', 'bundle', 'in.yaml'],
       files: { 'in.yaml': web, 'bundle/manifest.json': '{}', 'bundle/ipset.restore/x': '' },
     }),
-    words: ({ path, reason }: OfPath & { readonly reason: string }) => `${path} cannot be read: ${reason}`,
+    words: ({ path, reason }: OfPath & Texts<'reason'>) => `${path} cannot be read: ${reason}`,
   },
   'unread-file': {
     severity: 'warning',
     meaning: "a file of a dump is not a tool's output",
     example: () => dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
     words: wordsBy('problem', {
-      'other-content': ({ expected }: { readonly expected: string }) => `skipped: not what ${expected} prints`,
+      'other-content': ({ expected }: Texts<'expected'>) => `skipped: not what ${expected} prints`,
       /** It cannot be read as a text at all; `expected` is what its name says that it holds. */
-      'no-text': ({ expected, reason }: { readonly expected?: string | undefined; readonly reason: string }) =>
+      'no-text': ({ expected, reason }: Texts<'reason'> & { readonly expected?: string | undefined }) =>
         `skipped: ${expected === undefined ? 'not a text' : `not what ${expected} prints`}: ${reason}`,
     }),
   },
@@ -241,11 +241,11 @@ export const sideDiagnostics = {
     meaning: 'a line of a dump cannot be read, and is left out',
     example: () => dump({ 'iptables-save': rules.replace('COMMIT', 'nonsense\nCOMMIT') }),
     // `more` other lines cannot be read for the same reason.
-    words: ({ reason, more }: { readonly reason: string; readonly more: number }) =>
+    words: ({ reason, more }: Texts<'reason'> & Numbers<'more'>) =>
       `skipped: ${reason}${more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'line' : 'lines'})`}`,
   },
   'unread-output': {
-    severity: { among: ['error', 'warning'], weigh: ({ isAll }: UnreadOutput) => (isAll ? 'error' : 'warning') },
+    severity: warningIf(({ isAll }: UnreadOutput) => !isAll),
     meaning: 'a tool printed its output in a form that lacks what kpc needs',
     example: () => dump({ 'node.txt': 'Chain KUBE-SERVICES (2 references)\ntarget prot opt source destination\n' }),
     words: ({ output, reason }: UnreadOutput) => `${output} ${reason}`,

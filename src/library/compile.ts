@@ -1,9 +1,9 @@
 import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { checkNodeName } from '../compile/chosen-nodes.ts';
 import { compile as compileTexts, type CompileOptions as PipelineOptions } from '../compile/compile.ts';
-import { compileFleet as compileNodes, type FleetNode } from '../compile/compile-fleet.ts';
+import { compileFleet as compileNodes, type FleetNode, chooseFleet, type Hosts } from '../compile/compile-fleet.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
-import { checkNodeName, chooseFleet, type Hosts } from '../compile/fleet-nodes.ts';
 import { parseHostAddresses } from '../compile/host-addresses.ts';
 import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/configuration/assignment-ranges.ts';

@@ -6,8 +6,7 @@ import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/
 import { readGolden } from '../bundle/read-golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
-import { compileState } from '../compile/compile-node.ts';
-import { goldenContext } from '../compile/golden-context.ts';
+import { compileState, goldenContext } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
 import type { Side } from '../diff/compared-side.ts';

@@ -10,7 +10,7 @@ import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts'
 import { settingsOf } from '../../src/bundle/manifest.ts';
 import { readGolden } from '../../src/bundle/read-golden.ts';
 import type { StoredBundle } from '../../src/bundle/read-bundle.ts';
-import { goldenContext } from '../../src/compile/golden-context.ts';
+import { goldenContext } from '../../src/compile/compile-node.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { makeCluster } from '../support/make-cluster.ts';

@@ -208,8 +208,7 @@ describe.concurrent('a result without a Service', () => {
       'error: nothing would be programmed for any of the 6 Services, and the result would remove all Services from a node: ' +
         '2 without a cluster IP: default/a, default/b; 1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
         '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f [nothing-programmed]\n' +
-        '  help: let kpc assume what manifests from git lack with --assume, as with ' +
-        `"kpc compile -f ${file} --proxy-mode ipvs --print ipvsadm --assume"; `,
+        '  help: let kpc assume what manifests from git lack with --assume; ',
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });

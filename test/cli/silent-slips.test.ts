@@ -56,10 +56,10 @@ describe('a target port that no container has', () => {
 
 describe('slices that miss their Service', () => {
   test.each([
-    ['name: http, port: 80', 'port: 8080', 'write name: http at the port that has no name'],
-    ['port: 80', 'name: http, port: 8080', 'leave out the name http'],
-    ['name: http, port: 80', 'name: htpp, port: 8080', 'did you mean http instead of htpp?'],
-    ['name: dns, port: 53, protocol: UDP', 'name: dns, port: 53', 'the port of that name is TCP'],
+    ['name: http, port: 80', 'port: 8080', 'their ports: TCP'],
+    ['port: 80', 'name: http, port: 8080', 'their ports: http/TCP'],
+    ['name: http, port: 80', 'name: htpp, port: 8080', 'their ports: htpp/TCP'],
+    ['name: dns, port: 53, protocol: UDP', 'name: dns, port: 53', 'their ports: dns/TCP'],
   ])('Service port { %s }, slice port { %s }', async (port, its, advice) => {
     write({ 'in.yaml': service(port) + slice(its) });
     const { status, stderr } = await compile();
@@ -84,24 +84,14 @@ describe('slices that miss their Service', () => {
     `apiVersion: v1\nkind: Endpoints\nmetadata: { name: ${name} }\nsubsets: [{ addresses: [{ ip: 10.1.1.1 }], ports: [{ port: 80 }] }]\n`;
 
   test.each([
-    ['a slice of wbe', service('port: 80') + slice('port: 80', 'wbe'), 'default/wbe', 'did you mean web?'],
-    [
-      'Endpoints of database',
-      service('port: 80', 'db') + endpoints('database'),
-      'default/database',
-      'did you mean db?',
-    ],
-    [
-      'a slice in another namespace',
-      service('port: 80') + slice('port: 80', 'web', 'shop'),
-      'shop/web',
-      'the Service web without endpoints is in namespace default',
-    ],
-  ])('%s', async (_, text, name, advice) => {
+    ['a slice of webs', service('port: 80') + slice('port: 80', 'webs'), 'default/webs'],
+    ['Endpoints of databse', service('port: 80', 'database') + endpoints('databse'), 'default/databse'],
+    ['a slice in another namespace', service('port: 80') + slice('port: 80', 'web', 'shop'), 'shop/web'],
+  ])('%s', async (_, text, name) => {
     write({ 'in.yaml': text });
-    const { stderr } = await compile();
-    expect(stderr).toContain(` of ${name}, but the input holds no Service of that name [no-such-service]`);
-    expect(stderr).toContain(`  help: ${advice}\n`);
+    expect((await compile()).stderr).toMatch(
+      new RegExp(`^in.yaml:\\d+:\\d+: note: .* of ${name}, but no such Service: .* \\[no-such-service\\]$`, 'm'),
+    );
   });
 
   test('slices of many other Services make one note', async () => {
@@ -111,7 +101,9 @@ describe('slices that miss their Service', () => {
     const { status, stderr } = await compile('--strict');
     expect(status).toBe(0);
     expect(stderr.match(/no-such-service/g)).toHaveLength(1);
-    expect(stderr).toContain('note: the input holds EndpointSlices or Endpoints of 4 Services, but not these Services');
+    expect(stderr).toContain(
+      'Endpoints of default/alpha, default/beta, default/delta and 1 more, but no such Services',
+    );
   });
 });
 
@@ -133,7 +125,7 @@ describe('kinds', () => {
     const run = await compile();
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(`  help: did you mean ${meant}?\n`);
-    expect(run.stderr).toContain('error: the input holds no Services, only objects whose kind or apiVersion looks');
+    expect(run.stderr).toContain('error: the input holds no Services: ');
     expect(await compile('--allow-empty')).toMatchObject({ status: 0 });
     // Beside a Service it is a warning alone.
     write({ 'in.yaml': `${service('port: 80', 'other')}${of(apiVersion, kind)}` });
@@ -159,8 +151,8 @@ describe('kinds', () => {
   test('slices alone are nothing to compile', async () => {
     write({ 'in.yaml': slice('port: 80') });
     const run = await compile();
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('Endpoints, but no Services') });
-    expect((await compile('--allow-empty')).stderr).not.toContain('but no Services');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('the input holds no Services: ') });
+    expect((await compile('--allow-empty')).stderr).not.toContain('no Services');
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareEndpoints } from '../../src/cluster/endpoint-order.ts';
+import { compareEndpoints } from '../../src/cluster/endpoints.ts';
 import type { Endpoint } from '../../src/cluster/model.ts';
 import { joinHostPort, parseAddress } from '../../src/kernel/address.ts';
 

@@ -13,7 +13,7 @@ import { addRollbackCommand } from './rollback-command.ts';
 import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { addCompletionCommand } from '../shared/completion-command.ts';
+import { addCompletionCommand } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';

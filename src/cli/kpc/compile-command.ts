@@ -16,18 +16,16 @@ import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
 import { nameSome } from '../../base/name-some.ts';
 import { compileLoaded } from '../../compile/compile.ts';
-import { goldenContext } from '../../compile/golden-context.ts';
-import { compileFleet } from '../../compile/compile-fleet.ts';
-import { chooseNodeName } from '../../compile/compile-node.ts';
+import { goldenContext, chooseNodeName } from '../../compile/compile-node.ts';
+import { checkNodeName } from '../../compile/chosen-nodes.ts';
+import { compileFleet, chooseFleet, isFleet, type FleetOptions } from '../../compile/compile-fleet.ts';
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { checkNodeName, chooseFleet, isFleet, type FleetOptions } from '../../compile/fleet-nodes.ts';
-import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
+import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
-import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append, namedInputs } from './input-options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -95,8 +93,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     .action(async (inputs: readonly string[], options: CompileOptions) => {
       const file = namedInputs(command, inputs, options.file);
       const quiet = quieten(terminal, options);
-      const assuming = spellCommand(command, inputs, '--assume');
-      done(await runCompile({ ...options, assuming, ...(file.length === 0 ? {} : { file }) }, quiet));
+      done(await runCompile({ ...options, ...(file.length === 0 ? {} : { file }) }, quiet));
     });
 }
 
@@ -110,25 +107,6 @@ function parseJobs(text: string): number {
   const jobs = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (jobs < 1 || jobs > mostJobs) throw new InvalidArgumentError(`Write a number from 1 to ${mostJobs}.`);
   return jobs;
-}
-
-/** The command as it was called, with one flag more, for a shell. */
-function spellCommand(command: Command, inputs: readonly string[], flag: string): string {
-  const flags = command.options
-    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
-    .flatMap((option) => {
-      const value: unknown = command.getOptionValue(option.attributeName());
-      const values = Array.isArray(value) ? value : [value];
-      return values.flatMap((each: unknown) => [
-        option.short ?? option.long ?? '',
-        ...(each === true ? [] : [quoteForShell(String(each))]),
-      ]);
-    });
-  return ['kpc', command.name(), ...inputs.map(quoteForShell), ...flags, flag].join(' ');
-}
-
-function quoteForShell(word: string): string {
-  return /^[\w./@%+,:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {

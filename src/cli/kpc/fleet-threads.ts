@@ -1,7 +1,6 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { FleetFolder, type FleetProblem, type NodeResult, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
-import { compileFleet } from '../../compile/compile-fleet.ts';
-import type { Fleet } from '../../compile/fleet-nodes.ts';
+import { compileFleet, type Fleet } from '../../compile/compile-fleet.ts';
 import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';

@@ -42,9 +42,7 @@ const neverHeld: ReadonlySet<string> = new Set(['kpcYaml', 'help']);
 export interface KpcYaml {
   readonly file: TextFile;
   readonly diagnostics: readonly Diagnostic[];
-  /** The flags that it gave, by their long names. */
-  readonly used: readonly string[];
-  /** Where it gives them. */
+  /** The flags that it gave, by their long names, and where. */
   readonly places: FlagPlaces;
 }
 
@@ -56,42 +54,36 @@ export function applyKpcYaml(command: Command, program: Command, named: string |
   if (named === 'none') return undefined;
   const path = named ?? findKpcYaml();
   if (path === undefined) return undefined;
-  // One that is named is what its user wants.
-  if (named === undefined && isForeignLink(path)) return refuseFile(path, describeForeign(path));
-  const file = loadFile(path);
-  if (!(file instanceof TextFile)) return refuseFile(path, file);
-  return new Reader(file, command, program).read();
-}
-
-function refuseFile(path: string, diagnostic: Diagnostic): KpcYaml {
-  return { file: new TextFile(path, ''), diagnostics: [diagnostic], used: [], places: new Map() };
-}
-
-/** What is wrong with a link out of the repository: its text would be quoted to those who run kpc there. */
-function describeForeign(path: string): Diagnostic {
-  return diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path));
+  // A link out of the repository: its text would be quoted to those who run kpc there. One that is named is what its user wants.
+  const isForeign = named === undefined && isForeignLink(path);
+  const file = isForeign ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path)) : loadFile(path);
+  if (!(file instanceof TextFile)) return { file: new TextFile(path, ''), diagnostics: [file], places: new Map() };
+  const { documents, diagnostics } = readDocuments(file);
+  const [document, second] = documents;
+  const reader = new Reader(file, command, program);
+  if (second) reader.refuse(second, [], { problem: 'several-documents' });
+  if (document) reader.read(document);
+  return { file, diagnostics: [...diagnostics, ...reader.diagnostics], places: reader.places };
 }
 
 /** The kpc.yaml that counts here; undefined if there is none. What any user may have put there, as in /tmp, is not read. */
 export function findKpcYaml(): string | undefined {
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = join(folder, kpcYaml);
-    if (existsSync(path) && statSync(path).isFile() && !isOpenToAll(folder)) return relative('.', path);
+    const isOpenToAll = (statSync(folder).mode & 0o002) !== 0;
+    if (!isOpenToAll && existsSync(path) && statSync(path).isFile()) return relative('.', path);
     // A repository is not ruled by what is around it.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder)) return undefined;
   }
 }
 
-function isOpenToAll(folder: string): boolean {
-  return (statSync(folder).mode & 0o002) !== 0;
-}
-
+/** Reads a document for one command. */
 class Reader {
+  readonly diagnostics: Diagnostic[] = [];
+  readonly places = new Map<string, Diagnostic['place']>();
   readonly #file: TextFile;
   readonly #command: Command;
   readonly #program: Command;
-  readonly #diagnostics: Diagnostic[] = [];
-  readonly #places = new Map<string, Diagnostic['place']>();
 
   constructor(file: TextFile, command: Command, program: Command) {
     this.#file = file;
@@ -99,68 +91,52 @@ class Reader {
     this.#program = program;
   }
 
-  read(): KpcYaml {
-    const { documents, diagnostics } = readDocuments(this.#file);
-    this.#diagnostics.push(...diagnostics);
-    const [document, second] = documents;
-    if (second) this.#refuse(second, [], { problem: 'several-documents' });
-    if (document) this.#readAll(document);
-    const used = [...this.#places.keys()];
-    return { file: this.#file, diagnostics: this.#diagnostics, used, places: this.#places };
-  }
-
-  #readAll(document: InputDocument): void {
+  read(document: InputDocument): void {
     const { value } = document;
     if (!isObject(value)) {
-      this.#refuse(document, [], { problem: 'no-mapping', found: findingOf(value) });
+      this.refuse(document, [], { problem: 'no-mapping', of: kpcYaml, found: findingOf(value) });
       return;
     }
-    const own = this.#command.name();
-    for (const key of Object.keys(value)) {
-      if (isConfigured(key)) {
-        const section = value[key];
-        if (isObject(section)) this.#readFlags(document, section, [key], key);
-        else if (section !== null)
-          this.#refuse(document, [key], { problem: 'no-section', command: key, found: findingOf(section) });
-      }
+    for (const [key, section] of Object.entries(value)) {
+      if (!isConfigured(key) || section === null) continue;
+      if (isObject(section)) this.#readSection(document, key, section);
+      else this.refuse(document, [key], { problem: 'no-mapping', of: key, found: findingOf(section) });
     }
     // What a command's own section says counts more than what is said for all.
-    const common = Object.fromEntries(Object.entries(value).filter(([key]) => !isConfigured(key)));
-    this.#readFlags(document, common, [], own);
+    for (const [key, flag] of Object.entries(value)) if (!isConfigured(key)) this.#readCommon(document, key, flag);
   }
 
-  #readFlags(document: InputDocument, flags: Mapping, path: readonly string[], name: string): void {
-    const section = this.#program.commands.find((each) => each.name() === name);
+  #readSection(document: InputDocument, name: string, flags: Readonly<Record<string, unknown>>): void {
+    const section = this.#program.commands.filter((each) => each.name() === name);
     for (const [key, value] of Object.entries(flags)) {
-      const at = [...path, key];
-      const option = section && findFlag(section, key);
-      if (option && name === this.#command.name()) {
-        if (!this.#isOtherFile(key, path)) this.#give(document, option, value, at);
-      } else if (!option && (path.length > 0 || !this.#isKnown(key))) {
-        const names = this.#flagNames(path.length > 0 ? section : undefined);
-        const meant = findNearest(key, names);
-        const whose = path.length > 0 ? name : undefined;
-        this.#refuse(document, at, { problem: 'unknown-flag', name: key, command: whose, meant }, true);
-      }
+      const option = section.flatMap((each) => findFlag(each, key) ?? [])[0];
+      if (!option) this.#refuseFlag(document, [name, key], section, name);
+      else if (name === this.#command.name()) this.#give(document, option, value, [name, key]);
     }
+  }
+
+  #readCommon(document: InputDocument, key: string, value: unknown): void {
+    const configured = this.#program.commands.filter((each) => isConfigured(each.name()));
+    const option = findFlag(this.#command, key);
+    if (option) {
+      if (!this.#isOtherFile(key)) this.#give(document, option, value, [key]);
+    } else if (!configured.some((each) => findFlag(each, key))) this.#refuseFlag(document, [key], configured);
   }
 
   /**
    * Whether a key names the manifests of other commands: in diff, -f adds to both sides what is compared, and only its own
    * section can mean that. A comparison of two releases has no sides, and compiles the manifests as other commands do.
    */
-  #isOtherFile(key: string, path: readonly string[]): boolean {
-    if (this.#command.name() !== 'diff' || path.length > 0 || key !== 'file') return false;
+  #isOtherFile(key: string): boolean {
+    if (this.#command.name() !== 'diff' || key !== 'file') return false;
     return this.#command.getOptionValue('toKubernetesVersion') === undefined || this.#command.args.length > 0;
   }
 
-  #isKnown(key: string): boolean {
-    return this.#program.commands.some((each) => isConfigured(each.name()) && findFlag(each, key) !== undefined);
-  }
-
-  #flagNames(command: Command | undefined): readonly string[] {
-    const commands = command ? [command] : this.#program.commands.filter((each) => isConfigured(each.name()));
-    return commands.flatMap((each) => heldFlags(each).flatMap(({ long }) => long?.slice(2) ?? []));
+  /** A flag that none of these commands has. */
+  #refuseFlag(document: InputDocument, path: readonly string[], of: readonly Command[], command?: string): void {
+    const name = path.at(-1) ?? '';
+    const names = of.flatMap((each) => heldFlags(each).flatMap(({ long }) => long?.slice(2) ?? []));
+    this.refuse(document, path, { problem: 'unknown-flag', name, command, meant: findNearest(name, names) }, true);
   }
 
   /** Sets a flag, unless the command line does, or names one that rules it out. */
@@ -170,30 +146,30 @@ class Reader {
     const flag = path.at(-1) ?? '';
     const words = wordsOf(this.#asWritten(document, value, path), option);
     if (words === undefined) {
-      const details = { problem: 'value', flag, found: findingOf(value), expected: expectedOf(option) } as const;
-      this.#refuse(document, path, details);
+      const expected = takesBoolean(option) ? 'boolean' : takesList(option) ? 'list' : 'one';
+      this.refuse(document, path, { problem: 'value', flag, found: findingOf(value), expected });
       return;
     }
     const source = this.#command.getOptionValueSource(attribute);
     if (source === 'cli' || source === 'config' || this.#findRival(option, 'cli')) return;
     const rival = this.#findRival(option, 'config');
     if (rival) {
-      this.#refuse(document, path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
+      this.refuse(document, path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
       return;
     }
-    const fault = paths.has(attribute) ? words.flatMap((word) => this.#findStray(word, attribute) ?? [])[0] : undefined;
-    if (fault !== undefined) {
-      this.#refuse(document, path, { problem: fault, flag });
+    const stray = paths.has(attribute) ? words.flatMap((word) => this.#findStray(word, attribute) ?? [])[0] : undefined;
+    if (stray !== undefined) {
+      this.refuse(document, path, { problem: stray, flag });
       return;
     }
     try {
       const parsed = this.#parse(option, words);
       if (parsed === undefined) return;
       this.#command.setOptionValueWithSource(attribute, parsed, 'config');
-      this.#places.set(option.long ?? '', document.source.place(path));
+      this.places.set(option.long ?? '', document.source.place(path));
     } catch (error) {
       if (!(error instanceof CommanderError)) throw error;
-      this.#refuse(document, path, { problem: 'refused', flag, reason: error.message });
+      this.refuse(document, path, { problem: 'refused', flag, reason: error.message });
     }
   }
 
@@ -236,11 +212,7 @@ class Reader {
    * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
    * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
    */
-  #findStray(
-    word: string,
-    attribute: string,
-  ): 'null-byte' | 'replaces-outside' | 'replaces-git' | 'reads-outside' | undefined {
-    if (word.includes('\0')) return 'null-byte';
+  #findStray(word: string, attribute: string): 'replaces-outside' | 'replaces-git' | 'reads-outside' | undefined {
     if (word === '-') return undefined;
     const path = this.#locate(word);
     const own = dirname(this.#file.name);
@@ -251,13 +223,11 @@ class Reader {
     return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
   }
 
-  #refuse(document: InputDocument, path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey = false): void {
+  refuse(document: InputDocument, path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey = false): void {
     const place = atKey ? document.source.keyPlace(path) : document.source.place(path);
-    this.#diagnostics.push(diagnose('bad-kpc-yaml', details, place));
+    this.diagnostics.push(diagnose('bad-kpc-yaml', details, place));
   }
 }
-
-type Mapping = Readonly<Record<string, unknown>>;
 
 function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
@@ -291,10 +261,10 @@ function wordsOf(value: unknown, option: Option): readonly string[] | undefined 
   return typeof value === 'boolean' && !option.optional ? undefined : [word];
 }
 
+/** No word of a command line holds a null byte. */
 function wordOf(value: unknown): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : undefined;
+  const isWord = typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string';
+  return isWord && !String(value).includes('\0') ? String(value) : undefined;
 }
 
 /** kube-proxy's flags that are lists. */
@@ -309,9 +279,4 @@ export function takesList({ description, flags, long }: Option): boolean {
 
 export function takesBoolean(option: Option): boolean {
   return option.isBoolean() || option.negate || option.flags.endsWith('[bool]');
-}
-
-function expectedOf(option: Option): 'boolean' | 'list' | 'one' {
-  if (takesBoolean(option)) return 'boolean';
-  return takesList(option) ? 'list' : 'one';
 }

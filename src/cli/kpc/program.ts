@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
-import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
+import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/pod-networks.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
+import { releases } from '../../kube-proxy/releases.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
-import { addCompletionCommand } from '../shared/completion-command.ts';
-import type { FindValues } from '../shared/complete.ts';
-import { showTimeTaken } from '../shared/long-work.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics, reportFailure } from './messages.ts';
+import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -17,8 +17,7 @@ import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
-  return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
+  return runCommands(kpcProgram(terminal), settleRuleLine(settleBooleans(settleAssumeEndpoints(argv))), terminal);
 }
 
 /** The commands of kpc, with their flags. */
@@ -35,7 +34,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addCompletionCommand(program, terminal, done, findValues);
       addVersionCommand(program, terminal, done);
     },
-    checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
+    checkCommand: (program, called) => readKpcYaml(program, called, terminal),
   };
 }
 
@@ -66,47 +65,53 @@ function mayUseKpcYaml(argv: readonly string[]): boolean {
   return argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
 }
 
-/** Loads what completes names only for the shell that asks. */
-const findValues: FindValues = async (request) => {
-  const { findKpcValues } = await import('./complete-values.ts');
-  return findKpcValues(request);
+/** Completes what only kpc knows: codes, modes and releases. */
+const findValues: FindValues = async (of) => {
+  switch (of) {
+    case 'explain code': {
+      const { diagnosticCodes, entryOf } = await import('../../diagnostics/codes.ts');
+      return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+    }
+    case 'proxyMode':
+    case 'equivalence from':
+    case 'equivalence to':
+      return proxyModes.map((value) => ({ value }));
+    case 'kubernetesVersion':
+    case 'toKubernetesVersion':
+      return releases.map((value) => ({ value }));
+    default:
+      return [];
+  }
 };
 
-/**
- * Gives the command the flags of kpc.yaml, and says which file that was. True if a flag is wrong, there or on the command
- * line: all that are have been reported.
- */
-async function readKpcYaml(
-  program: Command,
-  called: Command,
-  hasWrongValues: boolean,
-  terminal: Terminal,
-): Promise<boolean> {
+/** Gives the command the flags of kpc.yaml, and says which file that was. True if that is wrong, which has been reported. */
+async function readKpcYaml(program: Command, called: Command, terminal: Terminal): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   if (!configuredCommands.some((name) => name === called.name())) return false;
   const found = applyKpcYaml(called, program, named);
-  if (hasWrongValues || (found && found.diagnostics.length > 0)) {
+  if (!found) return false;
+  if (found.diagnostics.length > 0) {
     await reportWrongFlags(called, found, terminal);
     return true;
   }
-  if (!found) return false;
-  const { file, used, places } = found;
+  const { file, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
-  if (used.length > 0) await say(quiet, `note: from ${printable(file.name)}: ${used.join(', ')}\n`);
+  const used = [...places.keys()].join(', ');
+  if (used !== '') await say(quiet, `note: from ${printable(file.name)}: ${used}\n`);
   return false;
 }
 
 /** Reports what is wrong with kpc.yaml and with the values of flags. */
-async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
+async function reportWrongFlags(
+  called: Command,
+  { file, diagnostics, places }: KpcYaml,
+  terminal: Terminal,
+): Promise<void> {
   const options = called.opts<GivenFlags & { readonly output?: string }>();
-  const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
-  const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
-  const files = new Map(found ? [[found.file.name, found.file]] : []);
-  await reportDiagnostics(diagnostics, files, terminal);
-  if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  const { reportFailure } = await import('./messages.ts');
-  await reportFailure(options.output, diagnostics, terminal);
+  const wrong = sortDiagnostics([...diagnostics, ...makeStrict(checkFlags(options), { flagPlaces: places })]);
+  await reportDiagnostics(wrong, new Map([[file.name, file]]), terminal);
+  if (called.name() === 'compile') await reportFailure(options.output, wrong, terminal);
 }
 
 /** Flags whose value may be left out: it is true then. */

@@ -2,7 +2,7 @@ import type { FleetFolder, NodeFiles, NodeResult } from '../../bundle/fleet/flee
 import { hashInputs } from '../../bundle/fleet/hash-inputs.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import type { FleetBundle, FleetNode } from '../../compile/compile-fleet.ts';
-import { goldenContext } from '../../compile/golden-context.ts';
+import { goldenContext } from '../../compile/compile-node.ts';
 import type { FolderForm } from '../../report/check-report.ts';
 
 /** A golden is text for people, who may have written into it: it is always compared with what the input makes. */

@@ -2,17 +2,24 @@ import type { Names } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../node-context.ts';
-import type { Node, Owner, Pod, PodSpec, Service, Sourced, Workload } from '../objects.ts';
+import {
+  fullName,
+  type Node,
+  type Owner,
+  type Pod,
+  type PodSpec,
+  type Service,
+  type Sourced,
+  type Workload,
+} from '../objects.ts';
 import { hash } from '../pick-by-hash.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
-import { PodIndex } from './pod-index.ts';
-import { findSelecting, hasEndpoints } from './services-and-pods.ts';
-import { standalonePods, ownerKey, uncontrolledWorkloads } from './uncontrolled.ts';
+import { hasEndpoints, selectPods } from './select-pods.ts';
 
 /** What Pods are assumed of. */
-export interface Assumption {
+interface Assumption {
   readonly workloads: readonly Sourced<Workload>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
@@ -27,11 +34,11 @@ export interface Assumption {
   readonly taken: ReadonlySet<string>;
 }
 
-export interface AssumedPods {
+interface AssumedPods {
   /** Those of the input that have a status, and those that are assumed. */
   readonly pods: readonly Sourced<Pod>[];
-  /** Workloads with no replicas: a Service may select them. */
-  readonly idle: readonly Workload[];
+  /** Whether there are workloads with no replicas: a Service may select them. */
+  readonly hasIdle: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -46,13 +53,12 @@ interface PodSet {
   readonly source: Sourced<Pod>['source'];
   /** Whether there may be more of them tomorrow. */
   readonly scales: boolean;
-  readonly places: (count: number) => readonly Place[];
   readonly replicas: number;
+  readonly place: (index: number) => Place;
 }
 
-/** Where the Pod with this index runs, and its name. */
+/** Where a Pod runs, and its name. */
 interface Place {
-  readonly index: number;
   readonly name: string;
   /** The name that it would have if no flag renamed an assumed Node. */
   readonly seat: string;
@@ -68,14 +74,14 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods);
   const workloads = nameAll(assumption.workloads);
   const real = pods.filter(({ object }) => object.status !== undefined);
-  const nodes = assumption.nodes.map(({ object }) => object);
-  const sorted = nodes.toSorted((a, b) => compareText(seatName(a), seatName(b)));
+  const nodes = assumption.nodes.map(({ object }) => object).toSorted((a, b) => compareText(seatName(a), seatName(b)));
+  const uncontrolled = findUncontrolled(workloads, pods);
   const keyed = [
-    ...uncontrolledWorkloads(workloads, real).map((workload) => podSetOfWorkload(workload, sorted)),
-    ...standalonePods(pods, workloads).map((pod) => podSetOfPod(pod, sorted)),
+    ...uncontrolled.workloads.map((workload) => podSetOfWorkload(workload, nodes)),
+    ...uncontrolled.pods.map((pod) => podSetOfPod(pod, nodes)),
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
-  if (total > maxPods) return { pods: real, idle: [], diagnostics: [describeTooMany(keyed, total)] };
+  if (total > maxPods) return { pods: real, hasIdle: false, diagnostics: [describeTooMany(keyed, total)] };
   const podSets = withoutKinds(keyed);
   const networksOf = (node: Node | undefined): readonly Network[] => chooseNetworks(node, assumption);
   const taken = new Set([
@@ -87,9 +93,49 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const placed = podSets.flatMap((podSet) => placePods(podSet, networksOf, addresses));
   return {
     pods: [...real, ...placed.map(({ pod }) => pod)],
-    idle: workloads.filter(({ object }) => object.replicas === 0).map(({ object }) => object),
+    hasIdle: workloads.some(({ object }) => object.replicas === 0),
     diagnostics: describeLacks(placed, assumption),
   };
+}
+
+/** What names an object that makes Pods. */
+export function ownerKey(namespace: string, { kind, name }: Owner): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/**
+ * The workloads whose Pods kpc assumes: those that no other workload of the input controls, as a Deployment controls its
+ * ReplicaSets, and that have no Pods in the input; and the Pods without a status that nothing in the input controls.
+ */
+function findUncontrolled(
+  workloads: readonly Sourced<Workload>[],
+  pods: readonly Sourced<Pod>[],
+): Pick<Assumption, 'workloads' | 'pods'> {
+  const keyOf = ({ kind, metadata }: Workload): string => ownerKey(metadata.namespace, { kind, name: metadata.name });
+  const byKey = new Map(workloads.map(({ object }) => [keyOf(object), object]));
+  const served = new Set(pods.flatMap(({ object }) => (object.status ? ownersOf(object, byKey) : [])));
+  return {
+    workloads: workloads.filter(({ object }) => {
+      const { metadata, owner } = object;
+      return !(owner && byKey.has(ownerKey(metadata.namespace, owner))) && !served.has(keyOf(object));
+    }),
+    pods: pods.filter(({ object }) => !object.status && !ownersOf(object, byKey).some((key) => byKey.has(key))),
+  };
+}
+
+/** The label that the Pods and the ReplicaSet of one template of a Deployment share. */
+const templateHashLabel = 'pod-template-hash';
+
+/** What controls the Pod, and what controls that: the name of an absent ReplicaSet gives its Deployment. */
+function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>): readonly string[] {
+  if (!owner) return [];
+  const { namespace, labels } = metadata;
+  const key = ownerKey(namespace, owner);
+  const above = byKey.get(key)?.owner;
+  if (above) return [key, ownerKey(namespace, above)];
+  const suffix = `-${labels[templateHashLabel] ?? ''}`;
+  if (owner.kind !== 'ReplicaSet' || suffix === '-' || !owner.name.endsWith(suffix)) return [key];
+  return [key, ownerKey(namespace, { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) })];
 }
 
 /** Names those that leave their name to the API server, by their content, so that their order does not matter. */
@@ -118,56 +164,58 @@ function seatName({ metadata, assumedAs }: Node): string {
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
   return podSets.map((podSet) => {
-    const key = nameKey(podSet.template.metadata.namespace, podSet.owner.name);
+    const key = fullName({ namespace: podSet.template.metadata.namespace, name: podSet.owner.name });
     if (seen.has(key)) return podSet;
     seen.add(key);
     return { ...podSet, key };
   });
 }
 
-function nameKey(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
-}
-
 function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes: readonly Node[]): PodSet {
-  const { kind, metadata, template } = workload;
-  const key = ownerKey(metadata.namespace, { kind, name: metadata.name });
+  const { kind, metadata, template, replicas, firstOrdinal } = workload;
+  const owner = { kind, name: metadata.name };
   const base = {
-    key,
-    owner: { kind, name: metadata.name },
+    key: ownerKey(metadata.namespace, owner),
+    owner,
     template: { metadata: { ...metadata, labels: template.labels }, spec: template.spec },
     source,
   };
-  if (workload.replicas === undefined) {
-    const each = nodes.length === 0 ? [undefined] : nodes;
-    const places = each.map((node, index) => ({
-      index,
-      name: `${metadata.name}-${node?.metadata.name ?? '0'}`,
-      seat: `${metadata.name}-${node ? seatName(node) : '0'}`,
-      node,
-    }));
-    return { ...base, scales: false, replicas: places.length, places: () => places };
+  if (replicas === undefined) {
+    const place = (index: number): Place => {
+      const node = nodes[index];
+      const nameAfter = (nodeName: string): string => `${metadata.name}-${nodeName}`;
+      return { name: nameAfter(node?.metadata.name ?? '0'), seat: nameAfter(node ? seatName(node) : '0'), node };
+    };
+    return { ...base, scales: false, replicas: Math.max(1, nodes.length), place };
   }
   const nodeOf = spread(metadata, template.spec, nodes);
-  const places = (count: number): readonly Place[] =>
-    Array.from({ length: count }, (_, index) => {
-      const name = `${metadata.name}-${workload.firstOrdinal + index}`;
-      return { index, name, seat: name, node: nodeOf(index) };
-    });
-  return { ...base, scales: true, replicas: workload.replicas, places };
+  const place = (index: number): Place => {
+    const name = `${metadata.name}-${firstOrdinal + index}`;
+    return { name, seat: name, node: nodeOf(index) };
+  };
+  return { ...base, scales: true, replicas, place };
 }
 
-function podSetOfPod({ object: pod, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {
-  const { metadata, spec } = pod;
-  const key = ownerKey(metadata.namespace, { kind: 'Pod', name: metadata.name });
-  const places = [{ index: 0, name: metadata.name, seat: metadata.name, node: spread(metadata, spec, nodes)(0) }];
-  const owner = { kind: 'Pod', name: metadata.name };
-  return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, places: () => places };
+function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {
+  const { name, namespace } = metadata;
+  const owner = { kind: 'Pod', name };
+  const place = (): Place => ({ name, seat: name, node: spread(metadata, spec, nodes)(0) });
+  const key = ownerKey(namespace, owner);
+  return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, place };
+}
+
+function placesOf({ place }: PodSet, count: number): readonly Place[] {
+  return Array.from({ length: count }, (_, index) => place(index));
+}
+
+/** What an address is chosen by. The Pod of a DaemonSet is named by its Node: another Node must not change its address. */
+function claimantOf({ key, scales }: PodSet, { seat }: Place, index: number): Pick<Claim, 'workload' | 'index'> {
+  return scales ? { workload: key, index } : { workload: `${key}/${seat}`, index: 0 };
 }
 
 /** One Node after the other, from where the name points; the one that the spec names, if it does. */
 function spread(
-  { namespace, name }: Pod['metadata'],
+  metadata: Pod['metadata'],
   { nodeName }: PodSpec,
   nodes: readonly Node[],
 ): (index: number) => Node | undefined {
@@ -175,7 +223,7 @@ function spread(
     const named = nodes.find((node) => node.metadata.name === nodeName);
     return () => named;
   }
-  const start = hash(nameKey(namespace, name));
+  const start = hash(fullName(metadata));
   return (index) => nodes[(start + index) % nodes.length];
 }
 
@@ -200,13 +248,13 @@ function claimsOf(
   least: number,
   networksOf: (node: Node | undefined) => readonly Network[],
 ): readonly Claim[] {
-  return podSets.flatMap(({ key, template, scales, replicas, places }) => {
+  return podSets.flatMap((podSet) => {
+    const { template, scales, replicas } = podSet;
     if (template.spec.hostNetwork) return [];
     const room = scales ? roomFor(replicas, least) : replicas;
-    return places(room).flatMap(({ index, node, seat }) => {
-      // The Pod of a DaemonSet is named by its Node: another Node must not change its address.
-      const [workload, at] = scales ? [key, index] : [`${key}/${seat}`, 0];
-      return networksOf(node).map((network) => ({ network, workload, index: at, wanted: index < replicas }));
+    return placesOf(podSet, room).flatMap((place, index) => {
+      const claimant = claimantOf(podSet, place, index);
+      return networksOf(place.node).map((network) => ({ ...claimant, network, wanted: index < replicas }));
     });
   });
 }
@@ -219,18 +267,18 @@ interface PlacedPod {
 }
 
 function placePods(
-  { key, owner, template, source, scales, replicas, places }: PodSet,
+  podSet: PodSet,
   networksOf: (node: Node | undefined) => readonly Network[],
   chosen: ReadonlyMap<string, Address>,
 ): readonly PlacedPod[] {
-  const { hostNetwork } = template.spec;
-  return places(replicas).map(({ index, name, seat, node }) => {
-    const networks = networksOf(node);
-    const [workload, at] = scales ? [key, index] : [`${key}/${seat}`, 0];
-    const addresses = hostNetwork
-      ? hostAddresses(node)
-      : networks.flatMap((network) => chosen.get(claimKey({ network, workload, index: at })) ?? []);
-    return { pod: makePod(template, owner, source, name, node, addresses), onHost: hostNetwork, networks };
+  const { hostNetwork: onHost } = podSet.template.spec;
+  return placesOf(podSet, podSet.replicas).map((place, index) => {
+    const networks = networksOf(place.node);
+    const claimant = claimantOf(podSet, place, index);
+    const addresses = onHost
+      ? hostAddresses(place.node)
+      : networks.flatMap((network) => chosen.get(claimKey({ ...claimant, network })) ?? []);
+    return { pod: makePod(podSet, place, addresses), onHost, networks };
   });
 }
 
@@ -241,20 +289,15 @@ function hostAddresses(node: Node | undefined): readonly Address[] {
 }
 
 function makePod(
-  { metadata, spec }: PodSet['template'],
-  owner: Owner,
-  source: PodSet['source'],
-  name: string,
-  node: Node | undefined,
+  { template: { metadata, spec }, owner, source }: PodSet,
+  { name, node }: Place,
   addresses: readonly Address[],
 ): Sourced<Pod> {
   const isStateful = owner.kind === 'StatefulSet';
   const ordinal = name.slice(owner.name.length + 1);
-  const added = isStateful
-    ? { 'statefulset.kubernetes.io/pod-name': name, 'apps.kubernetes.io/pod-index': ordinal }
-    : undefined;
+  const added = { 'statefulset.kubernetes.io/pod-name': name, 'apps.kubernetes.io/pod-index': ordinal };
   const object: Pod = {
-    metadata: { ...metadata, name, labels: { ...metadata.labels, ...added } },
+    metadata: { ...metadata, name, labels: { ...metadata.labels, ...(isStateful ? added : {}) } },
     spec: {
       ...spec,
       nodeName: node?.metadata.name ?? spec.nodeName,
@@ -268,64 +311,50 @@ function makePod(
   return { object, source };
 }
 
-function describeTooMany(podSets: readonly PodSet[], total: number): Diagnostic {
-  const [largest] = podSets.toSorted((a, b) => b.replicas - a.replicas);
-  const most = largest && { name: largest.key, count: largest.replicas };
-  const details = { of: 'workloads', count: total, limit: maxPods, largest: most } as const;
-  return diagnose('too-many', details, largest?.source.place(['spec', 'replicas']));
+function describeTooMany(podSets: readonly PodSet[], count: number): Diagnostic {
+  const largest = podSets.reduce((most, each) => (each.replicas > most.replicas ? each : most));
+  const details = { count, limit: maxPods, largest: { name: largest.key, count: largest.replicas } };
+  return diagnose('too-many', { of: 'workloads', ...details }, largest.source.place(['spec', 'replicas']));
 }
 
 /** Pods without an address. */
 function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: Assumption): readonly Diagnostic[] {
   // A Pod that no Service selects needs no address.
-  const index = new PodIndex(all.map(({ pod }) => pod));
-  const selecting = findSelecting(services, index).filter(({ service }) => !hasEndpoints(service, given));
+  const selecting = selectPods(
+    services,
+    all.map(({ pod }) => pod),
+  ).filter(({ service }) => !hasEndpoints(service, given));
   // Services that select the same by one label share the list.
   const lists = new Set(selecting.map(({ pods }) => pods));
   const selected = new Set<Sourced<Pod>>();
   for (const list of lists) for (const pod of list) selected.add(pod);
   const placed = all.filter(({ pod }) => selected.has(pod));
-  const nameOf = ({ pod: { object } }: PlacedPod): string => `${object.metadata.namespace}/${object.metadata.name}`;
-  const without = placed.filter(({ pod }) => pod.object.status?.addresses.length === 0);
-  const onHost = without.filter((each) => each.onHost);
-  const homeless = without.filter((each) => !each.onHost && each.networks.length === 0);
-  const crowded = placed.filter(
-    ({ pod, onHost: host, networks }) => !host && (pod.object.status?.addresses.length ?? 0) < networks.length,
-  );
-  const wanted = families.filter((family) => selecting.some(({ service }) => hasFamily(service.object, family)));
-  const missing = placed.some((each) => each.networks.length > 0)
-    ? wanted.filter((family) => !placed.some(({ networks }) => networks.some((network) => network.family === family)))
-    : [];
-  const networksOf = ({ networks }: PlacedPod): readonly string[] => networks.map(({ text }) => text);
-  return [
-    ...(homeless.length === 0 ? [] : [diagnose('no-pod-cidr', { problem: 'assumed-pods' })]),
-    ...(crowded.length === 0
-      ? []
-      : [
-          diagnose('no-pod-address', {
-            problem: 'range-is-full',
-            networks: distinct(crowded.flatMap(networksOf)),
-            pods: crowded.map(nameOf),
-          }),
-        ]),
-    ...missing.map((family) => diagnose('no-pod-cidr', { problem: 'assumed-pods-of-family', family })),
-    ...(onHost.length === 0
-      ? []
-      : [
-          diagnose('no-pod-address', {
-            problem: 'host-network',
-            lack: nodes.length === 0 ? 'Node' : 'address',
-            pods: onHost.map(nameOf),
-          }),
-        ]),
-  ];
+  const ownOf = ({ pod }: PlacedPod): number => pod.object.status?.addresses.length ?? 0;
+  const namesOf = (pods: readonly PlacedPod[]) => pods.map(({ pod }) => fullName(pod.object.metadata));
+  const lacks: Diagnostic[] = [];
+  if (placed.some((each) => !each.onHost && each.networks.length === 0)) {
+    lacks.push(diagnose('no-pod-cidr', { problem: 'assumed-pods' }));
+  }
+  const crowded = placed.filter((each) => !each.onHost && ownOf(each) < each.networks.length);
+  if (crowded.length > 0) {
+    const networks = [...new Set(crowded.flatMap((each) => each.networks.map(({ text }) => text)))];
+    lacks.push(diagnose('no-pod-address', { problem: 'range-is-full', networks, pods: namesOf(crowded) }));
+  }
+  const known = new Set(placed.flatMap(({ networks }) => networks.map(({ family }) => family)));
+  for (const family of families) {
+    if (known.size === 0 || known.has(family)) continue;
+    if (!selecting.some(({ service }) => hasFamily(service.object, family))) continue;
+    lacks.push(diagnose('no-pod-cidr', { problem: 'assumed-pods-of-family', family }));
+  }
+  const onHost = placed.filter((each) => each.onHost && ownOf(each) === 0);
+  if (onHost.length > 0) {
+    const lack = nodes.length === 0 ? 'Node' : 'address';
+    lacks.push(diagnose('no-pod-address', { problem: 'host-network', lack, pods: namesOf(onHost) }));
+  }
+  return lacks;
 }
 
-function distinct(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts)];
-}
-
-function hasFamily({ spec }: Service, family: Address['family']): boolean {
+function hasFamily({ spec }: Service, family: Family): boolean {
   if (spec.ipFamilies.length > 0) return spec.ipFamilies.some((each) => each.toLowerCase() === family);
   return parseAddress(spec.clusterIP)?.family === family;
 }

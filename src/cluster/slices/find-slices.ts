@@ -1,12 +1,31 @@
 import { eitherOf, namesOf } from '../by-name.ts';
-import { groupSlices, type ServiceWithSlices } from '../endpoints.ts';
+import { groupSlices, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
 import { mirrorEndpoints } from '../mirror-endpoints.ts';
-import type { EndpointSlice, Sourced } from '../objects.ts';
-import { makeEndpoints, type AssumedNetworks, type PodSources } from './make-endpoints.ts';
-import type { SlicesOfPods } from './pods-to-slices.ts';
+import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../objects.ts';
+import { parseNetwork, type Network } from '../../kernel/address.ts';
+import { assumePods } from './assume-pods.ts';
+import { podsToSlices, type SlicesOfPods } from './pods-to-slices.ts';
+
+/** What slices come from. */
+interface SliceSources {
+  /** With all addresses that kpc gives them. */
+  readonly services: readonly Sourced<Service>[];
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  readonly endpoints: readonly Sourced<Endpoints>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly workloads: readonly Sourced<Workload>[];
+  readonly nodes: readonly Sourced<Node>[];
+}
+
+/** How workloads are taken to have Pods. */
+interface AssumedNetworks {
+  /** Those that --assume-endpoints names: one of each family at most. */
+  readonly networks: readonly Network[];
+  readonly clusterCIDRs: readonly string[];
+}
 
 /** The slices of all Services. */
-export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'diagnostics'> {
+interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
 }
@@ -14,20 +33,30 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'diagnostics
 const none: readonly never[] = [];
 
 /**
- * The slices that a cluster with these objects has: those given, those that the control plane mirrors from Endpoints, and
- * those that it makes of Pods. `assumed` is set where workloads are taken to have Pods.
+ * The slices that a cluster with these objects has: those given, those that the control plane mirrors from Endpoints, and, for
+ * Services with neither, those that it makes of Pods. `assumed` is set where workloads are taken to have Pods.
  */
-export function findSlices(sources: PodSources, assumed: AssumedNetworks | undefined): FoundSlices {
-  const given = [...sources.slices, ...mirrorEndpoints(sources.endpoints, sources.slices)];
+export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
+  const { services, slices, endpoints, nodes } = sources;
+  const given = [...slices, ...mirrorEndpoints(endpoints, slices)];
   const givenOf = groupSlices(given);
-  const withEndpoints = namesOf(sources.endpoints.map(({ object }) => object.metadata));
-  const made = makeEndpoints(sources, assumed, eitherOf(givenOf, withEndpoints));
-  // Slices are made for Services only that none is given for.
+  const withEndpoints = namesOf(endpoints.map(({ object }) => object.metadata));
+  const served = eitherOf(givenOf, withEndpoints);
+  const { pods, hasIdle, diagnostics } = assumed
+    ? assumePods({
+        ...sources,
+        networks: assumed.networks,
+        clusterCIDRs: assumed.clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []),
+        given: served,
+        taken: addressesOf(sources),
+      })
+    : { pods: sources.pods, hasIdle: false, diagnostics: [] };
+  const made = podsToSlices({ services, pods, nodes, hasIdle }, served);
   const madeOf = groupSlices(made.slices);
-  const served = namesOf(made.services);
+  const madeFor = namesOf(made.services);
   return {
     slices: [...given, ...made.slices],
-    services: sources.services.map(({ object, source }) => {
+    services: services.map(({ object, source }) => {
       const { namespace, name } = object.metadata;
       const own = givenOf.get(namespace, name);
       return {
@@ -35,10 +64,20 @@ export function findSlices(sources: PodSources, assumed: AssumedNetworks | undef
         source,
         slices: own ?? madeOf.get(namespace, name) ?? none,
         given: own ?? none,
-        isServed: own !== undefined || withEndpoints.has(namespace, name) || served.has(namespace, name),
+        isServed: served.has(namespace, name) || madeFor.has(namespace, name),
       };
     }),
     assumed: made.assumed,
-    diagnostics: made.diagnostics,
+    diagnostics: [...diagnostics, ...made.diagnostics],
   };
+}
+
+/** The addresses of all endpoints that the input holds. */
+function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
+  return new Set([
+    ...slices.flatMap(({ object }) => object.endpoints.flatMap(writtenAddresses)),
+    ...endpoints.flatMap(({ object }) =>
+      object.subsets.flatMap((subset) => [...subset.addresses, ...subset.notReadyAddresses].map(({ ip }) => ip)),
+    ),
+  ]);
 }

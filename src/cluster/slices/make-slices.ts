@@ -1,24 +1,12 @@
 import { compareText } from '../../kernel/compare-text.ts';
+import type { Place } from '../../kernel/place.ts';
 import { headlessLabel, serviceNameLabel } from '../endpoints.ts';
 import { groupBy } from '../group-by.ts';
 import { zoneLabel } from '../node-context.ts';
-import type {
-  EndpointPort,
-  EndpointSlice,
-  FieldPath,
-  Node,
-  Pod,
-  PodStatus,
-  Service,
-  ServicePortSpec,
-  SliceEndpoint,
-  Source,
-  Sourced,
-} from '../objects.ts';
-import { parseAddress, type Address } from '../../kernel/address.ts';
+import type { EndpointPort, EndpointSlice, FieldPath, Node, Pod, Service, SliceEndpoint, Sourced } from '../objects.ts';
+import { parseAddress } from '../../kernel/address.ts';
 import { families, familyNames, type Family } from '../../kernel/family.ts';
-import { addHints } from './zone-hints.ts';
-import { readZoneRatios, type ZoneRatios } from './zone-allocation.ts';
+import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 /** What the endpointslice controller knows of the Nodes. */
 export interface KnownNodes {
@@ -93,38 +81,25 @@ function familiesOf({ spec }: Service): readonly Family[] {
   return own ? [own.family] : families;
 }
 
+/** As podToEndpoint has it; undefined for a Pod that the controller leaves out, or that has no address of the family. */
 function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
-  const { object } = pod;
-  const { status } = object;
-  if (status === undefined || !isEndpoint(object) || isOnUnknownNode(object, service, nodes)) return undefined;
+  const { metadata, spec, status, terminating, assumed } = pod.object;
+  if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
   // Where there are two, the controller sorts them, and kube-proxy takes the first.
   const addresses = status.addresses
     .filter((address) => address.family === family)
     .toSorted((a, b) => compareText(a.text, b.text));
   const [address] = addresses;
   if (!address) return undefined;
-  const endpoint = endpointOf(service, object, status, addresses, address, nodes);
-  return { pod, ports: findPorts(service, object), endpoint };
-}
-
-/** As podToEndpoint has it. */
-function endpointOf(
-  service: Service,
-  { metadata, spec, terminating, assumed }: Pod,
-  status: PodStatus,
-  addresses: readonly Address[],
-  address: Address,
-  { byName }: KnownNodes,
-): SliceEndpoint {
   const { nodeName, hostname, subdomain } = spec;
   const isNamed = subdomain === service.metadata.name && metadata.namespace === service.metadata.namespace;
-  return {
+  const endpoint: SliceEndpoint = {
     address,
     written: addresses.length === 1 ? undefined : addresses.map(({ text }) => text),
     hostname: (isNamed && hostname) || undefined,
     status: {
       nodeName: nodeName || undefined,
-      zone: byName?.get(nodeName)?.metadata.labels[zoneLabel] || undefined,
+      zone: nodes.byName?.get(nodeName)?.metadata.labels[zoneLabel] || undefined,
       ready: service.spec.publishNotReadyAddresses || (status.ready && !terminating),
       serving: status.ready,
       terminating,
@@ -133,20 +108,16 @@ function endpointOf(
       ...(assumed ? { assumed } : {}),
     },
   };
+  return { pod, ports: findPorts(service, pod.object), endpoint };
 }
 
 /** The numbers of the Service's ports in the Pod; a port whose name no container has is left out (FindPort). */
-function findPorts(service: Service, pod: Pod): readonly EndpointPort[] {
-  return service.spec.ports.flatMap((port) => {
-    const number = findPort(port, pod);
-    return number === undefined ? [] : [{ name: port.name, protocol: port.protocol, port: number }];
+function findPorts(service: Service, { spec }: Pod): readonly EndpointPort[] {
+  return service.spec.ports.flatMap(({ name, protocol, targetPort }) => {
+    const named = spec.ports.find((port) => port.name === targetPort && port.protocol === protocol);
+    const port = typeof targetPort === 'number' ? targetPort : named?.port;
+    return port === undefined ? [] : [{ name, protocol, port }];
   });
-}
-
-/** The number of a Service's port in a Pod; undefined where it is a name that no container has. */
-function findPort({ targetPort, protocol }: ServicePortSpec, { spec }: Pod): number | undefined {
-  if (typeof targetPort === 'number') return targetPort;
-  return spec.ports.find((port) => port.name === targetPort && port.protocol === protocol)?.port;
 }
 
 function describePorts(ports: readonly EndpointPort[]): string {
@@ -173,21 +144,10 @@ function makeSlice(
     ports: group[0]?.ports ?? [],
     endpoints: group.map(({ endpoint }) => endpoint),
   };
-  return { object, source: new PodSources(source, group) };
-}
-
-/** Fields of an endpoint are fields of the Pod that it was made of, and the rest is the Service's. */
-class PodSources implements Source {
-  readonly #service: Source;
-  readonly #group: readonly PodEndpoint[];
-
-  constructor(service: Source, group: readonly PodEndpoint[]) {
-    this.#service = service;
-    this.#group = group;
-  }
-
-  place([first, index]: FieldPath): ReturnType<Source['place']> {
-    const pod = first === 'endpoints' && typeof index === 'number' ? this.#group[index]?.pod : undefined;
-    return (pod?.source ?? this.#service).place(['metadata', 'name']);
-  }
+  // Fields of an endpoint are fields of the Pod that it was made of, and the rest is the Service's.
+  const place = ([first, at]: FieldPath): Place => {
+    const pod = first === 'endpoints' && typeof at === 'number' ? group[at]?.pod : undefined;
+    return (pod?.source ?? source).place(['metadata', 'name']);
+  };
+  return { object, source: { place } };
 }

@@ -1,5 +1,6 @@
-import { maxPoolSize, pick } from '../pick-by-hash.ts';
-import { addressAfter, type Address, type Network } from '../../kernel/address.ts';
+import { pickAddress, poolSize } from '../pick-by-hash.ts';
+import { compareText } from '../../kernel/compare-text.ts';
+import type { Address, Network } from '../../kernel/address.ts';
 
 /** A Pod that wants an address of a network. */
 export interface Claim {
@@ -29,15 +30,27 @@ export function choosePodAddresses(
   claimsWithRoom: (least: number) => readonly Claim[],
   taken: ReadonlySet<string>,
 ): ReadonlyMap<string, Address> {
+  // One network may lie in another: what is given away counts in all of them, what is kept free in its own alone.
   const used = new Set(taken);
-  const pools = new Map<string, AddressPool>();
+  const keptOf = new Map<string, Set<string>>();
+  const full = new Set<string>();
   const chosen = new Map<string, Address>();
   for (const claim of chooseRoom(claimsWithRoom).toSorted(compareClaims)) {
-    const { network } = claim;
-    const pool = pools.get(network.text) ?? new AddressPool(network, used);
-    pools.set(network.text, pool);
-    const address = pool.take(`${claim.workload}/${claim.index}/${network.family}`, claim.wanted);
-    if (address && claim.wanted) chosen.set(claimKey(claim), address);
+    const { network, wanted } = claim;
+    if (full.has(network.text)) continue;
+    const kept = keptOf.get(network.text) ?? new Set();
+    keptOf.set(network.text, kept);
+    const key = claimKey(claim);
+    // The first is the network's own, the second that of the node's bridge.
+    const address = pickAddress(key, network, { skipped: 2 }, (text) => !kept.has(text) && !used.has(text));
+    if (!address) {
+      full.add(network.text);
+      continue;
+    }
+    kept.add(address.text);
+    if (!wanted) continue;
+    used.add(address.text);
+    chosen.set(key, address);
   }
   return chosen;
 }
@@ -59,48 +72,9 @@ function chooseRoom(claimsWithRoom: (least: number) => readonly Claim[]): readon
 function isHalfEmpty(claims: readonly Claim[]): boolean {
   const counts = new Map<string, number>();
   for (const { network } of claims) counts.set(network.text, (counts.get(network.text) ?? 0) + 1);
-  return claims.every(({ network }) => (counts.get(network.text) ?? 0) <= sizeOf(network) / 2);
-}
-
-function sizeOf({ family, prefixLength }: Network): number {
-  return Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
+  return claims.every(({ network }) => (counts.get(network.text) ?? 0) <= poolSize(network) / 2);
 }
 
 function compareClaims(a: Claim, b: Claim): number {
-  return a.index - b.index || (a.workload < b.workload ? -1 : a.workload > b.workload ? 1 : 0);
-}
-
-/** The addresses of one network. */
-class AddressPool {
-  readonly #network: Network;
-  readonly #size: number;
-  /** Of all networks: one may lie in the other. */
-  readonly #used: Set<string>;
-  readonly #kept = new Set<number>();
-  #full = false;
-
-  constructor(network: Network, used: Set<string>) {
-    this.#network = network;
-    this.#size = sizeOf(network);
-    this.#used = used;
-  }
-
-  take(name: string, wanted: boolean): Address | undefined {
-    if (this.#full) return undefined;
-    const offset = pick(name, { size: this.#size, reserved: 0, isFree: (at) => this.#isFree(at) });
-    if (offset === undefined) {
-      this.#full = true;
-      return undefined;
-    }
-    this.#kept.add(offset);
-    const address = addressAfter(this.#network.address, offset);
-    if (wanted) this.#used.add(address.text);
-    return address;
-  }
-
-  /** The first is the network's own, the second that of the node's bridge; IPv4 has the broadcast address at the end. */
-  #isFree(at: number): boolean {
-    if (at < 2 || (this.#network.family === 'ipv4' && at === this.#size - 1) || this.#kept.has(at)) return false;
-    return !this.#used.has(addressAfter(this.#network.address, at).text);
-  }
+  return a.index - b.index || compareText(a.workload, b.workload);
 }

@@ -3,23 +3,28 @@ import type { Names } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { groupBy } from '../group-by.ts';
-import type { EndpointSlice, Node, ObjectMeta, Pod, Service, Sourced, Workload } from '../objects.ts';
-import { compareNames } from './compare-names.ts';
-import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
-import { PodIndex } from './pod-index.ts';
-import { findSelecting, hasEndpoints, type Selecting } from './services-and-pods.ts';
-import { ownerKey } from './uncontrolled.ts';
-import { describeTargetPorts } from './target-port-names.ts';
-import { describeUnselective } from './unselective.ts';
+import {
+  fullName,
+  type EndpointSlice,
+  type Node,
+  type ObjectMeta,
+  type Pod,
+  type Service,
+  type Sourced,
+} from '../objects.ts';
+import { ownerKey } from './assume-pods.ts';
+import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
+import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
+import { describeTargetPorts, describeUnselective } from './slice-warnings.ts';
 
 /** What slices are made of. */
-export interface PodInputs {
+interface PodInputs {
   /** With all addresses that kpc gives them. */
   readonly services: readonly Sourced<Service>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
-  /** Workloads that are to have no Pod. */
-  readonly idle: readonly Workload[];
+  /** Whether there are workloads that are to have no Pod. */
+  readonly hasIdle: boolean;
 }
 
 export interface SlicesOfPods {
@@ -38,15 +43,14 @@ const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnosti
  * slices nor Endpoints of: `given` are the others. Pods without a status are manifests, of which
  * no cluster has made any endpoint yet: a Service that selects one gets no slice.
  */
-export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: Names): SlicesOfPods {
-  if (idle.length === 0 && pods.length === 0) return nothing;
-  const index = new PodIndex(pods);
-  const selecting = findSelecting(services, index);
+export function podsToSlices({ services, pods, nodes, hasIdle }: PodInputs, given: Names): SlicesOfPods {
+  if (!hasIdle && pods.length === 0) return nothing;
+  const selecting = selectPods(services, pods);
   const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
   const tooMany = checkEndpoints(open, services.length + pods.length);
   if (tooMany) return { ...nothing, diagnostics: [tooMany] };
   const wrongPorts = describeTargetPorts(open);
-  if (idle.length === 0 && !pods.some(({ object }) => object.status !== undefined)) {
+  if (!hasIdle && !pods.some(({ object }) => object.status !== undefined)) {
     return { ...nothing, diagnostics: wrongPorts };
   }
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
@@ -60,7 +64,7 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
       ...describeOrigin(made, selecting.length - open.length),
       ...describeAssumed(assumed),
       ...describeLeftOut(made, known),
-      ...describeUnselective(made, pods, idle),
+      ...describeUnselective(made, pods),
       ...wrongPorts,
     ],
   };
@@ -115,7 +119,7 @@ function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnost
 }
 
 /** Pods that look like endpoints, and that the controller leaves out all the same. */
-function describeLeftOut(made: readonly Selecting[], known: ReturnType<typeof describeNodes>): readonly Diagnostic[] {
+function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Diagnostic[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {
     for (const pod of pods) {
@@ -130,7 +134,7 @@ function describeLeftOut(made: readonly Selecting[], known: ReturnType<typeof de
 
 /** `nodes` are those that the Pods name; none where they name none. */
 function describePods(pods: readonly Sourced<Pod>[], nodes: readonly string[]): readonly Diagnostic[] {
-  const names = pods.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`).toSorted(compareText);
+  const names = pods.map(({ object }) => fullName(object.metadata)).toSorted(compareText);
   const [first] = pods;
   if (!first) return [];
   return [diagnose('unknown-node', { what: 'pods', pods: names, nodes }, first.source.place(['spec', 'nodeName']))];

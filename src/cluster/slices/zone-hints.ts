@@ -1,5 +1,6 @@
-import type { Service, SliceEndpoint } from '../objects.ts';
-import { allocateZones, type ZoneRatios } from './zone-allocation.ts';
+import { compareText } from '../../kernel/compare-text.ts';
+import { zoneLabel } from '../node-context.ts';
+import type { Node, Service, SliceEndpoint } from '../objects.ts';
 
 /** The annotations that ask for hints by CPUs; the first wins where both are there. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
@@ -44,4 +45,125 @@ function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | 
     const zone = endpoint.status.ready ? zones.next().value : undefined;
     return zone === undefined ? endpoint : { ...endpoint, status: { ...endpoint.status, zoneHints: [zone] } };
   });
+}
+
+/** How much busier than on average the endpoints of a zone may get before the zones are all served by all. */
+const overloadThreshold = 0.2;
+
+/** Nodes with one of these labels run no Pods to speak of. */
+const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+
+/** Zone → its share of the cluster's CPUs, sorted by zone. */
+export type ZoneRatios = ReadonlyMap<string, number>;
+
+/**
+ * The zones' shares of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined where a ready
+ * Node lacks its zone or its CPUs, or if only one zone exists.
+ */
+export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
+  const byZone = new Map<string, bigint>();
+  let total = 0n;
+  for (const { metadata, ready, nanoCPUs } of nodes) {
+    if (!ready || excludedLabels.some((label) => Object.hasOwn(metadata.labels, label))) continue;
+    const zone = metadata.labels[zoneLabel];
+    if (!zone || nanoCPUs === 0n) return undefined;
+    total += nanoCPUs;
+    byZone.set(zone, (byZone.get(zone) ?? 0n) + nanoCPUs);
+  }
+  if (byZone.size < 2) return undefined;
+  const sorted = [...byZone].toSorted(([a], [b]) => compareText(a, b));
+  return new Map(sorted.map(([zone, nano]) => [zone, milliOf(nano) / milliOf(total)]));
+}
+
+function milliOf(nano: bigint): number {
+  return Number((nano + 999_999n) / 1_000_000n);
+}
+
+/**
+ * The zone that each endpoint is to serve, in the order of `zones`, the endpoints' own; undefined where hints would do
+ * harm or if that is unknown (TopologyCache.AddHints). If the controller's choice depends on the order of a map, kpc takes
+ * the first by name.
+ */
+function allocateZones(
+  zones: readonly (string | undefined)[],
+  ratios: ZoneRatios | undefined,
+): readonly string[] | undefined {
+  const desired = ratios && desiredByZone(zones.length, ratios);
+  if (!desired) return undefined;
+  const own: string[] = [];
+  for (const zone of zones) {
+    if (zone === undefined) return undefined;
+    own.push(zone);
+  }
+  const { giving, receiving } = findMoves(desired, countByZone(own));
+  return own.map((zone) => {
+    const receiver = takeOne(giving, zone) ? [...receiving.keys()].toSorted(compareText)[0] : undefined;
+    if (receiver === undefined) return zone;
+    takeOne(receiving, receiver);
+    return receiver;
+  });
+}
+
+/** How many endpoints each zone should have; undefined where no number comes near enough (getAllocations). */
+function desiredByZone(endpoints: number, ratios: ZoneRatios): ReadonlyMap<string, number> | undefined {
+  if (ratios.size > endpoints) return undefined;
+  const desired = new Map<string, number>();
+  let left = endpoints;
+  for (const [zone, ratio] of ratios) {
+    const exact = ratio * endpoints;
+    const minimum = Math.ceil(exact * (1 / (1 + overloadThreshold)));
+    desired.set(zone, Math.max(exact, minimum));
+    left -= minimum;
+  }
+  return left < 0 ? undefined : desired;
+}
+
+function countByZone(zones: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const zone of zones) counts.set(zone, (counts.get(zone) ?? 0) + 1);
+  return counts;
+}
+
+type Counts = Map<string, number>;
+
+/** How many endpoints a zone gives to others, or gets from them (getGivingAndReceivingZones). */
+function findMoves(
+  desired: ReadonlyMap<string, number>,
+  allocated: ReadonlyMap<string, number>,
+): { readonly giving: Counts; readonly receiving: Counts } {
+  const toGive: Counts = new Map();
+  const toReceive: Counts = new Map();
+  for (const [zone, target] of desired) {
+    const has = allocated.get(zone) ?? 0;
+    if (has > target) toGive.set(zone, has - target);
+    else if (has < target) toReceive.set(zone, target - has);
+  }
+  const giving: Counts = new Map();
+  const receiving: Counts = new Map();
+  for (;;) {
+    const [giver, give] = findMost(toGive);
+    const [receiver, receive] = findMost(toReceive);
+    if ((give < 1 && receive < 1) || give < 0.5 || receive < 0.5) return { giving, receiving };
+    move(toGive, giving, giver);
+    move(toReceive, receiving, receiver);
+  }
+}
+
+function findMost(zones: ReadonlyMap<string, number>): readonly [zone: string, number: number] {
+  let most: readonly [string, number] = ['', 0];
+  for (const entry of zones) if (entry[1] > most[1]) most = entry;
+  return most;
+}
+
+function move(from: Counts, to: Counts, zone: string): void {
+  from.set(zone, (from.get(zone) ?? 0) - 1);
+  to.set(zone, (to.get(zone) ?? 0) + 1);
+}
+
+/** Counts one less of the zone; false where there is none left. */
+function takeOne(counts: Counts, zone: string): boolean {
+  const left = counts.get(zone) ?? 0;
+  if (left > 1) counts.set(zone, left - 1);
+  else counts.delete(zone);
+  return left > 0;
 }

@@ -1,8 +1,8 @@
 import type { Fault } from '../../diagnostics/diagnostic.ts';
-import type { syntaxDiagnostics } from '../../diagnostics/syntax.ts';
+import type { SyntaxCode } from '../../diagnostics/files.ts';
 
 /** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
-export type SyntaxFault = Fault<keyof typeof syntaxDiagnostics> & { readonly offset: number };
+export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };
 
 /** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
 export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: { what: 'values' } };

@@ -7,7 +7,7 @@ import {
   type Address,
   type Network,
 } from '../../kernel/address.ts';
-import type { AddressUse } from '../../diagnostics/addresses.ts';
+import type { AddressUse } from '../../diagnostics/fields.ts';
 import type { Report } from './report.ts';
 import { fieldName } from '../../base/quote.ts';
 

@@ -73,7 +73,7 @@ describe('which Pods are assumed', () => {
   ])('%s with %o has none, which the warning says', async (kind, spec) => {
     const { pods, stderr } = await run(assume, service('web'), workload(kind, 'web', spec));
     expect(pods).toEqual({});
-    expect(stderr).toContain(`${kind} default/web asks for no Pods\n`);
+    expect(stderr).toContain('default/web matches no Pod in the input (app=web), so it has no endpoints');
   });
 
   test('a Job that is over has none', async () => {
@@ -373,7 +373,7 @@ describe('what a pull request shows', () => {
     [
       'a selector that matches nothing',
       [service('web', { ports: [{ port: 80, targetPort: 'http' }], selector: { app: 'wep' } }), three],
-      ['endpoints 3 → 0', '[selects-nothing]', 'Deployment default/web has app=web'],
+      ['endpoints 3 → 0', '[selects-nothing]', 'did you mean app=web?'],
     ],
   ];
 

@@ -40,7 +40,6 @@ ports:
   expect(await placeOf(slice('name: htp, port: 8080'))).toBe('13:5');
   expect(await placeOf(slice('port: 8080'))).toBe('13:5');
   expect(await placeOf(slice('name: http, port: 8080, protocol: UDP'))).toBe('13:5');
-  // Nothing comes near: the first.
-  expect(await placeOf(slice('name: something-else, port: 8080'))).toBe('12:5');
+  expect(await placeOf(slice('name: something-else, port: 8080'))).toBe('13:5');
   expect(await placeOf(slice('name: http, port: 8080'))).toBe(undefined);
 });

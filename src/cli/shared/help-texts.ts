@@ -59,18 +59,52 @@ export function examplesOf(program: string, command: string): readonly string[] 
   return examples[program]?.[command] ?? [];
 }
 
-/** Ends the help of each command of a program with its examples, and that of the program with the first of each. */
-export function addExamples(program: Command): void {
-  const ofCommand = (command: Command): readonly string[] => examplesOf(program.name(), command.name());
-  for (const command of program.commands) addLines(command, ofCommand(command));
-  const first = program.commands.flatMap((command) => ofCommand(command).slice(0, 1));
-  addLines(program, first.slice(0, most));
+/** What else there is to know about a command, by program and command: paragraphs behind its options. */
+const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'kpc-apply': {
+    apply: [
+      'With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same name. If this process is killed, they put everything back when the time is over, or at once if it had not asked for confirmation yet.',
+      '"kpc-apply confirm" within the time still keeps the changes. Neither undoes another apply. In a container, both end with the container.',
+    ],
+    rollback: [
+      'The state folder keeps the last 5 states, or fewer if they take more than 64 MiB. A second rollback undoes the first. If the last command changed nothing, was refused or put everything back, there is nothing to undo: the exit status is 2. A repair by watch makes no new state.',
+    ],
+    watch: [
+      'A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle. The state folder holds that bundle in last-good-bundle.json, so a watch that starts with a damaged bundle uses it too, if it came from the same folder. If there is none, watch leaves the node as it is.',
+    ],
+  },
+};
+
+/** The paragraphs about a command of a program. */
+export function notesOf(program: string, command: string): readonly string[] {
+  return notes[program]?.[command] ?? [];
 }
 
-/** An overview names a few commands; the help of each has the rest. */
-const most = 4;
+/**
+ * Ends the help of each command of a program with what there is to know and its examples, and that of the program with the first
+ * example of some commands.
+ */
+export function addHelpTexts(program: Command): void {
+  for (const command of program.commands) {
+    const paragraphs = notesOf(program.name(), command.name());
+    if (paragraphs.length > 0) {
+      command.addHelpText('after', () => {
+        const width = command.configureOutput().getOutHelpWidth?.() ?? usualWidth;
+        return `\n${command.createHelp().boxWrap(paragraphs.join('\n\n'), width)}`;
+      });
+    }
+    addExamples(command, examplesOf(program.name(), command.name()));
+  }
+  const first = program.commands.flatMap((command) => examplesOf(program.name(), command.name()).slice(0, 1));
+  addExamples(program, first.slice(0, mostInOverview));
+}
 
-function addLines(command: Command, lines: readonly string[]): void {
+/** As wide as commander makes help that is no terminal's. */
+const usualWidth = 80;
+/** The help of each command has the rest. */
+const mostInOverview = 4;
+
+function addExamples(command: Command, lines: readonly string[]): void {
   if (lines.length === 0) return;
   command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`);
 }
