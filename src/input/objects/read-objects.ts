@@ -1,7 +1,6 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
-import { checkFields } from './check-fields.ts';
 import {
   type EndpointSlice,
   type Endpoints,
@@ -33,8 +32,7 @@ import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts
 import { findWorkloadKind, readWorkload } from './read-workload.ts';
 import { Report } from './report.ts';
 import { holdsMark } from '../files/templates.ts';
-import { RightObjects } from './right-objects.ts';
-import { type RawObjects, isCheckedKind } from './schemas/all.ts';
+import type { RawObjects } from './schemas/all.ts';
 import type { TextFile } from '../documents/text-file.ts';
 import { Validator } from './validate.ts';
 import { checkCanonicalNetwork } from './check-addresses.ts';
@@ -64,7 +62,6 @@ export interface CollectedObjects {
 
 /** What checks the objects of one run. */
 export class Checks {
-  readonly right = new RightObjects();
   readonly validator = new Validator();
   readonly names = new CommonNames();
   /** Whether workloads are read too. */
@@ -270,11 +267,7 @@ function checkShape<Kind extends keyof RawObjects>(
   report: Report,
   checks: Checks,
 ): RawObjects[Kind] | undefined {
-  const value = withNamespace(written, checks.namespace);
-  if (!isCheckedKind(kind)) return checks.validator.validate(kind, value, report);
-  if (checks.right.has(kind, written)) return value as RawObjects[Kind];
-  checkFields(kind, written, report);
-  return checks.validator.validate(kind, value, report);
+  return checks.validator.validate(kind, withNamespace(written, checks.namespace), report);
 }
 
 /** Adds the configurations that a ConfigMap holds; false where it holds none. */
