@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, type YAMLMap } from 'yaml';
 import { offsetOf, type Composed, type Target } from './compose.ts';
 import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
-import { resolveNumber, resolvePlainScalar } from './scalars.ts';
+import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 /** How many values may come through aliases, and which part of all: no more than to go-yaml. */
 const mostCopies = 390_000;
@@ -132,9 +132,8 @@ export function keyOf(key: Node, targets: Composed['targets']): Key {
   const scalar = isAlias(key) ? targets.get(key) : key;
   const value = isScalar(scalar) ? resolve(scalar) : null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;
-  const number = isScalar(scalar) && value !== null ? resolveNumber(String(scalar.value)) : undefined;
-  if (number?.kind !== 'integer' || number.exact !== undefined) refuse(offsetOf(key), 'a key that is no text');
-  return number.value;
+  const integer = isScalar(scalar) && value !== null ? resolveInteger(String(scalar.value)) : undefined;
+  return typeof integer === 'number' ? integer : refuse(offsetOf(key), 'a key that is no text');
 }
 
 function decodeScalar(scalar: Scalar): unknown {
