@@ -3,7 +3,7 @@ import type { Location, Place } from '../../kernel/place.ts';
 import { itemOffsets, locateInJson } from './json-parser.ts';
 import type { Span } from './split-documents.ts';
 import type { TextFile } from './text-file.ts';
-import type { PositionOf } from '../yaml/locate.ts';
+import type { PositionOf } from '../yaml/parse.ts';
 import { locateInYaml } from '../yaml/parse.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */

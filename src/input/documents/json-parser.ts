@@ -2,7 +2,7 @@ import { backslash, closeBrace, closeBracket, comma, doubleQuote, openBrace, ope
 import { printParseErrorCode, visit, type ParseErrorCode } from 'jsonc-parser';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
-import type { PositionOf } from '../yaml/locate.ts';
+import type { PositionOf } from '../yaml/parse.ts';
 
 /** More than these help no reader, and a megabyte can have a million. */
 const mostFaults = 100;
