@@ -26,7 +26,7 @@ import {
   removeObjects,
   type CollectedObjects,
 } from './objects/read-objects.ts';
-import { createParsers, type Parsers } from './documents/parsers.ts';
+import { createYamlReader, type YamlReader } from './documents/yaml-reader.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { describeTemplates, findChartTemplate, findTemplates, type Template } from './files/templates.ts';
 import type { TextFile } from './documents/text-file.ts';
@@ -97,7 +97,7 @@ export function collectFiles(
 ): CollectedObjects {
   const collected = emptyCollection();
   const kustomizations: InputDocument[] = [];
-  const context = { checks: new Checks(workloads, namespace, traffic), parsers: createParsers(), kustomizations };
+  const context = { checks: new Checks(workloads, namespace, traffic), readYaml: createYamlReader(), kustomizations };
   const templates: Template[] = [];
   const foreign: string[] = [];
   const leftOut = new LeftOut();
@@ -187,7 +187,7 @@ class LeftOut {
 
 interface ReadingContext {
   readonly checks: Checks;
-  readonly parsers: Parsers;
+  readonly readYaml: YamlReader;
   /** Those found so far. */
   readonly kustomizations: InputDocument[];
 }
@@ -201,17 +201,15 @@ const mostErrors = 2000;
  */
 function collectFile(
   file: TextFile,
-  { checks, parsers, kustomizations }: ReadingContext,
+  { checks, readYaml, kustomizations }: ReadingContext,
   into: CollectedObjects,
 ): readonly Template[] | 'foreign' {
   const before = into.diagnostics.length;
   const others: InputDocument[] = [];
-  const repeated: Diagnostic[] = [];
   let objects = 0;
   let errors = 0;
-  const faults = takeDocuments(file, parsers, (document, repeatedKeys) => {
+  const faults = takeDocuments(file, readYaml, (document) => {
     if (errors >= mostErrors) return;
-    for (const diagnostic of repeatedKeys) repeated.push(diagnostic);
     if (isKustomization(document)) kustomizations.push(document);
     if (isForeign(document)) {
       others.push(document);
@@ -222,9 +220,10 @@ function collectFile(
       for (let i = known; i < into.diagnostics.length; i++) if (into.diagnostics[i]?.severity === 'error') errors++;
     }
   });
-  if (objects === 0 && (faults.length === 0 ? others.length > 0 : isForeignText(file))) return 'foreign';
+  const isRead = faults.every(({ code }) => code === 'duplicate-key');
+  const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
+  if (objects === 0 && isNone) return 'foreign';
   for (const document of others) collectDocument(document, checks, into);
-  for (const diagnostic of repeated) into.diagnostics.push(diagnostic);
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
   const { templates, others: rest } = findTemplates(file, into.diagnostics.slice(before));
   if (templates.length > 0) {

@@ -1,29 +1,32 @@
-import {
-  backslash,
-  closeBrace,
-  closeBracket,
-  colon,
-  comma,
-  dash,
-  dot,
-  doubleQuote,
-  endOfText,
-  greater,
-  hash,
-  isDigit,
-  lineFeed,
-  nine,
-  openBrace,
-  openBracket,
-  pipe,
-  plus,
-  singleQuote,
-  space,
-  zero,
-} from '../documents/characters.ts';
 import type { Span } from '../documents/split-documents.ts';
 import { KnownKeys, Leaf, type Example, type Pattern } from './known-keys.ts';
 import { resolvePlainScalar } from './scalars.ts';
+
+/** Codes of the characters that a text is read by, and what stands for its end. */
+const lineFeed = 0x0a;
+const space = 0x20;
+const doubleQuote = 0x22;
+const hash = 0x23;
+const singleQuote = 0x27;
+const plus = 0x2b;
+const comma = 0x2c;
+const dash = 0x2d;
+const dot = 0x2e;
+const zero = 0x30;
+const nine = 0x39;
+const colon = 0x3a;
+const greater = 0x3e;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const pipe = 0x7c;
+const closeBrace = 0x7d;
+const endOfText = -1;
+
+function isDigit(char: number): boolean {
+  return char >= zero && char <= nine;
+}
 
 /** Signs other than letters and digits that a plain scalar starts with here. */
 const plainStarts = codesOf('$()+-./:;\\^_~');
