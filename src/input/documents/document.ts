@@ -25,24 +25,41 @@ export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
 }
 
-/** The source of the JSON value in a stretch of a file. */
-export function createJsonSource(file: TextFile, { start }: Span): InputSource {
-  return createSource(file, () => locateInJson(file.text, start));
-}
+/** Finds fields of the JSON value, or of the YAML document, in a stretch of a file. Each object has one, and few are ever asked. */
+export class DocumentSource implements InputSource {
+  readonly #file: TextFile;
+  readonly #start: number;
+  readonly #end: number;
+  readonly #format: 'json' | 'yaml';
+  #locator: Locator | undefined;
 
-/** The source of the YAML document in a stretch of a file. */
-export function createYamlSource(file: TextFile, span: Span): InputSource {
-  return createSource(file, () => createYamlLocator(file, span));
-}
+  constructor(file: TextFile, { start, end }: Span, format: 'json' | 'yaml') {
+    this.#file = file;
+    this.#start = start;
+    this.#end = end;
+    this.#format = format;
+  }
 
-/** Each object has a source, and few are ever asked: what finds fields is made when a diagnostic needs it. */
-function createSource(file: TextFile, createLocator: () => Locator): InputSource {
-  let locator: Locator | undefined;
-  const placeOf = (path: FieldPath, of: PositionOf): Place => {
+  place(path: FieldPath): Place {
+    return this.#placeOf(path, 'value');
+  }
+
+  keyPlace(path: FieldPath): Place {
+    return this.#placeOf(path, 'key');
+  }
+
+  #placeOf(path: FieldPath, of: PositionOf): Place {
     let location: Location | undefined;
-    return { file: file.name, locate: () => (location ??= file.locationAt((locator ??= createLocator())(path, of))) };
-  };
-  return { place: (path) => placeOf(path, 'value'), keyPlace: (path) => placeOf(path, 'key') };
+    return { file: this.#file.name, locate: () => (location ??= this.#file.locationAt(this.#offsetOf(path, of))) };
+  }
+
+  #offsetOf(path: FieldPath, of: PositionOf): number {
+    this.#locator ??=
+      this.#format === 'json'
+        ? locateInJson(this.#file.text, this.#start)
+        : createYamlLocator(this.#file, { start: this.#start, end: this.#end });
+    return this.#locator(path, of);
+  }
 }
 
 /** The source of one item of a list: its fields are fields of the list below `prefix`. */

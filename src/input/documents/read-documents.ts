@@ -1,5 +1,5 @@
 import { addWords, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { createJsonSource, createYamlSource, placeAt, type InputDocument } from './document.ts';
+import { DocumentSource, placeAt, type InputDocument } from './document.ts';
 import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
 import { splitDocuments, type Span } from './split-documents.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
@@ -46,7 +46,7 @@ export function takeDocuments(
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
     tell(start, findRepeatedJsonKeys(file.text, { start, end }));
-    take({ file, value, source: createJsonSource(file, { start, end }) });
+    take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
   if (json.broken)
     broken.push([json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end))]);
@@ -55,7 +55,7 @@ export function takeDocuments(
     if (parsed.kind !== 'value') {
       if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults)]);
     } else if (parsed.value !== null) {
-      take({ file, value: parsed.value, source: createYamlSource(file, span) });
+      take({ file, value: parsed.value, source: new DocumentSource(file, span, 'yaml') });
     }
   });
   const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
