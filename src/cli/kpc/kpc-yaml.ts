@@ -13,7 +13,7 @@ import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/repository.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import { knownNetworks } from '../../input/configuration/pod-networks.ts';
+import { knownNetworks } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import type { FlagPlaces } from './messages.ts';
 

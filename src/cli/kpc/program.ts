@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { settleAssumeEndpoints } from '../../input/configuration/pod-networks.ts';
+import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';

@@ -91,13 +91,7 @@ const apps = ['apps/v1', 'apps/v1beta2'] as const;
 
 const kinds: Readonly<Record<string, Kind>> = {
   Service: kindOf('always', ['v1'], 'Service', readService, ({ services }) => services),
-  EndpointSlice: kindOf(
-    'always',
-    ['discovery.k8s.io/v1', 'discovery.k8s.io/v1beta1'],
-    'EndpointSlice',
-    readEndpointSlice,
-    ({ slices }) => slices,
-  ),
+  EndpointSlice: kindOf('always', ['discovery.k8s.io/v1'], 'EndpointSlice', readEndpointSlice, ({ slices }) => slices),
   Endpoints: kindOf('always', ['v1'], 'Endpoints', readEndpoints, ({ endpoints }) => endpoints),
   Node: kindOf('always', ['v1'], 'Node', readNode, ({ nodes }) => nodes),
   Pod: kindOf('always', ['v1'], 'Pod', readPod, ({ pods }) => pods),

@@ -1,5 +1,4 @@
 import { findingOf } from '../../diagnostics/value-in-words.ts';
-import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
@@ -219,28 +218,6 @@ function readHints(
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');
   });
-}
-
-/**
- * An EndpointSlice of discovery.k8s.io/v1beta1 as v1 has it: the node and the zone of an endpoint, which its topology had, have fields of
- * their own.
- */
-export function updateSlice(slice: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { endpoints } = slice;
-  return {
-    ...slice,
-    apiVersion: 'discovery.k8s.io/v1',
-    ...(Array.isArray(endpoints) ? { endpoints: endpoints.map((endpoint: unknown) => updateEndpoint(endpoint)) } : {}),
-  };
-}
-
-function updateEndpoint(endpoint: unknown): unknown {
-  if (!isObject(endpoint)) return endpoint;
-  const { topology, ...others } = endpoint;
-  if (!isObject(topology)) return endpoint;
-  const nodeName = others['nodeName'] ?? topology['kubernetes.io/hostname'];
-  const zone = others['zone'] ?? topology['topology.kubernetes.io/zone'];
-  return { ...others, ...(nodeName === undefined ? {} : { nodeName }), ...(zone === undefined ? {} : { zone }) };
 }
 
 /** Checks v1 Endpoints as the API server would. */

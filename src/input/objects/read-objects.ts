@@ -8,7 +8,6 @@ import { type InputDocument, type InputSource, subSource } from '../documents/do
 import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
 import { findMaker } from '../files/no-objects.ts';
 import { findMeantKind, findReader, isOfOtherVersion, type ObjectLists } from './kinds.ts';
-import { updateSlice } from './read-endpoints.ts';
 import { Report } from './report.ts';
 import { holdsMark } from '../files/templates.ts';
 import type { TextFile } from '../documents/text-file.ts';
@@ -130,8 +129,7 @@ function collectObject(
   const read = findReader(apiVersion, kind, checks);
   // Without metadata a Pod has no labels, so that no Service selects it.
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
-    const current = apiVersion === 'discovery.k8s.io/v1beta1' ? updateSlice(value) : value;
-    return read(withNamespace(current, checks.namespace), report, checks, into);
+    return read(withNamespace(value, checks.namespace), report, checks, into);
   }
   // What it would be filled in with may be a Service: it is not to be skipped as another kind.
   for (const [field, written] of [['kind', kind] as const, ['apiVersion', apiVersion] as const]) {

@@ -5,7 +5,7 @@ import { field } from './field.ts';
 import { textFlag } from './flag.ts';
 import { setting } from './setting.ts';
 
-/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/choose-mode.ts). */
+/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/settings.ts). */
 export const mode = setting({
   flags: [
     textFlag(
