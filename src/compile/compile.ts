@@ -19,8 +19,7 @@ import {
   checkNamespace,
 } from './load-texts.ts';
 import { parseShard } from '../bundle/fleet/shard.ts';
-import { parseAssignmentRanges } from '../input/configuration/assignment-ranges.ts';
-import { parsePodNetworks } from '../input/configuration/pod-networks.ts';
+import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
 import { resolveSettings } from '../input/configuration/settings.ts';
 import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
 

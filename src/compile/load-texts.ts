@@ -1,11 +1,10 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeEmptiness, type EmptyResultOptions } from './empty-result.ts';
 import { isName } from '../base/object-names.ts';
-import { parseAssignmentRanges, type RangeFlags } from '../input/configuration/assignment-ranges.ts';
+import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs } from '../input/read-inputs.ts';
-import { parsePodNetworks } from '../input/configuration/pod-networks.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';

@@ -32,24 +32,27 @@ export type DescribedValue<S> = NonNullable<Described<S>>;
 /** An object of these properties, as its schema takes it: each may be missing. */
 export type DescribedFields<P> = { readonly [K in keyof P]?: Described<P[K]> };
 
-/** A field that is null is a field that is not there: Kubernetes reads both the same way. */
+/**
+ * An object of these fields alone: others are told. A field that is null is a field that is not there: Kubernetes reads both
+ * the same way.
+ */
 export function object<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
-  return { type: ['object', 'null'], properties, expected: 'a mapping of fields' };
+  return { type: ['object', 'null'], properties, additionalProperties: false, expected: 'a mapping of fields' };
 }
 
-/** An object of which kpc knows a few fields only. */
+/** An object of which kpc knows a few fields only: nothing is said of others. */
 export function openObject<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
   return { ...object(properties), additionalProperties: true };
-}
-
-/** An object in which other fields are wrong. */
-export function closedObject<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
-  return { ...object(properties), additionalProperties: false };
 }
 
 /** An object in a list, where null is no object. */
 export function item<P extends Properties>(properties: P): Schema<DescribedFields<P>> {
   return { ...object(properties), type: 'object' } as Schema<DescribedFields<P>>;
+}
+
+/** The same, of which kpc knows a few fields only. */
+export function openItem<P extends Properties>(properties: P): Schema<DescribedFields<P>> {
+  return { ...item(properties), additionalProperties: true };
 }
 
 /** A list, or null for none. */

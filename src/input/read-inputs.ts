@@ -1,20 +1,9 @@
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type {
-  Endpoints,
-  EndpointSlice,
-  Node,
-  Pod,
-  Service,
-  ServiceCidr,
-  Sourced,
-  TrafficObjects,
-  Workload,
-} from '../cluster/objects.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
 import { describeKustomizations, isKustomization } from './files/kustomizations.ts';
-import type { KubeProxyConfig } from './objects/schemas/kube-proxy-configuration.ts';
+import type { ObjectLists } from './objects/kinds.ts';
 import type { LoadedFiles } from './files/load-files.ts';
 import { isForeign, isForeignText } from './files/no-objects.ts';
 import { takeDocuments } from './documents/read-documents.ts';
@@ -26,24 +15,15 @@ import {
   removeObjects,
   type CollectedObjects,
 } from './objects/read-objects.ts';
-import { createParsers, type Parsers } from './documents/parsers.ts';
+import { createYamlReader, type YamlReader } from './documents/yaml-reader.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { describeTemplates, findChartTemplate, findTemplates, type Template } from './files/templates.ts';
 import type { TextFile } from './documents/text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */
-export interface Inputs extends TrafficObjects {
-  readonly services: readonly Sourced<Service>[];
-  readonly slices: readonly Sourced<EndpointSlice>[];
-  /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
-  readonly endpoints: readonly Sourced<Endpoints>[];
-  readonly nodes: readonly Sourced<Node>[];
-  readonly serviceCidrs: readonly Sourced<ServiceCidr>[];
-  readonly pods: readonly Sourced<Pod>[];
-  /** Empty where the options do not ask for them: they are among the skipped kinds then. */
-  readonly workloads: readonly Sourced<Workload>[];
-  /** kube-proxy's configuration, where the inputs happen to hold one. */
-  readonly configs: readonly Sourced<KubeProxyConfig>[];
+export type Inputs = {
+  readonly [List in keyof ObjectLists]: readonly ObjectLists[List][number][];
+} & {
   /** What the configuration of other programs says of the cluster. */
   readonly facts: readonly ClusterFacts[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
@@ -52,7 +32,7 @@ export interface Inputs extends TrafficObjects {
   readonly diagnostics: readonly Diagnostic[];
   /** The files read, by the names that diagnostics give them. */
   readonly files: ReadonlyMap<string, TextFile>;
-}
+};
 
 export interface ReadOptions {
   /** Whether Deployments and other workloads are read too. */
@@ -97,10 +77,10 @@ export function collectFiles(
 ): CollectedObjects {
   const collected = emptyCollection();
   const kustomizations: InputDocument[] = [];
-  const context = { checks: new Checks(workloads, namespace, traffic), parsers: createParsers(), kustomizations };
+  const context = { checks: new Checks(workloads, namespace, traffic), readYaml: createYamlReader(), kustomizations };
   const templates: Template[] = [];
   const foreign: string[] = [];
-  const leftOut = new LeftOut();
+  const leftOut: LeftOut[] = [];
   let wrongFiles = unreadable.length;
   for (const file of files) {
     const restore = skipInvalid ? markCollection(collected) : undefined;
@@ -114,21 +94,23 @@ export function collectFiles(
     if (file.origin && errors.length + found.length > 0) wrongFiles++;
     if (!restore) continue;
     if (errors.length + found.length > 0) restore();
-    if (found.length === 0) leftOut.addFile(errors);
+    const [error, ...others] = errors;
+    if (found.length === 0 && error) leftOut.push({ error, more: others.length, files: 1 });
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   // A patch of a kustomization looks like the workload that it changes: if no flag asks for workloads, it is no error.
+  const partialLast = collected.workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
   const patches = isTolerant
-    ? findDuplicates({ ...emptyCollection(), workloads: partialLast(collected.workloads) }, origins, true, into)
+    ? findDuplicates({ ...emptyCollection(), workloads: partialLast }, origins, true, into)
     : [];
   removeObjects(collected, new Set(patches.flatMap(({ again }) => again)));
   const duplicates = findDuplicates(collected, origins, skipInvalid, into);
   const unrendered = describeTemplates(templates, skipInvalid, into);
   if (skipInvalid) {
-    for (const each of unreadable) leftOut.addFile([each]);
-    for (const { diagnostic, files: count } of unrendered) leftOut.addFile([diagnostic], count);
-    for (const { diagnostic, again } of duplicates) leftOut.addObjects(diagnostic, again.length);
+    leftOut.push(...unreadable.map((error) => ({ error, files: 1 })));
+    leftOut.push(...unrendered.map(({ diagnostic: error, files: count }) => ({ error, files: count })));
+    leftOut.push(...duplicates.map(({ diagnostic: error, again }) => ({ error, objects: again.length })));
     removeObjects(collected, new Set(duplicates.flatMap(({ again }) => again)));
   }
   const all = files.length + unreadable.length;
@@ -140,54 +122,38 @@ export function collectFiles(
       : []),
   ];
   const more = [
-    ...patches.map(({ diagnostic: { text, place } }) =>
-      diagnose('left-out', { problem: 'part', reason: text, files: 1, more: 0 }, place),
-    ),
-    ...(skipInvalid ? leftOut.describe() : wrong),
-    ...describeForeign(foreign),
+    ...patches.map(({ diagnostic: error }) => describePart({ error })),
+    ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
+    ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
     ...describeKustomizations(kustomizations, ofServices, into),
   ];
   for (const diagnostic of more) collected.diagnostics.push(diagnostic);
   return collected;
 }
 
-/** The workloads in an order in which what a patch changes is found before the patch. */
-function partialLast(workloads: CollectedObjects['workloads']): CollectedObjects['workloads'] {
-  return [...workloads].sort((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
+/** A part of the input that --skip-invalid leaves out: files, or objects of one that others define already. */
+interface LeftOut {
+  /** Of one with several errors, the first. */
+  readonly error: Diagnostic;
+  readonly more?: number;
+  readonly files?: number;
+  readonly objects?: number;
 }
 
-/** What --skip-invalid leaves out. */
-class LeftOut {
-  readonly #warnings: Diagnostic[] = [];
-  #files = 0;
-  #objects = 0;
+function describeLeftOut(parts: readonly LeftOut[]): readonly Diagnostic[] {
+  if (parts.length === 0) return [];
+  const files = parts.reduce((sum, part) => sum + (part.files ?? 0), 0);
+  const objects = parts.reduce((sum, part) => sum + (part.objects ?? 0), 0);
+  return [diagnose('left-out', { problem: 'all', files, objects }), ...parts.map(describePart)];
+}
 
-  /** Files that the first of these errors is about: one, or the templates of a chart. */
-  addFile([first, ...others]: readonly Diagnostic[], files = 1): void {
-    if (!first) return;
-    this.#files += files;
-    this.#warn(first, files, others.length);
-  }
-
-  /** Objects of a file that others define already. */
-  addObjects(error: Diagnostic, count: number): void {
-    this.#objects += count;
-    this.#warn(error, 1, 0);
-  }
-
-  #warn({ text, place }: Diagnostic, files: number, more: number): void {
-    this.#warnings.push(diagnose('left-out', { problem: 'part', reason: text, files, more }, place));
-  }
-
-  describe(): readonly Diagnostic[] {
-    if (this.#warnings.length === 0) return [];
-    return [diagnose('left-out', { problem: 'all', files: this.#files, objects: this.#objects }), ...this.#warnings];
-  }
+function describePart({ error: { text, place }, files = 1, more = 0 }: LeftOut): Diagnostic {
+  return diagnose('left-out', { problem: 'part', reason: text, files, more }, place);
 }
 
 interface ReadingContext {
   readonly checks: Checks;
-  readonly parsers: Parsers;
+  readonly readYaml: YamlReader;
   /** Those found so far. */
   readonly kustomizations: InputDocument[];
 }
@@ -201,17 +167,15 @@ const mostErrors = 2000;
  */
 function collectFile(
   file: TextFile,
-  { checks, parsers, kustomizations }: ReadingContext,
+  { checks, readYaml, kustomizations }: ReadingContext,
   into: CollectedObjects,
 ): readonly Template[] | 'foreign' {
   const before = into.diagnostics.length;
   const others: InputDocument[] = [];
-  const repeated: Diagnostic[] = [];
   let objects = 0;
   let errors = 0;
-  const faults = takeDocuments(file, parsers, (document, repeatedKeys) => {
+  const faults = takeDocuments(file, readYaml, (document) => {
     if (errors >= mostErrors) return;
-    for (const diagnostic of repeatedKeys) repeated.push(diagnostic);
     if (isKustomization(document)) kustomizations.push(document);
     if (isForeign(document)) {
       others.push(document);
@@ -222,9 +186,10 @@ function collectFile(
       for (let i = known; i < into.diagnostics.length; i++) if (into.diagnostics[i]?.severity === 'error') errors++;
     }
   });
-  if (objects === 0 && (faults.length === 0 ? others.length > 0 : isForeignText(file))) return 'foreign';
+  const isRead = faults.every(({ code }) => code === 'duplicate-key');
+  const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
+  if (objects === 0 && isNone) return 'foreign';
   for (const document of others) collectDocument(document, checks, into);
-  for (const diagnostic of repeated) into.diagnostics.push(diagnostic);
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
   const { templates, others: rest } = findTemplates(file, into.diagnostics.slice(before));
   if (templates.length > 0) {
@@ -236,9 +201,4 @@ function collectFile(
     into.diagnostics.push(diagnose('empty-file', {}, placeAt(file, 0)));
   }
   return [];
-}
-
-/** Files of folders that belong to something else. */
-function describeForeign(files: readonly string[]): readonly Diagnostic[] {
-  return files.length === 0 ? [] : [diagnose('skipped-files', { files })];
 }

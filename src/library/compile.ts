@@ -6,7 +6,7 @@ import { compileFleet as compileNodes, type FleetNode, chooseFleet, type Hosts }
 import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
 import { parseHostAddresses } from '../compile/host-addresses.ts';
 import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
-import type { RangeFlags } from '../input/configuration/assignment-ranges.ts';
+import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { listSettings, type ProxyFlags } from '../kube-proxy/settings/table.ts';

@@ -24,7 +24,7 @@ import { readDumpFiles } from './dump-files.ts';
 import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 
-import { checkMode } from '../input/configuration/choose-mode.ts';
+import { checkMode } from '../input/configuration/settings.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { listFolder } from '../input/files/list-files.ts';

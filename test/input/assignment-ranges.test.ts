@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseAssignmentRanges } from '../../src/input/configuration/assignment-ranges.ts';
+import { parseAssignmentRanges } from '../../src/input/configuration/range-flags.ts';
 
 test('no flags, no ranges', () => {
   expect(parseAssignmentRanges({})).toEqual({ ranges: { clusterIPs: [], nodePorts: undefined }, diagnostics: [] });

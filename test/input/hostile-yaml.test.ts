@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { createParsers } from '../../src/input/documents/parsers.ts';
 import { readDocuments } from '../../src/input/documents/read-documents.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 
@@ -45,7 +44,7 @@ test.each([
   ['blank lines in a block', `a: |2\n${fill('  \n')}b`],
 ])('a megabyte of %s is read in seconds', (_, text) => {
   const started = process.cpuUsage();
-  const { diagnostics } = readDocuments(new TextFile('in.yaml', text), createParsers());
+  const { diagnostics } = readDocuments(new TextFile('in.yaml', text));
   for (const { place } of diagnostics.slice(0, 20)) place?.locate();
   const { user, system } = process.cpuUsage(started);
   expect((user + system) / 1e6).toBeLessThan(5);

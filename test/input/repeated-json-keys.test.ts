@@ -1,6 +1,6 @@
 import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
-import { findRepeatedJsonKeys } from '../../src/input/documents/repeated-json-keys.ts';
+import { findRepeatedJsonKeys } from '../../src/input/documents/json.ts';
 import { readDocuments } from '../../src/input/documents/read-documents.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { createParsers, fullParsers, type Parsers } from '../../src/input/documents/parsers.ts';
 import { readDocuments } from '../../src/input/documents/read-documents.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
+import { createYamlReader, type YamlReader } from '../../src/input/documents/yaml-reader.ts';
+import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 
 /**
  * What kubectl 1.36.3 makes of a file: the values that NewYAMLOrJSONDecoder of k8s.io/apimachinery v0.36.3 hands over
@@ -58,14 +59,16 @@ const taken: readonly (readonly [kind: string, error: RegExp])[] = [
   ['fewer than four bytes of YAML, and YAML behind JSON values', /^json: offset|^invalid character/],
 ];
 
+const readFully: YamlReader = (text, { start, end }) => parseYamlValue(text.slice(start, end));
+
 /** A text, a list or nothing: kubectl reads it, often with much behind it that it never looks at, and then refuses it. */
 function isNoObject(value: unknown): boolean {
   return typeof value !== 'object' || value === null || Array.isArray(value);
 }
 
-function check({ text, ...answer }: Answer, parsers: Parsers): string | undefined {
+function check({ text, ...answer }: Answer, readYaml: YamlReader): string | undefined {
   const file = new TextFile('in.yaml', text.replace(/^\uFEFF/, ''));
-  const { documents, diagnostics } = readDocuments(file, parsers);
+  const { documents, diagnostics } = readDocuments(file, readYaml);
   const [fault] = diagnostics;
   if ('error' in answer) {
     if (fault || taken.some(([, error]) => error.test(answer.error))) return undefined;
@@ -94,16 +97,16 @@ describe("kubectl's answers", () => {
   });
 
   test.each([
-    ['the full parsers', () => fullParsers],
-    ['the fast parsers, which know what they have read', createParsers],
+    ['the full parser', () => readFully],
+    ['the fast parser, which knows what it has read', createYamlReader],
   ])('are those of %s', (_, make) => {
-    const parsers = make();
-    expect(answers.flatMap((answer) => check(answer, parsers) ?? []).slice(0, 10)).toEqual([]);
+    const readYaml = make();
+    expect(answers.flatMap((answer) => check(answer, readYaml) ?? []).slice(0, 10)).toEqual([]);
   });
 
   test.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
     const isSuch = (answer: Answer): boolean => {
-      const [fault] = readDocuments(new TextFile('in.yaml', answer.text.replace(/^\uFEFF/, ''))).diagnostics;
+      const [fault] = readDocuments(new TextFile('in.yaml', answer.text.replace(/^\uFEFF/, '')), readFully).diagnostics;
       return 'values' in answer && fault !== undefined && message.test([fault.text, fault.help].join(': '));
     };
     expect(answers.some(isSuch)).toBe(true);

@@ -4,18 +4,18 @@ import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/kpc-file-names.ts';
-import { existsSync, statSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { CommanderError, type Command, type Option } from 'commander';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/repository.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import { knownNetworks } from '../../input/configuration/pod-networks.ts';
+import { knownNetworks } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
 import type { FlagPlaces } from './messages.ts';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { CommanderError, type Command, type Option } from 'commander';
 
 /** The commands whose flags it may hold. */
 export const configuredCommands = ['compile', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;

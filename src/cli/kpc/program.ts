@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { settleAssumeEndpoints } from '../../input/configuration/pod-networks.ts';
+import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';

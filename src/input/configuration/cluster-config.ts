@@ -1,8 +1,9 @@
+import { isObject } from '../../base/json-shape.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { InputSource } from '../documents/document.ts';
 import { flagKey } from '../../kube-proxy/settings/setting.ts';
 import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
-import type { RangeFlags } from './assignment-ranges.ts';
+import type { RangeFlags } from './range-flags.ts';
 
 /** What another program's configuration says of a cluster, in terms of flags. */
 export interface ClusterFacts {
@@ -19,58 +20,6 @@ type Mapping = Readonly<Record<string, unknown>>;
 /** kube-apiserver's own default. */
 const defaultNodePorts = '30000-32767';
 
-/**
- * What a document tells of the cluster's ranges: a ClusterConfiguration of kubeadm, a cluster of kind, the configuration of
- * k3s or RKE2, or the Pod of a kube-apiserver. Undefined for any other.
- */
-export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
-  const { apiVersion, kind } = value;
-  if (kind === 'Pod') return readApiServer(value, source.place([]));
-  if (kind === 'ClusterConfiguration') {
-    return startsWith(apiVersion, 'kubeadm.k8s.io/') ? readKubeadm(value, source.place([])) : undefined;
-  }
-  if (kind === 'Cluster')
-    return startsWith(apiVersion, 'kind.x-k8s.io/') ? readKind(value, source.place([])) : undefined;
-  const isBare = kind === undefined && apiVersion === undefined;
-  return isBare && isK3s(value) ? readK3s(value, source.place([])) : undefined;
-}
-
-function readKubeadm(value: Mapping, place: Diagnostic['place']): ClusterFacts {
-  const networking = fieldsOf(value['networking']);
-  const apiServer = argumentsOf(fieldsOf(value['apiServer'])['extraArgs']);
-  return {
-    ranges: {
-      serviceClusterIpRange: textOf(networking['serviceSubnet']) ?? '10.96.0.0/12',
-      serviceNodePortRange: apiServer.get('service-node-port-range') ?? defaultNodePorts,
-    },
-    proxy: { proxyMode: 'iptables', clusterCidr: textOf(networking['podSubnet']) },
-    configures: true,
-    place,
-  };
-}
-
-function readKind(value: Mapping, place: Diagnostic['place']): ClusterFacts {
-  const networking = fieldsOf(value['networking']);
-  const family = textOf(networking['ipFamily']) ?? 'ipv4';
-  const pick = (v4: string, v6: string): string => {
-    if (family === 'dual') return `${v4},${v6}`;
-    return family === 'ipv6' ? v6 : v4;
-  };
-  const mode = textOf(networking['kubeProxyMode']) ?? 'iptables';
-  return {
-    ranges: {
-      serviceClusterIpRange: textOf(networking['serviceSubnet']) ?? pick('10.96.0.0/16', 'fd00:10:96::/112'),
-      serviceNodePortRange: defaultNodePorts,
-    },
-    proxy: {
-      ...(mode === 'none' ? {} : { proxyMode: mode }),
-      clusterCidr: textOf(networking['podSubnet']) ?? pick('10.244.0.0/16', 'fd00:10:244::/56'),
-    },
-    configures: true,
-    place,
-  };
-}
-
 /** Names that only the configuration of k3s and RKE2 has. */
 const k3sNames = [
   'cluster-cidr',
@@ -84,66 +33,87 @@ const k3sNames = [
   'disable-kube-proxy',
 ];
 
-function isK3s(value: Mapping): boolean {
-  return k3sNames.some((name) => Object.hasOwn(value, name));
-}
-
-function readK3s(value: Mapping, place: Diagnostic['place']): ClusterFacts {
-  const apiServer = argumentsOf(value['kube-apiserver-arg']);
-  const proxy = argumentsOf(value['kube-proxy-arg']);
-  const flags = [...proxy].map(([name, text]) => [flagKey(name), text] as const);
-  return {
-    ranges: {
-      serviceClusterIpRange: listOf(value['service-cidr']) ?? '10.43.0.0/16',
-      serviceNodePortRange:
-        textOf(value['service-node-port-range']) ?? apiServer.get('service-node-port-range') ?? defaultNodePorts,
-    },
-    proxy: {
-      proxyMode: 'iptables',
-      clusterCidr: listOf(value['cluster-cidr']) ?? '10.42.0.0/16',
-      ...(Object.fromEntries(flags) as ProxyFlags),
-    },
-    configures: true,
-    place,
+/**
+ * What a document tells of the cluster's ranges: a ClusterConfiguration of kubeadm, a cluster of kind, the configuration of
+ * k3s or RKE2, or the Pod of a kube-apiserver. Undefined for any other.
+ */
+export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
+  const { apiVersion, kind } = value;
+  // Nearly all objects are of other kinds.
+  if (kind !== undefined && kind !== 'Pod' && kind !== 'ClusterConfiguration' && kind !== 'Cluster') return undefined;
+  const place = source.place([]);
+  const read = (
+    serviceClusterIpRange: string,
+    nodePorts: string | undefined,
+    proxy: ProxyFlags,
+    configures = true,
+  ): ClusterFacts => {
+    const ranges = { serviceClusterIpRange, serviceNodePortRange: nodePorts ?? defaultNodePorts };
+    return { ranges, proxy, configures, place };
   };
+  const networking = fieldsOf(value['networking']);
+  const [services, pods] = [textOf(networking['serviceSubnet']), textOf(networking['podSubnet'])];
+  if (kind === 'Pod') {
+    const flags = findApiServer(value);
+    const clusterIPs = flags?.get('service-cluster-ip-range');
+    return clusterIPs === undefined ? undefined : read(clusterIPs, flags?.get('service-node-port-range'), {}, false);
+  }
+  if (kind === 'ClusterConfiguration' && String(apiVersion).startsWith('kubeadm.k8s.io/')) {
+    const nodePorts = argumentsOf(fieldsOf(value['apiServer'])['extraArgs']).get('service-node-port-range');
+    return read(services ?? '10.96.0.0/12', nodePorts, { proxyMode: 'iptables', clusterCidr: pods });
+  }
+  if (kind === 'Cluster' && String(apiVersion).startsWith('kind.x-k8s.io/')) {
+    const pick = (v4: string, v6: string): string => {
+      const family = textOf(networking['ipFamily']);
+      return family === 'dual' ? `${v4},${v6}` : family === 'ipv6' ? v6 : v4;
+    };
+    const proxyMode = textOf(networking['kubeProxyMode']) ?? 'iptables';
+    return read(services ?? pick('10.96.0.0/16', 'fd00:10:96::/112'), undefined, {
+      ...(proxyMode === 'none' ? {} : { proxyMode }),
+      clusterCidr: pods ?? pick('10.244.0.0/16', 'fd00:10:244::/56'),
+    });
+  }
+  const isBare = kind === undefined && apiVersion === undefined;
+  if (!isBare || !k3sNames.some((name) => Object.hasOwn(value, name))) return undefined;
+  const nodePorts =
+    textOf(value['service-node-port-range']) ?? argumentsOf(value['kube-apiserver-arg']).get('service-node-port-range');
+  const flags = [...argumentsOf(value['kube-proxy-arg'])].map(([name, text]) => [flagKey(name), text] as const);
+  return read(listOf(value['service-cidr']) ?? '10.43.0.0/16', nodePorts, {
+    proxyMode: 'iptables',
+    clusterCidr: listOf(value['cluster-cidr']) ?? '10.42.0.0/16',
+    ...(Object.fromEntries(flags) as ProxyFlags),
+  });
 }
 
-function readApiServer(value: Mapping, place: Diagnostic['place']): ClusterFacts | undefined {
-  const { containers } = fieldsOf(value['spec']);
-  for (const container of Array.isArray(containers) ? containers : []) {
+/** The flags of a Pod's kube-apiserver that name its range; undefined for a Pod without one. */
+function findApiServer(pod: Mapping): ReadonlyMap<string, string> | undefined {
+  const { containers } = fieldsOf(pod['spec']);
+  const programs = (Array.isArray(containers) ? containers : []).map((container) => {
     const { command, args } = fieldsOf(container);
-    const words = [command, args]
-      .flatMap((list) => (Array.isArray(list) ? list : []))
-      .flatMap((word: unknown) => {
-        return typeof word === 'string' ? word.split(/\s+/) : [];
-      });
-    if (!words.some((word) => /(?:^|\/)kube-apiserver$/.test(word))) continue;
-    const flags = argumentsOf(words);
-    const clusterIPs = flags.get('service-cluster-ip-range');
-    if (clusterIPs === undefined) continue;
-    const nodePorts = flags.get('service-node-port-range') ?? defaultNodePorts;
-    const ranges = { serviceClusterIpRange: clusterIPs, serviceNodePortRange: nodePorts };
-    return { ranges, proxy: {}, configures: false, place };
-  }
-  return undefined;
+    const words = [command, args].flatMap((list): readonly unknown[] => (Array.isArray(list) ? list : []));
+    return words.flatMap((word) => (typeof word === 'string' ? word.split(/\s+/) : []));
+  });
+  return programs
+    .filter((words) => words.some((word) => /(?:^|\/)kube-apiserver$/.test(word)))
+    .map(argumentsOf)
+    .find((flags) => flags.has('service-cluster-ip-range'));
 }
 
 /** Arguments by name: "--name=value" or "name=value" in a list, { name, value } in a list, or a mapping. */
 function argumentsOf(value: unknown): ReadonlyMap<string, string> {
+  if (typeof value === 'string') return argumentsOf([value]);
   const found = new Map<string, string>();
-  if (!Array.isArray(value)) {
-    for (const [name, each] of Object.entries(fieldsOf(typeof value === 'string' ? {} : value))) {
-      const text = textOf(each);
-      if (text !== undefined) found.set(name, text);
-    }
-    return typeof value === 'string' ? argumentsOf([value]) : found;
-  }
-  for (const [i, item] of value.entries()) {
+  const items: readonly unknown[] = Array.isArray(value)
+    ? value
+    : Object.entries(fieldsOf(value))
+        .filter(([, each]) => textOf(each) !== undefined)
+        .map(([name, each]) => ({ name, value: each }));
+  for (const [i, item] of items.entries()) {
     const { name, value: given } = fieldsOf(item);
     if (typeof name === 'string') found.set(name, textOf(given) ?? '');
     if (typeof item !== 'string') continue;
     const [, flag, text] = /^(?:--)?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(item) ?? [];
-    const next: unknown = value[i + 1];
+    const next = items[i + 1];
     if (flag === undefined) continue;
     if (text !== undefined) found.set(flag, text);
     else if (item.startsWith('--') && typeof next === 'string' && !next.startsWith('-')) found.set(flag, next);
@@ -151,12 +121,9 @@ function argumentsOf(value: unknown): ReadonlyMap<string, string> {
   return found;
 }
 
-function startsWith(value: unknown, start: string): boolean {
-  return typeof value === 'string' && value.startsWith(start);
-}
-
-function fieldsOf(value: unknown): Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Mapping) : {};
+/** The fields of a mapping; of any other value, none. */
+export function fieldsOf(value: unknown): Mapping {
+  return isObject(value) ? value : {};
 }
 
 function textOf(value: unknown): string | undefined {

@@ -2,8 +2,8 @@ import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { FieldPath, Sourced } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
-import { readClusterFacts, type ClusterFacts } from './cluster-config.ts';
-import { placeAt, subSource, type InputDocument, type InputSource } from '../documents/document.ts';
+import { fieldsOf, readClusterFacts, type ClusterFacts } from './cluster-config.ts';
+import { placeAt, subSource, type InputDocument } from '../documents/document.ts';
 import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
 import { readDocuments } from '../documents/read-documents.ts';
 import { Report } from '../objects/report.ts';
@@ -24,44 +24,43 @@ export interface ConfigFile {
 /** Reads a KubeProxyConfiguration, or the ConfigMap that holds one, under whatever key; a diagnostic is why there is no text. */
 export function readConfigText(file: TextFile | Diagnostic): ConfigFile {
   if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
-  const { config, facts, diagnostics } = readConfig(file);
-  return { config, facts, diagnostics: sortDiagnostics(diagnostics), file };
+  const read = readConfig(file);
+  return { ...read, diagnostics: sortDiagnostics(read.diagnostics), file };
 }
+
+const version = 'kubeproxy.config.k8s.io/v1alpha1';
 
 /** Reads the configuration in a text that has been read. */
 export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   const { documents, diagnostics: faults } = readDocuments(file);
   const unpacked = documents.flatMap(unpackList).map((document) => unpackConfigMap(document));
-  const found = unpacked.flatMap((each) => each.documents).filter(isConfig);
   const diagnostics = [...faults, ...unpacked.flatMap((each) => each.diagnostics)];
-  const configs = found.filter(isReadVersion);
-  const [first, ...others] = configs;
-  const facts = unpacked
-    .flatMap((each) => each.documents)
-    .flatMap(({ value, source }) => readClusterFacts(fieldsOf(value), source) ?? []);
+  const inner = unpacked.flatMap((each) => each.documents);
+  const facts = inner.flatMap(({ value, source }) => readClusterFacts(fieldsOf(value), source) ?? []);
+  const found = inner.filter(isConfig);
+  const [first, ...others] = found.filter(({ value }) => fieldsOf(value)['apiVersion'] === version);
   if (!first) {
-    if (diagnostics.length > 0 || facts.some(({ configures }) => configures)) {
-      return { config: undefined, facts, diagnostics };
-    }
-    return { config: undefined, facts, diagnostics: [describeAbsence(file, found[0])] };
+    const isExplained = diagnostics.length > 0 || facts.some(({ configures }) => configures);
+    const [other] = found;
+    const absence = other
+      ? diagnose(
+          'no-config',
+          { apiVersion: findingOf(fieldsOf(other.value)['apiVersion']) },
+          other.source.place(['apiVersion']),
+        )
+      : diagnose('no-config', {}, placeAt(file, 0));
+    return { config: undefined, facts, diagnostics: isExplained ? diagnostics : [absence] };
   }
   for (const { source } of others) {
     diagnostics.push(diagnose('duplicate-object', { what: 'configuration', where: 'file' }, source.place([])));
   }
   const report = new Report(first.source);
   const object = new Validator().validate('KubeProxyConfiguration', first.value, report);
-  for (const diagnostic of report.diagnostics) diagnostics.push(diagnostic);
-  return { config: object && { object, source: first.source }, facts, diagnostics };
-}
-
-const version = 'kubeproxy.config.k8s.io/v1alpha1';
-
-function describeAbsence(file: TextFile, other: InputDocument | undefined): Diagnostic {
-  if (other) {
-    const apiVersion = findingOf(fieldsOf(other.value)['apiVersion']);
-    return diagnose('no-config', { apiVersion }, other.source.place(['apiVersion']));
-  }
-  return diagnose('no-config', {}, placeAt(file, 0));
+  return {
+    config: object && { object, source: first.source },
+    facts,
+    diagnostics: [...diagnostics, ...report.diagnostics],
+  };
 }
 
 function isConfig({ value }: InputDocument): boolean {
@@ -71,10 +70,6 @@ function isConfig({ value }: InputDocument): boolean {
 /** Whether a document inside a ConfigMap is one that kpc goes by. */
 export function isClusterConfig(document: InputDocument): boolean {
   return isConfig(document) || fieldsOf(document.value)['kind'] === 'ClusterConfiguration';
-}
-
-function isReadVersion({ value }: InputDocument): boolean {
-  return fieldsOf(value)['apiVersion'] === version;
 }
 
 /** The items of a List, as kubectl prints several objects; any other document as it is. */
@@ -103,11 +98,14 @@ function findConfigKeys(data: unknown): readonly string[] {
   });
 }
 
-/** The documents inside a ConfigMap's configuration, in terms of the file; any other document as it is. */
-export function unpackConfigMap(document: InputDocument): {
+/** The documents inside an object, and what is wrong with them. */
+interface Unpacked {
   readonly documents: readonly InputDocument[];
   readonly diagnostics: readonly Diagnostic[];
-} {
+}
+
+/** The documents inside a ConfigMap's configuration, in terms of the file; any other document as it is. */
+export function unpackConfigMap(document: InputDocument): Unpacked {
   const { kind, data } = fieldsOf(document.value);
   const keys = kind === 'ConfigMap' ? findConfigKeys(data) : [];
   if (keys.length === 0) return { documents: [document], diagnostics: [] };
@@ -118,60 +116,29 @@ export function unpackConfigMap(document: InputDocument): {
   };
 }
 
-function unpackKey(
-  { file, source }: InputDocument,
-  key: string,
-  text: string,
-): { readonly documents: readonly InputDocument[]; readonly diagnostics: readonly Diagnostic[] } {
-  const embedded: EmbeddedText = { file, source, path: ['data', key], text };
+function unpackKey({ file, source }: InputDocument, key: string, text: string): Unpacked {
   const inner = readDocuments(new TextFile(file.name, text));
-  return {
-    documents: inner.documents.map(({ value, source: innerSource }) => ({
-      file,
-      value,
-      source: outerSource(embedded, innerSource),
-    })),
-    diagnostics: inner.diagnostics.map((each) => ({ ...each, place: each.place && outerPlace(embedded, each.place) })),
+  const outerPlace = (place: Place): Place => {
+    const field = source.place(['data', key]);
+    return { file: field.file, locate: () => moveLocation(file, text, field.locate(), place.locate()) };
   };
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-}
-
-/** A text inside a document: the value of one of its fields. */
-interface EmbeddedText {
-  readonly file: TextFile;
-  readonly source: InputSource;
-  readonly path: FieldPath;
-  readonly text: string;
+  return {
+    documents: inner.documents.map(({ value, source: own }) => {
+      const place = (path: FieldPath): Place => outerPlace(own.place(path));
+      return { file, value, source: { place, keyPlace: (path) => outerPlace(own.keyPlace(path)) } };
+    }),
+    diagnostics: inner.diagnostics.map((each) => ({ ...each, place: each.place && outerPlace(each.place) })),
+  };
 }
 
 /**
- * Turns a place in an embedded text into one in the file around it. A literal block of YAML ("|") has the same lines
+ * Turns a place in the text of a field into one in the file around it. A literal block of YAML ("|") has the same lines
  * there, further to the right; for texts written in another way the field is as near as it gets.
  */
-function outerPlace(embedded: EmbeddedText, inner: Place): Place {
-  const field = embedded.source.place(embedded.path);
-  return {
-    file: field.file,
-    locate: () => moveLocation(embedded, field.locate(), inner.locate()),
-  };
-}
-
-/** A source for a document of the embedded text. */
-function outerSource(embedded: EmbeddedText, inner: InputSource): InputSource {
-  return {
-    place: (path) => outerPlace(embedded, inner.place(path)),
-    keyPlace: (path) => outerPlace(embedded, inner.keyPlace(path)),
-  };
-}
-
-function moveLocation({ file, text }: EmbeddedText, field: Location, inner: Location): Location {
+function moveLocation(file: TextFile, text: string, field: Location, inner: Location): Location {
   if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;
   const lines = text.split('\n');
   const sample = lines.findIndex((line) => line.trim() !== '');
-  const written = file.lineAt(field.line + 1 + sample);
-  const indent = sample < 0 ? 0 : written.length - (lines[sample] ?? '').length;
+  const indent = sample < 0 ? 0 : file.lineAt(field.line + 1 + sample).length - (lines[sample] ?? '').length;
   return { file: field.file, line: field.line + inner.line, column: inner.column + Math.max(0, indent) };
 }

@@ -1,12 +1,19 @@
-import { diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../../cluster/objects.ts';
-import { newestRelease, type FeatureGates, type Release } from '../../kube-proxy/releases.ts';
+import {
+  newestRelease,
+  type FeatureGates,
+  type Release,
+  behavioursOf,
+  isModeOf,
+  startsIn,
+} from '../../kube-proxy/releases.ts';
 import { splitList, type SettingFault, type SettingSource } from '../../kube-proxy/settings/setting.ts';
+import { diagnose, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
 import { readSettings } from '../../kube-proxy/settings/values.ts';
-import { chooseMode } from './choose-mode.ts';
-import { readFeatureGates } from './feature-gates.ts';
 import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
+import { readFeatureGates } from './feature-gates.ts';
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {
@@ -19,40 +26,37 @@ export interface ResolvedSettings {
 
 type Config = Sourced<KubeProxyConfig> | undefined;
 
+/** A release of kube-proxy, and the feature gates that its configuration sets. */
+interface KubeProxy {
+  readonly release: Release;
+  readonly gates: FeatureGates;
+}
+
 /**
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
  * checked as in pkg/proxy/apis/config/validation), but that the mode is ipvs where there is no configuration at all.
  */
 export function resolveSettings(config: Config, flags: ProxyFlags, release: Release = newestRelease): ResolvedSettings {
   const faults: SettingFault[] = [];
-  const written = writtenSource(config?.object, flags, (fault) => faults.push(fault));
-  const gates = readFeatureGates(written, release);
-  const { mode, error, note } = chooseMode(flags.proxyMode, config, release, gates);
-  const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
-  const diagnostics = faults.map((fault) => placeFault(fault, config));
-  return { settings, gates, diagnostics: [...(error ? [error] : []), ...diagnostics], modeNote: note };
-}
-
-/** Where flags and fields are looked up: by the name of a flag, and by the path of a field. */
-function writtenSource(
-  config: KubeProxyConfig | undefined,
-  flags: ProxyFlags,
-  report: (fault: SettingFault) => void,
-): Omit<SettingSource, 'mode' | 'release' | 'gates'> {
-  return {
+  const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
     flag: ({ key, kind }) => {
       const value = (flags as Readonly<Record<string, unknown>>)[key];
       return (kind === 'list' && value !== undefined ? splitList(value as string) : value) as never;
     },
-    field: ({ path }) => findField(config, path) as never,
-    hasSection: (name) => findField(config, [name]) !== undefined,
-    report,
+    field: ({ path }) => findField(config?.object, path) as never,
+    hasSection: (name) => findField(config?.object, [name]) !== undefined,
+    report: (fault) => faults.push(fault),
   };
+  const gates = readFeatureGates(written, release);
+  const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates });
+  const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
+  const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));
+  return { settings, gates, diagnostics: [...errors, ...diagnostics], modeNote: note };
 }
 
 /** Undefined where it is not set, be it with null. */
-function findField(config: object | undefined, path: readonly string[]): unknown {
-  let value: unknown = config;
+function findField(config: unknown, path: readonly string[]): unknown {
+  let value = config;
   for (const name of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
     value = (value as Readonly<Record<string, unknown>>)[name];
@@ -60,6 +64,41 @@ function findField(config: object | undefined, path: readonly string[]): unknown
   return value ?? undefined;
 }
 
-function placeFault(fault: SettingFault, config: Config): Diagnostic {
-  return diagnoseFault(fault, fault.path && config?.source.place(fault.path));
+/** The mode to compile for; with errors, it is none that was asked for. */
+interface ModeChoice {
+  readonly mode: ProxyMode;
+  readonly errors: readonly Diagnostic[];
+  readonly note?: Diagnostic;
+}
+
+/**
+ * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but ipvs if there is
+ * no configuration at all. An empty flag is kube-proxy's own default.
+ */
+function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
+  const place = config?.source.place(['mode']);
+  if (flag) return readMode(flag, '--proxy-mode', undefined, kubeProxy);
+  if (config?.object.mode) return readMode(config.object.mode, 'mode', place, kubeProxy);
+  const named = flag === '' ? 'empty-flag' : config === undefined ? 'nothing' : 'configuration';
+  const mode = named === 'nothing' ? 'ipvs' : 'iptables';
+  const note = diagnose('default-mode', { named }, place);
+  return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };
+}
+
+function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
+  const known = proxyModes.find((mode) => mode === value);
+  if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
+  return { mode: 'ipvs', errors: [diagnose('bad-mode', { problem: 'unknown', name, value }, place)] };
+}
+
+/** Why the kube-proxy does not start in a mode, or not as kpc knows it. `name` is the flag or field that names the mode. */
+export function checkMode(
+  mode: ProxyMode,
+  { release, gates }: KubeProxy,
+  name?: string,
+  place?: Diagnostic['place'],
+): readonly Diagnostic[] {
+  const isKnown = isModeOf(mode, release);
+  if (isKnown && startsIn(mode, behavioursOf(release, gates))) return [];
+  return [diagnose('bad-mode', { problem: isKnown ? 'gate-off' : 'not-in-release', name, mode, release }, place)];
 }

@@ -1,12 +1,10 @@
 import { addWords, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { createJsonSource, createYamlSource, placeAt, type InputDocument } from './document.ts';
-import { findRepeatedJsonKeys } from './repeated-json-keys.ts';
-import { findJsonFaults, skipValue } from './json-parser.ts';
-import { describeConflict } from './merge-conflict.ts';
+import { DocumentSource, placeAt, type InputDocument } from './document.ts';
+import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
 import { splitDocuments, type Span } from './split-documents.ts';
-import { fullParsers, type Parsers } from './parsers.ts';
-import type { TextFile } from './text-file.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
+import { describeConflict, type TextFile } from './text-file.ts';
+import { createYamlReader, type YamlReader } from './yaml-reader.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
@@ -15,14 +13,10 @@ export interface FileDocuments {
 }
 
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
-export function readDocuments(file: TextFile, parsers: Parsers = fullParsers): FileDocuments {
+export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
   const documents: InputDocument[] = [];
-  const repeated: Diagnostic[] = [];
-  const faults = takeDocuments(file, parsers, (document, repeatedKeys) => {
-    documents.push(document);
-    for (const diagnostic of repeatedKeys) repeated.push(diagnostic);
-  });
-  return { documents, diagnostics: [...repeated, ...faults] };
+  const diagnostics = takeDocuments(file, readYaml ?? createYamlReader(), (document) => documents.push(document));
+  return { documents, diagnostics };
 }
 
 /** How many documents of one file are told to be broken: of a file that is no YAML, all of them are. */
@@ -30,47 +24,46 @@ const mostBroken = 2;
 
 const noMoreTold = '; further YAML errors in this file are not shown';
 
-/** Takes a document, and errors for the keys of its JSON that come twice: the last of them is in the value. */
-type TakeDocument = (document: InputDocument, repeatedKeys: readonly Diagnostic[]) => void;
-
-const none: readonly never[] = [];
-
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
- * read. Returns what is wrong with those that could not be read.
+ * read. Returns what is wrong with those that could not be read, and errors for the keys of JSON that come twice: the last of
+ * them is in the value.
  */
-export function takeDocuments(file: TextFile, parsers: Parsers, take: TakeDocument): readonly Diagnostic[] {
+export function takeDocuments(
+  file: TextFile,
+  readYaml: YamlReader,
+  take: (document: InputDocument) => void,
+): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  let broken = 0;
-  let conflict: Diagnostic | undefined;
-  const report = (start: number, faults: readonly SyntaxFault[]): void => {
-    broken++;
-    if (broken === 1) {
-      conflict = describeConflict(file.name, file.text);
-      if (conflict) diagnostics.push(conflict);
-    }
-    if (conflict || broken > mostBroken + 1) return;
-    const isLast = broken > mostBroken;
-    for (const fault of isLast ? faults.slice(0, 1) : faults) {
+  const tell = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
+    for (const fault of faults) {
       const diagnostic = diagnoseFault(fault, placeAt(file, start + fault.offset));
-      diagnostics.push(isLast ? addWords(diagnostic, noMoreTold) : diagnostic);
+      diagnostics.push(words === '' ? diagnostic : addWords(diagnostic, words));
     }
   };
-  const json = readJsonValues(file.text, parsers);
+  const broken: (readonly [start: number, faults: readonly SyntaxFault[]])[] = [];
+  const json = readJsonValues(file.text);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
-    const repeated = findRepeatedJsonKeys(file.text, { start, end }).map((fault) => {
-      return diagnoseFault(fault, placeAt(file, start + fault.offset));
-    });
-    take({ file, value, source: createJsonSource(file, { start, end }) }, repeated);
+    tell(start, findRepeatedJsonKeys(file.text, { start, end }));
+    take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
-  if (json.broken) report(json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end)));
-  if (json.next === undefined) return diagnostics;
+  if (json.broken)
+    broken.push([json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end))]);
   splitDocuments(file.text, json.next, (span) => {
-    const parsed = parsers.yaml(file.text, span);
-    if (parsed.kind !== 'value') return report(span.start, faultsOf(file, span, parsed.faults));
-    if (parsed.value !== null) take({ file, value: parsed.value, source: createYamlSource(file, span) }, none);
+    const parsed = readYaml(file.text, span);
+    if (parsed.kind !== 'value') {
+      if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults)]);
+    } else if (parsed.value !== null) {
+      take({ file, value: parsed.value, source: new DocumentSource(file, span, 'yaml') });
+    }
   });
+  const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
+  if (conflict) return [...diagnostics, conflict];
+  for (const [i, [start, faults]] of broken.entries()) {
+    if (i < mostBroken) tell(start, faults);
+    else tell(start, faults.slice(0, 1), noMoreTold);
+  }
   return diagnostics;
 }
 
@@ -90,17 +83,13 @@ function faultsBehindJson(text: string): readonly SyntaxFault[] {
   return [{ offset: 0, code: 'bad-json', arguments: { problem: 'text-after-json' } }];
 }
 
-interface JsonValue extends Span {
-  readonly value: unknown;
-}
-
 /** JSON values that follow each other, and what comes after them. */
 interface JsonValues {
-  readonly values: readonly JsonValue[];
+  readonly values: readonly (Span & { readonly value: unknown })[];
   /** The value that is none, after which nothing is read. */
   readonly broken?: Span;
   /** From where on the file is YAML. */
-  readonly next?: number;
+  readonly next: number;
 }
 
 /** A byte order mark is white space to JavaScript, and to kubectl a part of the text. */
@@ -112,29 +101,29 @@ const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
  * The values of a file that begins as JSON does: one, or several one after the other, as `kubectl get -o json` prints them
  * in a loop. What is no JSON from its start is YAML, and so is what comes after a line "---".
  */
-function readJsonValues(text: string, parsers: Parsers): JsonValues {
+function readJsonValues(text: string): JsonValues {
+  const all = { start: 0, end: text.length };
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
-  const all: Span = { start: 0, end: text.length };
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
-    return { values: [{ ...all, value: parsers.json(text, all) }] };
+    return { values: [{ ...all, value: JSON.parse(text) as unknown }], next: text.length };
   } catch {
     // Perhaps several values, or YAML.
   }
-  const values: JsonValue[] = [];
+  const values: (Span & { readonly value: unknown })[] = [];
   const first = /[^\s]|\uFEFF/g;
   for (let at = 0; ;) {
     first.lastIndex = at;
     const start = first.exec(text)?.index ?? text.length;
-    if (start === text.length) return { values };
+    if (start === text.length) return { values, next: start };
     const end = skipValue(text, start);
     try {
-      values.push({ start, end, value: parsers.json(text, { start, end }) });
+      values.push({ start, end, value: JSON.parse(text.slice(start, end)) as unknown });
     } catch {
       yamlBehind.lastIndex = at;
       if (at === 0) return { values, next: /^[\t\r ]*\n?/.exec(text)?.[0].length ?? 0 };
       if (yamlBehind.test(text)) return { values, next: at };
-      return { values, broken: { start, end: end > start ? end : text.length } };
+      return { values, broken: { start, end: end > start ? end : text.length }, next: text.length };
     }
     at = end;
   }

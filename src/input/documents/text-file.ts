@@ -1,3 +1,5 @@
+import { findConflict } from '../../base/merge-conflict.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Location } from '../../kernel/place.ts';
 
 /** Where a file was found that was not named itself. */
@@ -57,4 +59,10 @@ export class TextFile {
     this.#lineStarts = starts;
     return starts;
   }
+}
+
+/** What is wrong with a text in which Git marks a merge conflict; undefined where it marks none. `file` is its name. */
+export function describeConflict(file: string, text: string): Diagnostic | undefined {
+  const line = findConflict(text);
+  return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
 }

@@ -1,14 +1,14 @@
 /** What a list of patterns says of a path: undefined for nothing. */
 export type Verdict = 'ignored' | 'unignored' | undefined;
 
-/** One character of a name, or `*`. */
-type Token = '*' | ((char: string) => boolean);
+/** What each item in a row must be; undefined stands for any number of any items. */
+type Glob<Item> = readonly (((item: Item) => boolean) | undefined)[];
 
 interface Pattern {
   readonly isNegated: boolean;
   readonly isForFolders: boolean;
-  /** What stands between slashes; `**` is any number of names. */
-  readonly parts: readonly ('**' | readonly Token[])[];
+  /** The names that make up a path. */
+  readonly names: Glob<string>;
 }
 
 /**
@@ -32,18 +32,20 @@ export class IgnorePatterns {
   }
 
   /** The last pattern that fits counts. */
-  #judge(names: readonly string[], isFolder: boolean): Verdict {
+  #judge(path: readonly string[], isFolder: boolean): Verdict {
     const found = this.#patterns.findLast(
-      ({ isForFolders, parts }) => (isFolder || !isForFolders) && fits(parts, names, isAnyNames, fitsName),
+      ({ isForFolders, names }) => (isFolder || !isForFolders) && fits(names, path),
     );
-    if (!found) return undefined;
-    return found.isNegated ? 'unignored' : 'ignored';
+    return found && (found.isNegated ? 'unignored' : 'ignored');
   }
 }
 
 function readPattern(line: string): Pattern | undefined {
   const isNegated = line.startsWith('!');
-  const text = withoutEndBlanks(isNegated ? line.slice(1) : line);
+  // Blanks at the end do not count, unless a backslash is before them.
+  let end = line.length;
+  while (line[end - 1] === ' ' && line[end - 2] !== '\\') end--;
+  const text = line.slice(isNegated ? 1 : 0, end);
   if (text === '' || line.startsWith('#')) return undefined;
   const isForFolders = text.endsWith('/');
   const path = isForFolders ? text.slice(0, -1) : text;
@@ -51,76 +53,35 @@ function readPattern(line: string): Pattern | undefined {
   // One without a slash fits at any depth, and "a/**" what is in the folder, but not the folder.
   const deep = path.includes('/') ? parts : ['**', ...parts];
   const whole = deep.at(-1) === '**' ? [...deep, '*'] : deep;
-  return { isNegated, isForFolders, parts: whole.map((part) => (part === '**' ? part : readTokens(part))) };
+  return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readName(part))) };
 }
 
-/** Blanks at the end do not count, unless a backslash is before them. */
-function withoutEndBlanks(text: string): string {
-  let end = text.length;
-  while (text[end - 1] === ' ' && text[end - 2] !== '\\') end--;
-  return text.slice(0, end);
+/** A pattern of one name: what stands for itself, perhaps behind a backslash, "?", "*", and classes such as "[!a-z_]". */
+function readName(pattern: string): (name: string) => boolean {
+  const tokens = pattern.matchAll(/\[([!^]?)(\]?[^\]]*)\]|\\?(.)/gs);
+  const glob = Array.from(tokens, ([token, negated = '', members, char]) => {
+    if (token === '*') return undefined;
+    if (token === '?') return () => true;
+    if (members === undefined) return (other: string) => other === char;
+    const ranges = [...members.matchAll(/\\?(.)(?:-(.))?/gs)];
+    return (other: string) =>
+      ranges.some(([, first = '', last = first]) => first <= other && other <= last) === (negated === '');
+  });
+  return (name) => fits(glob, [...name]);
 }
-
-function readTokens(part: string): readonly Token[] {
-  const tokens: Token[] = [];
-  for (let at = 0; at < part.length; at++) {
-    const char = part[at];
-    const end = char === '[' ? part.indexOf(']', at + (/^[!^]/.test(part.slice(at + 1, at + 2)) ? 3 : 2)) : -1;
-    if (char === '*') tokens.push('*');
-    else if (char === '?') tokens.push(() => true);
-    else if (end > 0) {
-      tokens.push(readClass(part.slice(at + 1, end)));
-      at = end;
-    } else {
-      const literal = char === '\\' ? part[++at] : char;
-      tokens.push((other) => other === literal);
-    }
-  }
-  return tokens;
-}
-
-/** "a-z_" and "!a-z_", which stand for one character. */
-function readClass(text: string): Token {
-  const isNegated = /^[!^]/.test(text);
-  const content = isNegated ? text.slice(1) : text;
-  const ranges: (readonly [string, string])[] = [];
-  for (let at = 0; at < content.length; at++) {
-    if (content[at] === '\\' && at + 1 < content.length) at++;
-    const first = content[at] ?? '';
-    const isRange = content[at + 1] === '-' && at + 2 < content.length;
-    ranges.push([first, isRange ? (content[at + 2] ?? '') : first]);
-    if (isRange) at += 2;
-  }
-  return (char) => ranges.some(([first, last]) => first <= char && char <= last) !== isNegated;
-}
-
-const isAnyNames = (part: Pattern['parts'][number]): boolean => part === '**';
-
-function fitsName(part: Pattern['parts'][number], name: string): boolean {
-  return part !== '**' && fits(part, [...name], isAnyCharacters, fitsCharacter);
-}
-
-const isAnyCharacters = (token: Token): boolean => token === '*';
-
-const fitsCharacter = (token: Token, char: string): boolean => token !== '*' && token(char);
 
 /**
- * Whether wildcards and what is between them make up all the items. What has fitted up to a wildcard need not be tried
- * another way, so that only the last one is gone back to.
+ * Whether a glob makes up all the items. What has fitted up to a wildcard need not be tried another way, so that only the
+ * last one is gone back to.
  */
-function fits<P, T>(
-  pattern: readonly P[],
-  items: readonly T[],
-  isWildcard: (part: P) => boolean,
-  fitsOne: (part: P, item: T) => boolean,
-): boolean {
+function fits<Item>(glob: Glob<Item>, items: readonly Item[]): boolean {
   let [at, item, wildcard, resume] = [0, 0, -1, 0];
   while (item < items.length) {
-    const part = pattern[at];
-    if (part !== undefined && isWildcard(part)) {
+    const part = glob[at];
+    if (at < glob.length && part === undefined) {
       wildcard = at++;
       resume = item;
-    } else if (part !== undefined && fitsOne(part, items[item] as T)) {
+    } else if (part?.(items[item] as Item)) {
       at++;
       item++;
     } else if (wildcard >= 0) {
@@ -128,5 +89,5 @@ function fits<P, T>(
       item = ++resume;
     } else return false;
   }
-  return pattern.slice(at).every(isWildcard);
+  return glob.slice(at).every((part) => part === undefined);
 }

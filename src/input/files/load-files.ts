@@ -5,9 +5,8 @@ import { readNamedFile, readRegularFile, UnreadableFile } from '../../base/read-
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { FileProblem } from '../../diagnostics/files.ts';
 import { BadPattern, ignoreFile, isInside, listFolder, realPath, type ListedFile } from './list-files.ts';
-import { describeConflict } from '../documents/merge-conflict.ts';
 import { isLink } from './repository.ts';
-import { TextFile, type FolderOrigin } from '../documents/text-file.ts';
+import { describeConflict, TextFile, type FolderOrigin } from '../documents/text-file.ts';
 
 /** Files that could be read, and what is wrong with the others. */
 export interface LoadedFiles {

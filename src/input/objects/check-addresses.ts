@@ -1,4 +1,4 @@
-import type { FieldPath } from '../../cluster/objects.ts';
+import type { FieldPath, ServiceCidr } from '../../cluster/objects.ts';
 import {
   describeSpecial,
   describeUnusable,
@@ -8,7 +8,9 @@ import {
   type Network,
 } from '../../kernel/address.ts';
 import type { AddressUse } from '../../diagnostics/fields.ts';
+import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
+import type { RawServiceCidr } from './schemas/node.ts';
 import { fieldName } from '../../base/quote.ts';
 
 /** The address as kube-proxy reads it; undefined, with an error in the report, for what is none. */
@@ -55,7 +57,7 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
 }
 
 /** Like checkNetwork, but also refuses networks in any other form than Kubernetes itself writes. */
-export function checkCanonicalNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
+function checkCanonicalNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
   if (!network || text === network.text) return checkNetwork(text, path, report);
   const details = { problem: 'not-canonical', field: fieldName(path), value: text, network: network.text } as const;
@@ -71,4 +73,18 @@ function findAddressMeant(text: string, network: Network): string | undefined {
 
 function networkOfOne({ family }: Address, text: string): string {
   return `${text}/${family === 'ipv6' ? 128 : 32}`;
+}
+
+/** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
+export function readServiceCidr(raw: RawServiceCidr, report: Report, names: CommonNames): ServiceCidr {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const path = ['spec', 'cidrs'];
+  const texts = raw.spec?.cidrs ?? [];
+  const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
+  const known = cidrs.filter((network) => network !== undefined);
+  const families = new Set(known.map(({ family }) => family));
+  if (texts.length === 0 || texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
+    report.add(path, 'bad-cidr', { problem: 'families', field: 'cidrs' });
+  }
+  return { metadata, cidrs: known };
 }

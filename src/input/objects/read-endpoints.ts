@@ -1,9 +1,224 @@
-import type { EndpointAddress, EndpointPort, Endpoints, FieldPath } from '../../cluster/objects.ts';
+import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { printable } from '../../base/printable.ts';
+import { serviceNameLabel } from '../../cluster/endpoints.ts';
+import type {
+  EndpointAddress,
+  EndpointPort,
+  Endpoints,
+  EndpointSlice,
+  FieldPath,
+  SliceEndpoint,
+} from '../../cluster/objects.ts';
+import { describeSpecial, parseAddress, type Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
 import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
+import { isName } from '../../base/object-names.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
-import { readEndpointPorts } from './read-endpoint-slice.ts';
 import type { Report } from './report.ts';
-import type { RawEndpointAddress, RawEndpointPort, RawEndpoints } from './schemas/endpoints.ts';
+import type {
+  RawEndpointAddress,
+  RawEndpointPort,
+  RawEndpoints,
+  RawEndpointSlice,
+  RawSliceEndpoint,
+} from './schemas/endpoints.ts';
+import { fieldName } from '../../base/quote.ts';
+
+const none: readonly never[] = [];
+
+const familyOf: { readonly [T in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
+
+/** Checks an EndpointSlice as the API server would and fills in its defaults. */
+export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: CommonNames): EndpointSlice {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const service = metadata.labels[serviceNameLabel];
+  if (!service) {
+    report.add(['metadata', 'labels'], 'slice-without-service', {});
+  } else if (!isName(service, 'label')) {
+    report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
+  }
+  if (!raw.addressType)
+    report.add(['addressType'], 'missing-field', {
+      owner: 'the EndpointSlice',
+      field: 'addressType',
+      expected: 'IPv4, IPv6 or FQDN',
+    });
+  const addressType = raw.addressType || undefined;
+  const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
+  if (raw.ports) checkPortNumbers(raw.ports, report);
+  if (ports.length > 1) checkPortNames(ports, report);
+  const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
+  // Of what is wrong anyhow the size does not matter.
+  if (!report.hasErrors) checkSize(raw, report);
+  return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
+}
+
+/** What the API server takes of a slice: more of it has no cluster, though kube-proxy would not mind. */
+const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
+
+function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void {
+  const tooMany = (field: 'endpoints' | 'ports', count: number): void => {
+    const limit = most[field];
+    if (count > limit) report.add([field], 'too-many', { of: 'slice', field, count, limit });
+  };
+  tooMany('endpoints', endpoints?.length ?? 0);
+  tooMany('ports', ports?.length ?? 0);
+}
+
+/** The API server takes port 0. */
+function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
+  for (let i = 0; i < ports.length; i++) {
+    if (ports[i]?.port !== 0) continue;
+    report.add(['ports', i, 'port'], 'bad-port', {
+      field: `ports[${i}].port`,
+      found: findingOf(0),
+      types: ['integer'],
+      expected: 'a port is a number from 1 to 65535',
+      isLeftOut: true,
+    });
+  }
+}
+
+/** kube-proxy tells ports by name and protocol; the API server takes a name once, whatever the protocol. */
+function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
+  const seen = new Map<string, number[]>();
+  for (const [i, { name, protocol }] of ports.entries()) {
+    const before = seen.get(name);
+    if (!before) {
+      seen.set(name, [i]);
+      continue;
+    }
+    const same = before.find((at) => ports[at]?.protocol === protocol);
+    const first = same ?? before[0] ?? 0;
+    const details = { problem: 'slice-port', index: i, name, first, sameProtocol: same !== undefined } as const;
+    report.add(['ports', i], 'duplicate-port', details);
+    before.push(i);
+  }
+}
+
+/** Reads the ports of a slice, or of a subset of v1 Endpoints. */
+function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
+  return raw.map((port, i) => {
+    const name = port.name ?? '';
+    if (name !== '') checkName(name, 'label', [...path, i, 'name'], report);
+    return { name, protocol: port.protocol || 'TCP', port: port.port || undefined };
+  });
+}
+
+function readEndpoint(
+  raw: RawSliceEndpoint,
+  addressType: EndpointSlice['addressType'] | undefined,
+  index: number,
+  report: Report,
+  names: CommonNames,
+): SliceEndpoint {
+  const { conditions, hints } = raw;
+  const addresses = raw.addresses ?? none;
+  if (addresses.length === 0) {
+    report.add(['endpoints', index, 'addresses'], 'missing-field', {
+      owner: `endpoints[${index}]`,
+      field: 'addresses',
+      expected: 'one, or leave the endpoint out',
+    });
+  }
+  if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
+  const address =
+    addressType === 'FQDN'
+      ? checkHostNames(addresses, index, report)
+      : checkEndpointAddresses(addresses, addressType, index, report);
+  if (raw.hostname) checkName(raw.hostname, 'label', ['endpoints', index, 'hostname'], report);
+  const nodeName = raw.nodeName ? names.nodes.find(raw.nodeName) : undefined;
+  if (raw.nodeName && nodeName === undefined) {
+    checkName(raw.nodeName, 'subdomain', ['endpoints', index, 'nodeName'], report);
+  }
+  const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
+  if (raw.zone && zone === undefined) reportZone(raw.zone, ['endpoints', index, 'zone'], report);
+  return {
+    address,
+    written: addresses.length === 1 && address?.text === addresses[0] ? undefined : addresses,
+    hostname: raw.hostname || undefined,
+    status: names.statuses.share({
+      nodeName,
+      zone,
+      ready: conditions?.ready ?? true,
+      serving: conditions?.serving ?? true,
+      terminating: conditions?.terminating ?? false,
+      zoneHints: hints ? readHints(hints.forZones, 'forZones', names.zones, index, report) : none,
+      nodeHints: hints ? readHints(hints.forNodes, 'forNodes', names.nodes, index, report) : none,
+    }),
+  };
+}
+
+function checkAddressCount(count: number, index: number, report: Report): void {
+  const path = ['endpoints', index, 'addresses'];
+  const limit = most.addresses;
+  if (count > limit) report.add(path, 'too-many', { of: 'endpoint', index, count, limit });
+  else report.add(path, 'extra-addresses', { index, count });
+}
+
+/** Host names are for others than kube-proxy. */
+function checkHostNames(addresses: readonly string[], index: number, report: Report): undefined {
+  for (const [i, name] of addresses.entries()) {
+    checkName(name.replace(/\.$/, ''), 'subdomain', ['endpoints', index, 'addresses', i], report);
+  }
+}
+
+/** Checks an endpoint's addresses, and gives the first. */
+function checkEndpointAddresses(
+  addresses: readonly string[],
+  addressType: 'IPv4' | 'IPv6' | undefined,
+  index: number,
+  report: Report,
+): Address | undefined {
+  let first: Address | undefined;
+  for (let i = 0; i < addresses.length; i++) {
+    const text = addresses[i] ?? '';
+    const address = parseAddress(text);
+    if (i === 0) first = address;
+    const fits = address && (!addressType || address.family === familyOf[addressType]);
+    if (fits && address.text === text && describeSpecial(address) === undefined) continue;
+    const path = ['endpoints', index, 'addresses', i];
+    const usable = checkUsableAddress(text, path, report);
+    if (usable && !fits && addressType) {
+      const details = {
+        field: fieldName(path),
+        value: text,
+        expected: `an ${addressType} address, as addressType says`,
+      };
+      report.add(path, 'bad-address', details);
+    } else if (usable) {
+      warnOfSpecial(usable, text, 'endpoint', path, report);
+    }
+  }
+  return first;
+}
+
+/** No rule depends on it: the hints name zones, too. */
+function reportZone(zone: string, path: FieldPath, report: Report): void {
+  report.add(path, 'bad-zone', { of: 'endpoint', field: fieldName(path), value: zone });
+}
+
+/** Hints are compared with the node's name and zone: one that is no name fits none. */
+function readHints(
+  raw: readonly { readonly name?: string | null }[] | null | undefined,
+  field: 'forZones' | 'forNodes',
+  known: CommonNames['nodes'],
+  index: number,
+  report: Report,
+): readonly string[] {
+  if (!raw?.length) return none;
+  const path = ['endpoints', index, 'hints', field];
+  if (raw.length > most.hints) {
+    report.add(path, 'too-many', { of: 'hints', field, count: raw.length, limit: most.hints });
+  }
+  return raw.map(({ name }, i) => {
+    const hint = known.find(name ?? '');
+    if (hint !== undefined) return hint;
+    report.add([...path, i], 'bad-hint', { field, index: i, value: name ?? '' });
+    // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
+    return printable(name ?? '');
+  });
+}
 
 /** Checks v1 Endpoints as the API server would. */
 export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNames): Endpoints {

@@ -1,60 +1,20 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
-import { checkFields } from './check-fields.ts';
-import {
-  type EndpointSlice,
-  type Endpoints,
-  type FieldPath,
-  type Ingress,
-  type Namespace,
-  type NetworkPolicy,
-  type Node,
-  type Pod,
-  type Service,
-  type ServiceCidr,
-  type Sourced,
-  type Workload,
-  workloadKinds,
-} from '../../cluster/objects.ts';
-import { CommonNames, readMetadata } from './check-names.ts';
+import type { FieldPath } from '../../cluster/objects.ts';
+import { CommonNames } from './check-names.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
-import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
-import { findMeantKind } from './near-kinds.ts';
 import { findMaker } from '../files/no-objects.ts';
-import { readEndpointSlice, updateSlice } from './read-endpoint-slice.ts';
-import { readEndpoints } from './read-endpoints.ts';
-import { readNode } from './read-node.ts';
-import { readPod } from './read-pod.ts';
-import { readService } from './read-service.ts';
-import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts';
-import { findWorkloadKind, readWorkload } from './read-workload.ts';
+import { findMeantKind, findReader, isOfOtherVersion, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
 import { holdsMark } from '../files/templates.ts';
-import { RightObjects } from './right-objects.ts';
-import { type RawObjects, isCheckedKind } from './schemas/all.ts';
 import type { TextFile } from '../documents/text-file.ts';
 import { Validator } from './validate.ts';
-import { checkCanonicalNetwork } from './check-addresses.ts';
-import type { RawServiceCidr } from './schemas/node.ts';
 
-/** The objects read so far, each kind in the order of the input. */
-export interface CollectedObjects {
-  readonly services: Sourced<Service>[];
-  readonly slices: Sourced<EndpointSlice>[];
-  readonly endpoints: Sourced<Endpoints>[];
-  readonly nodes: Sourced<Node>[];
-  readonly serviceCidrs: Sourced<ServiceCidr>[];
-  readonly pods: Sourced<Pod>[];
-  /** Empty where they were not asked for: they count as skipped then. */
-  readonly workloads: Sourced<Workload>[];
-  /** Empty where they were not asked for, as the next two. */
-  readonly policies: Sourced<NetworkPolicy>[];
-  readonly ingresses: Sourced<Ingress>[];
-  readonly namespaces: Sourced<Namespace>[];
-  readonly configs: Sourced<KubeProxyConfig>[];
+/** The objects read so far, and what else the input told. */
+export interface CollectedObjects extends ObjectLists {
   /** What the configuration of other programs says of the cluster. */
   readonly facts: ClusterFacts[];
   /** Kind → how many objects of it there were that kpc has no use for. */
@@ -64,7 +24,6 @@ export interface CollectedObjects {
 
 /** What checks the objects of one run. */
 export class Checks {
-  readonly right = new RightObjects();
   readonly validator = new Validator();
   readonly names = new CommonNames();
   /** Whether workloads are read too. */
@@ -82,20 +41,6 @@ export class Checks {
     this.traffic = traffic;
   }
 }
-
-const readKinds: {
-  readonly [
-    Kind in Exclude<keyof RawObjects, 'Workload' | 'PacketTests' | 'NetworkPolicy' | 'Ingress' | 'Namespace'>
-  ]: true;
-} = {
-  Service: true,
-  EndpointSlice: true,
-  Endpoints: true,
-  Node: true,
-  ServiceCIDR: true,
-  Pod: true,
-  KubeProxyConfiguration: true,
-};
 
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
@@ -181,7 +126,11 @@ function collectObject(
     return;
   }
   const object: TypedObject = { value, apiVersion, kind };
-  if (collectKnown(object, report, checks, into)) return;
+  const read = findReader(apiVersion, kind, checks);
+  // Without metadata a Pod has no labels, so that no Service selects it.
+  if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
+    return read(withNamespace(value, checks.namespace), report, checks, into);
+  }
   // What it would be filled in with may be a Service: it is not to be skipped as another kind.
   for (const [field, written] of [['kind', kind] as const, ['apiVersion', apiVersion] as const]) {
     if (!holdsMark(written)) continue;
@@ -190,7 +139,7 @@ function collectObject(
   }
   if (collectConfigMap(object, report, checks, into, listDepth)) return;
   if (collectList(object, report, checks, into, listDepth)) return;
-  const meant = findMeantKind(apiVersion, kind, checks.workloads);
+  const meant = findMeantKind(apiVersion, kind, checks);
   if (meant !== undefined) {
     const field = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
     report.add([field], 'unknown-kind', { field, value: field === 'kind' ? kind : apiVersion, meant });
@@ -206,75 +155,6 @@ interface TypedObject {
   readonly value: Mapping;
   readonly apiVersion: string;
   readonly kind: string;
-}
-
-/** Adds an object of a kind that kpc reads to its list, unless something is wrong with it; false for any other object. */
-function collectKnown(
-  { value, apiVersion, kind }: TypedObject,
-  report: Report,
-  checks: Checks,
-  into: CollectedObjects,
-): boolean {
-  const add = <Kind extends keyof RawObjects, T>(
-    name: Kind,
-    read: (raw: RawObjects[Kind], report: Report, names: CommonNames) => T,
-    list: Sourced<T>[],
-    written = value,
-  ): true => {
-    const raw = checkShape(name, written, report, checks);
-    if (raw === undefined) return true;
-    const object = read(raw, report, checks.names);
-    if (!report.hasErrors) list.push({ object, source: report.source });
-    return true;
-  };
-  switch (`${apiVersion} ${kind}`) {
-    case 'v1 Service':
-      return add('Service', readService, into.services);
-    case 'discovery.k8s.io/v1 EndpointSlice':
-      return add('EndpointSlice', readEndpointSlice, into.slices);
-    case 'discovery.k8s.io/v1beta1 EndpointSlice':
-      return add('EndpointSlice', readEndpointSlice, into.slices, updateSlice(value));
-    case 'v1 Endpoints':
-      return add('Endpoints', readEndpoints, into.endpoints);
-    case 'v1 Node':
-      return add('Node', readNode, into.nodes);
-    case 'networking.k8s.io/v1 ServiceCIDR':
-    case 'networking.k8s.io/v1beta1 ServiceCIDR':
-      return add('ServiceCIDR', readServiceCidr, into.serviceCidrs);
-    case 'v1 Pod':
-      // Without metadata it has no labels, so that no Service selects it.
-      if (value['metadata'] === undefined) return false;
-      return add('Pod', readPod, into.pods);
-    case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
-      return add('KubeProxyConfiguration', (raw) => raw, into.configs);
-  }
-  if (checks.traffic) {
-    switch (`${apiVersion} ${kind}`) {
-      case 'networking.k8s.io/v1 NetworkPolicy':
-        return add('NetworkPolicy', readNetworkPolicy, into.policies);
-      case 'networking.k8s.io/v1 Ingress':
-        return add('Ingress', readIngress, into.ingresses);
-      case 'v1 Namespace':
-        return add('Namespace', readNamespace, into.namespaces);
-    }
-  }
-  const workload = checks.workloads ? findWorkloadKind(apiVersion, kind) : undefined;
-  if (!workload) return false;
-  return add('Workload', (raw, own, names) => readWorkload(workload, raw, own, names), into.workloads);
-}
-
-/** The object as its kind's schema has it; undefined where too much is wrong with it. */
-function checkShape<Kind extends keyof RawObjects>(
-  kind: Kind,
-  written: Mapping,
-  report: Report,
-  checks: Checks,
-): RawObjects[Kind] | undefined {
-  const value = withNamespace(written, checks.namespace);
-  if (!isCheckedKind(kind)) return checks.validator.validate(kind, value, report);
-  if (checks.right.has(kind, written)) return value as RawObjects[Kind];
-  checkFields(kind, written, report);
-  return checks.validator.validate(kind, value, report);
 }
 
 /** Adds the configurations that a ConfigMap holds; false where it holds none. */
@@ -313,12 +193,6 @@ function collectList(
   return true;
 }
 
-/** Whether a kind has the name of one that kpc reads, but is not of that version. */
-function isOfOtherVersion(apiVersion: string, kind: string): boolean {
-  if (workloadKinds.some((known) => known === kind)) return findWorkloadKind(apiVersion, kind) === undefined;
-  return Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod';
-}
-
 /** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
 function collectItems(
   items: readonly unknown[],
@@ -345,18 +219,4 @@ function withNamespace(value: Mapping, namespace: string): Mapping {
   return given === undefined || given === null || given === ''
     ? { ...value, metadata: { ...metadata, namespace } }
     : value;
-}
-
-/** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
-function readServiceCidr(raw: RawServiceCidr, report: Report, names: CommonNames): ServiceCidr {
-  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
-  const path = ['spec', 'cidrs'];
-  const texts = raw.spec?.cidrs ?? [];
-  const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
-  const known = cidrs.filter((network) => network !== undefined);
-  const families = new Set(known.map(({ family }) => family));
-  if (texts.length === 0 || texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
-    report.add(path, 'bad-cidr', { problem: 'families', field: 'cidrs' });
-  }
-  return { metadata, cidrs: known };
 }

@@ -1,10 +1,20 @@
-import type { ContainerPort, FieldPath, ObjectMeta, Owner, Pod, PodSpec, PodStatus } from '../../cluster/objects.ts';
+import type {
+  ContainerPort,
+  FieldPath,
+  ObjectMeta,
+  Owner,
+  Pod,
+  PodSpec,
+  PodStatus,
+  Workload,
+  WorkloadKind,
+} from '../../cluster/objects.ts';
 import type { Address } from '../../kernel/address.ts';
 import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
-import { checkName, readMetadata, type CommonNames } from './check-names.ts';
+import { checkName, readMetadata, readTexts, type CommonNames } from './check-names.ts';
 import { isReady } from './read-node.ts';
 import type { Report } from './report.ts';
-import type { RawPod, RawPodSpec, RawPodStatus } from './schemas/pod.ts';
+import type { RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './schemas/pod.ts';
 import type { RawMetadata } from './schemas/shared.ts';
 
 const none: readonly never[] = [];
@@ -21,19 +31,19 @@ export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
 }
 
 /** As readMetadata, but the name may be left to the API server: nothing refers to it. It is '' then. */
-export function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, names: CommonNames): ObjectMeta {
+function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, names: CommonNames): ObjectMeta {
   if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report, names);
   return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
 }
 
 /** The controller of an object, of which there is one at most. */
-export function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
+function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
   const owner = raw?.ownerReferences?.find(({ controller }) => controller);
   return owner && { kind: owner.kind ?? '', name: owner.name ?? '' };
 }
 
 /** Reads the spec of a Pod or of a workload's template, which is at `path`. */
-export function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: CommonNames): PodSpec {
+function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: CommonNames): PodSpec {
   const nodeName = raw.nodeName ?? '';
   const node = names.nodes.find(nodeName);
   if (nodeName !== '' && node === undefined) checkName(nodeName, 'subdomain', [...path, 'nodeName'], report);
@@ -80,4 +90,53 @@ function readAddress(text: string, path: FieldPath, report: Report): readonly Ad
   if (!address) return none;
   warnOfSpecial(address, text, 'endpoint', path, report);
   return [address];
+}
+
+const templateLabels = ['spec', 'template', 'metadata', 'labels'];
+
+type RawSpec = NonNullable<RawWorkload['spec']>;
+
+/** Checks what of a workload its Pods are made of, as the API server would, and fills in its defaults. */
+export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
+  const metadata = readOwnedMetadata(raw.metadata, report, names);
+  const spec = raw.spec ?? {};
+  const podSpec = readPodSpec(spec.template?.spec ?? {}, ['spec', 'template', 'spec'], report, names);
+  const labels = readTexts(spec.template?.metadata?.labels, 'label', templateLabels, report);
+  const isStateful = kind === 'StatefulSet';
+  return {
+    kind,
+    metadata,
+    owner: readOwner(raw.metadata),
+    replicas: readReplicas(kind, spec, raw.status),
+    firstOrdinal: (isStateful && spec.ordinals?.start) || 0,
+    isPartial: (spec.selector ?? undefined) === undefined && Object.keys(labels).length === 0,
+    template: {
+      labels: { ...labels, ...(kind === 'Job' ? jobLabels(metadata.name) : {}) },
+      spec: isStateful ? { ...podSpec, subdomain: podSpec.subdomain || (spec.serviceName ?? '') } : podSpec,
+    },
+  };
+}
+
+/** One where nothing says how many. A Job that is over or suspended has none. */
+function readReplicas(kind: WorkloadKind, spec: RawSpec, status: RawWorkload['status']): number | undefined {
+  switch (kind) {
+    case 'DaemonSet':
+      return undefined;
+    case 'Job': {
+      const isOver = status?.conditions?.some(
+        (condition) => (condition.type === 'Complete' || condition.type === 'Failed') && condition.status === 'True',
+      );
+      return isOver || spec.suspend ? 0 : Math.min(spec.parallelism ?? 1, spec.completions ?? Infinity);
+    }
+    case 'Deployment':
+    case 'StatefulSet':
+    case 'ReplicaSet':
+    case 'ReplicationController':
+      return spec.replicas ?? 1;
+  }
+}
+
+/** The labels that the Job controller adds to its Pods. */
+function jobLabels(name: string): Readonly<Record<string, string>> {
+  return { 'job-name': name, 'batch.kubernetes.io/job-name': name };
 }

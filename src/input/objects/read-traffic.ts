@@ -3,7 +3,6 @@ import type {
   Ingress,
   IngressBackend,
   LabelSelector,
-  Namespace,
   NetworkPolicy,
   PolicyPeer,
   PolicyPort,
@@ -12,14 +11,7 @@ import type {
 import { checkNetwork } from './check-addresses.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
-import type {
-  RawBackend,
-  RawIngressObject,
-  RawNamespace,
-  RawNetworkPolicy,
-  RawPolicyRule,
-  RawSelector,
-} from './schemas/traffic.ts';
+import type { RawBackend, RawIngressObject, RawNetworkPolicy, RawPolicyRule, RawSelector } from './schemas/traffic.ts';
 
 /** Reads a NetworkPolicy, with the API server's defaults (SetDefaults_NetworkPolicy in pkg/apis/networking/v1). */
 export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: CommonNames): NetworkPolicy {
@@ -100,9 +92,4 @@ export function readIngress(raw: RawIngressObject, report: Report, names: Common
 function readBackend(raw: RawBackend | null | undefined): IngressBackend | undefined {
   const { name, port } = raw?.service ?? {};
   return name ? { service: name, port: String(port?.number ?? port?.name ?? '') } : undefined;
-}
-
-/** Reads a Namespace, of which labels matter. */
-export function readNamespace(raw: RawNamespace, report: Report, names: CommonNames): Namespace {
-  return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
 }

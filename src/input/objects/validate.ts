@@ -1,24 +1,35 @@
-import { findNearest } from '../../base/find-nearest.ts';
 import type { ErrorObject, ValidateFunction } from 'ajv';
+import { findNearest } from '../../base/find-nearest.ts';
+import { isObject } from '../../base/json-shape.ts';
+import { fieldName } from '../../base/quote.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
-import type { RawObjects } from './schemas/all.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
-import { fieldName } from '../../base/quote.ts';
+import { schemas, type RawObjects } from './schemas/all.ts';
 
 /** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
 const mostFaults = 220;
+
+/** An error of ajv with what it says as we ask it to: where, of what value, and by which schema. */
+interface Fault {
+  readonly keyword: string;
+  readonly path: FieldPath;
+  readonly schema: Schema;
+  readonly data: unknown;
+  /** Of a field that should not be there. */
+  readonly name: string;
+}
 
 /** Checks the shape of objects against their schemas, each compiled when the first object of its kind comes. */
 export class Validator {
   readonly #compiled = new Map<keyof RawObjects, ValidateFunction>();
 
   /**
-   * The value as its kind's schema has it. Where it is not, there are errors in the report, and the fields that are
-   * wrong are taken out of the value, so that the other checks can go on; undefined where nothing is left, or too much is
-   * wrong.
+   * The value as its kind's schema has it. Fields that the schema does not have are told, and harmless. Where the value is
+   * wrong otherwise, there are errors in the report, and the fields that are wrong are taken out of the value, so that the
+   * other checks can go on; undefined where nothing is left, or too much is wrong.
    */
   validate<Kind extends keyof RawObjects>(kind: Kind, value: unknown, report: Report): RawObjects[Kind] | undefined {
     let check = this.#compiled.get(kind);
@@ -27,29 +38,121 @@ export class Validator {
       this.#compiled.set(kind, check);
     }
     if (check(value)) return value as RawObjects[Kind];
-    const errors = check.errors ?? [];
+    const all = (check.errors ?? []).map(readError);
     // Its next use lets go of them, but that may never come.
     check.errors = null;
-    for (const error of errors.slice(0, mostFaults)) reportFault(error, kind, report);
-    const next = errors[mostFaults];
-    if (next) {
-      reportFault(next, kind, report);
-      return undefined;
-    }
-    return removeFaults(value, errors, report) as RawObjects[Kind] | undefined;
+    const faults = all.filter(({ keyword }) => keyword !== unknownField);
+    tellUnknown(
+      kind,
+      value,
+      all.filter(({ keyword }) => keyword === unknownField),
+      report,
+    );
+    for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
+    if (faults.length > mostFaults) return undefined;
+    return removeFaults(value, faults, report) as RawObjects[Kind] | undefined;
   }
 }
 
+/** What ajv calls a field that the schema does not have. */
+const unknownField = 'additionalProperties';
+
+function readError({
+  keyword = '',
+  instancePath = '',
+  parentSchema = {},
+  data,
+  params = {},
+}: Partial<ErrorObject>): Fault {
+  // A JSON pointer; a step into a list is a number.
+  const steps = instancePath.split('/').slice(1);
+  const path = steps.map((step) => {
+    return /^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~');
+  });
+  const { additionalProperty: name = '' } = params as { readonly additionalProperty?: string };
+  return { keyword, path, schema: parentSchema as Schema, data, name };
+}
+
+/** Who reads the objects that are none of Kubernetes', and how an unknown field of them is told. */
+const readers = {
+  KubeProxyConfiguration: { owner: 'the configuration', reader: 'kube-proxy' },
+  PacketTests: { owner: 'a file of kpc test', isNeeded: true },
+} as const;
+
+/**
+ * Tells of fields that nothing reads, those of list items for one item, as kubectl's strict validation does. If an object of
+ * Kubernetes has the field elsewhere, that is said.
+ */
+function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
+  const told = new Set<string>();
+  for (const { path, name, schema, data } of faults) {
+    const at = [...path, name];
+    const names = at.filter((step) => typeof step === 'string').join('.');
+    const fields = fieldsOf(schema);
+    const near = findNearest(name, Object.keys(fields));
+    if (kind === 'KubeProxyConfiguration' || kind === 'PacketTests') {
+      report.addAtKey(at, 'unknown-field', { ...readers[kind], name, meant: near });
+      continue;
+    }
+    if (told.has(names)) continue;
+    told.add(names);
+    const written = isObject(data) ? data[name] : undefined;
+    // What holds fields of its own is not meant to be one of a number or a text.
+    const isNear = near !== undefined && fields[near] && hasFields(fields[near]) && isRecord(written);
+    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, schemas[kind]);
+    const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
+    const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
+    const meant = elsewhere?.map((step) => step.replace('[]', ''));
+    if (meant ? holds(object, meant) : near === undefined || (isObject(data) && Object.hasOwn(data, near))) {
+      report.addAtKey(at, 'unknown-field', details);
+    } else report.addMisspelled(at, meant ?? [...path, near ?? ''], details);
+  }
+}
+
+/** The fields that an object, or each item of a list, may have. */
+function fieldsOf(schema: Schema): Readonly<Record<string, Schema>> {
+  return (schema.items ?? schema).properties ?? {};
+}
+
+function hasFields(schema: Schema): boolean {
+  return (schema.items ?? schema).properties !== undefined;
+}
+
+/** Whether there is a field of these names, in one item of a list at least. */
+function holds(value: unknown, [name, ...below]: readonly string[]): boolean {
+  if (name === undefined) return true;
+  if (Array.isArray(value)) return value.some((item) => holds(item, [name, ...below]));
+  return isObject(value) && Object.hasOwn(value, name) && holds(value[name], below);
+}
+
+/** "spec.ports[0]". */
+function nameOf(path: FieldPath): string {
+  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`)).join('');
+}
+
+/** The least deep place where a field of that name belongs, as "spec", "ports[]", "nodePort". */
+function findPath(name: string, kind: Schema): readonly string[] | undefined {
+  let level = [{ schema: kind, path: [] as readonly string[] }];
+  while (level.length > 0) {
+    const below = level.flatMap(({ schema, path }) =>
+      Object.entries(fieldsOf(schema)).map(([field, inner]) => {
+        return { field, schema: inner, path: [...path, inner.items ? `${field}[]` : field] };
+      }),
+    );
+    const found = below.find(({ field }) => field.toLowerCase() === name.toLowerCase());
+    if (found) return [...found.path.slice(0, -1), found.field];
+    level = below;
+  }
+  return undefined;
+}
+
 /** The value without the fields that are wrong, about which the report takes no more errors. Copies what it changes. */
-function removeFaults(value: unknown, errors: readonly ErrorObject[], report: Report): unknown {
+function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
   const root = { value };
   const copies = new Set<unknown>([root]);
-  for (const error of errors) {
-    // A field that should not be there does no harm.
-    if (error.keyword === 'additionalProperties') continue;
-    const path = parsePointer(error.instancePath);
+  for (const { path, schema } of faults) {
     if (path.length === 0) return undefined;
-    replaceField(root, ['value', ...path], neutralValue((error.parentSchema ?? {}) as Schema), copies);
+    replaceField(root, ['value', ...path], neutralValue(schema), copies);
     report.settle(path);
   }
   return root.value;
@@ -62,12 +165,9 @@ function replaceField(root: unknown, path: FieldPath, replacement: unknown, copi
     if (!isRecord(parent)) return;
     const child = i === path.length - 1 ? replacement : parent[step];
     if (isRecord(child) && !copies.has(child)) {
-      const copy = Array.isArray(child) ? [...child] : { ...child };
-      copies.add(copy);
-      parent[step] = copy;
-    } else {
-      parent[step] = child;
-    }
+      parent[step] = Array.isArray(child) ? [...child] : { ...child };
+      copies.add(parent[step]);
+    } else parent[step] = child;
     parent = parent[step];
   }
 }
@@ -82,51 +182,29 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-function reportFault(error: ErrorObject, kind: keyof RawObjects, report: Report): void {
-  const path = parsePointer(error.instancePath);
-  const schema = (error.parentSchema ?? {}) as Schema;
-  const { data } = error as { data?: unknown };
-  switch (error.keyword) {
-    case 'type':
+function reportFault({ keyword, path, schema, data }: Fault, report: Report): void {
+  switch (keyword) {
     case 'enum':
-    case 'minimum':
-    case 'maximum': {
       // A value of another type than a word's is reported as such.
-      if (error.keyword === 'enum' && typeof data !== 'string') return;
-      const types = typeof schema.type === 'string' ? [schema.type] : schema.type;
-      const expected = error.keyword === 'enum' ? nearestWord(String(data), schema) : schema.expected;
-      const code = schema.code ?? (error.keyword.startsWith('m') ? 'bad-number' : 'bad-type');
-      report.add(path, code, { field: fieldName(path), found: findingOf(data), types, expected });
-      return;
-    }
+      if (typeof data !== 'string') return;
+      return reportValue(path, data, { ...schema, expected: nearestWord(data, schema) }, report);
+    case 'type':
+    case 'minimum':
+    case 'maximum':
+      return reportValue(path, data, { code: keyword === 'type' ? 'bad-type' : 'bad-number', ...schema }, report);
     case 'pattern':
-      report.add(path, 'bad-duration', { name: String(path.at(-1)), value: String(data) });
-      return;
-    case 'additionalProperties': {
-      const { additionalProperty: name } = error.params as { additionalProperty: string };
-      const meant = findNearest(name, Object.keys(schema.properties ?? {}));
-      const details =
-        kind === 'PacketTests'
-          ? ({ owner: 'a file of kpc test', isNeeded: true } as const)
-          : ({ owner: 'the configuration', reader: 'kube-proxy' } as const);
-      report.addAtKey([...path, name], 'unknown-field', { ...details, name, meant });
-      return;
-    }
+      return report.add(path, 'bad-duration', { name: String(path.at(-1)), value: String(data) });
     default:
-      throw new Error(`a schema has the keyword ${error.keyword}, which there are no words for`);
+      throw new Error(`a schema has the keyword ${keyword}, which there are no words for`);
   }
+}
+
+function reportValue(path: FieldPath, data: unknown, { type, code, expected }: Schema, report: Report): void {
+  const types = typeof type === 'string' ? [type] : type;
+  report.add(path, code ?? 'bad-type', { field: fieldName(path), found: findingOf(data), types, expected });
 }
 
 function nearestWord(data: string, schema: Schema): string {
   const words = (schema.enum ?? []).filter((word): word is string => typeof word === 'string' && word !== '');
   return findNearest(data.trim(), words) ?? schema.expected ?? words.join(', ');
-}
-
-/** A JSON pointer as ajv gives it; a step into a list is a number. */
-function parsePointer(pointer: string): FieldPath {
-  if (pointer === '') return [];
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')));
 }

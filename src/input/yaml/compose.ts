@@ -1,12 +1,11 @@
 import {
   Composer,
   isAlias,
-  isCollection,
   isMap,
   isScalar,
-  isSeq,
   Lexer,
   Parser,
+  visit,
   type Alias,
   type CST,
   type Document,
@@ -16,6 +15,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
+import { nameCharacter } from '../../base/space-lookalikes.ts';
 import { maxDepth, refuse, Refusal, refuseTab, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { LexemeChecker, mostInFlows } from './check-lexemes.ts';
 
@@ -41,14 +41,35 @@ const options = {
   logLevel: 'silent',
 } as const;
 
+/** Characters that go-yaml takes nowhere. */
+const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]|\ufeff/u;
+
+/** What ends a line to go-yaml and is none to the package, or the other way round. */
+const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
+
+/**
+ * A line that is no start of a document but looks like one, which kubectl's reader of lines refuses wherever it stands; or
+ * one that holds the end of a line to YAML, so that its second part is there to some readers and not to others.
+ */
+const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
+
 /**
  * Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a
  * Refusal. `isKnown`: it was read before, by the quicker reader of plain documents, and may be as long as it is.
  */
-export function compose(text: string, isKnown = false): Composed {
+export function compose(written: string, isKnown = false): Composed {
+  for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
+    const found = pattern.exec(written);
+    if (!found) continue;
+    const character = nameCharacter(found[0].codePointAt(0) ?? 0);
+    refuse(found.index, pattern === oddMarker ? 'text behind "---"' : `the character ${character}`);
+  }
+  // kubectl reads line by line, and ends each with a line feed.
+  const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
+  const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   const [document, another] = readDocuments(text, isKnown);
   if (another) refuse(another.range[0], 'text behind the end of a document');
-  return document ? new NodeWalk(text).walkDocument(document) : { root: null, mappings: [], targets: new Map() };
+  return document ? check(document, text) : { root: null, mappings: [], targets: new Map() };
 }
 
 function readDocuments(text: string, isKnown: boolean): Document.Parsed[] {
@@ -109,70 +130,48 @@ export function isEmpty(node: Node | null): boolean {
   return node === null || (isScalar(node) && node.type === 'PLAIN' && node.source === '');
 }
 
-/** Looks at each value of a document once, in the order of the text. */
-class NodeWalk {
-  readonly #text: string;
-  readonly #mappings: YAMLMap<Node, Node | null>[] = [];
-  readonly #targets = new Map<Alias, Target>();
-  readonly #anchors = new Map<string, Target>();
-  #depth = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  walkDocument({ contents: root, directives, range }: Document.Parsed): Composed {
-    if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
-    if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
-    this.#walk(root);
-    return { root, mappings: this.#mappings, targets: this.#targets };
-  }
-
-  #walk(node: Node | null): void {
-    if (isAlias(node)) return this.#resolve(node);
-    if (node?.anchor !== undefined) this.#anchors.set(node.anchor, node as Target);
-    if (isScalar(node)) {
-      if (node.srcToken?.type === 'block-scalar') this.#checkBlock(node, node.srcToken);
-    } else if (isCollection(node)) {
-      if (++this.#depth > maxDepth) throw new Refusal(tooDeep);
-      if (isMap<Node, Node | null>(node)) {
-        this.#mappings.push(node);
-        for (const pair of node.items) this.#walkPair(pair);
-      } else if (isSeq<Node>(node)) {
-        for (const item of node.items) this.#walk(item);
+/** Looks at each value of a document once, in the order of the text, for what go-yaml does not take. */
+function check(document: Document.Parsed, text: string): Composed {
+  const { contents: root, directives, range } = document;
+  if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
+  if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
+  const mappings: YAMLMap<Node, Node | null>[] = [];
+  const targets = new Map<Alias, Target>();
+  const anchors = new Map<string, Target>();
+  visit(document, {
+    Pair: (_, pair) => checkPair(pair as Pair<Node, Node | null>, text),
+    Node: (_, node) => {
+      if (isAlias(node)) {
+        targets.set(node, anchors.get(node.source) ?? refuse(offsetOf(node), 'an alias without its anchor before it'));
+        return;
       }
-      this.#depth--;
-    }
-  }
+      if (node.anchor !== undefined) anchors.set(node.anchor, node as Target);
+      if (isScalar(node) && node.srcToken?.type === 'block-scalar') checkBlock(node, node.srcToken, text);
+      if (isMap<Node, Node | null>(node)) mappings.push(node);
+    },
+  });
+  return { root, mappings, targets };
+}
 
-  #resolve(alias: Alias): void {
-    const target = this.#anchors.get(alias.source);
-    if (!target) refuse(offsetOf(alias), 'an alias without its anchor before it');
-    this.#targets.set(alias, target);
-  }
+/** go-yaml wants a key on one line with its colon, which is not far. */
+function checkPair({ key, srcToken }: Pair<Node, Node | null>, text: string): void {
+  const { start = [], sep = [] } = srcToken ?? {};
+  const colon = sep.find(({ type }) => type === 'map-value-ind');
+  const property = [...start, ...(colon ? [] : sep)].find(({ type }) => type === 'anchor' || type === 'tag');
+  if (property && !colon) refuse(property.offset, 'an anchor or tag behind a word');
+  const from = property?.offset ?? offsetOf(key);
+  if (colon && (colon.offset - from > 1024 || text.slice(from, colon.offset).includes('\n')))
+    refuse(from, 'a key of several lines');
+}
 
-  /** go-yaml wants a key on one line with its colon, which is not far. */
-  #walkPair({ key, value, srcToken }: Pair<Node, Node | null>): void {
-    const { start = [], sep = [] } = srcToken ?? {};
-    const colon = sep.find(({ type }) => type === 'map-value-ind');
-    const property = [...start, ...(colon ? [] : sep)].find(({ type }) => type === 'anchor' || type === 'tag');
-    if (property && !colon) refuse(property.offset, 'an anchor or tag behind a word');
-    const from = property?.offset ?? offsetOf(key);
-    if (colon && (colon.offset - from > 1024 || this.#text.slice(from, colon.offset).includes('\n')))
-      refuse(from, 'a key of several lines');
-    this.#walk(key);
-    this.#walk(value);
+/** Where its indentation is given, blanks at the end count; where not, the first line shows it, and takes no tab. */
+function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar, text: string): void {
+  const end = scalar.range?.[1] ?? 0;
+  if (header && 'source' in header && /\d/.test(header.source)) {
+    const isOdd = /(?:^|\n) +[\r\n]*$/.test(source) || /^ +\r?\n/.test(text.slice(end, end + 1000));
+    if (isOdd) refuse(offsetOf(scalar), 'spaces in the blank lines at the end of a block that gives its indentation');
+    return;
   }
-
-  /** Where its indentation is given, blanks at the end count; where not, the first line shows it, and takes no tab. */
-  #checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar): void {
-    const end = scalar.range?.[1] ?? 0;
-    if (header && 'source' in header && /\d/.test(header.source)) {
-      const isOdd = /(?:^|\n) +[\r\n]*$/.test(source) || /^ +\r?\n/.test(this.#text.slice(end, end + 1000));
-      if (isOdd) refuse(offsetOf(scalar), 'spaces in the blank lines at the end of a block that gives its indentation');
-      return;
-    }
-    const tab = /^(?: *\r?\n)* *\t/.exec(source);
-    if (tab) refuseTab(end - source.length + tab[0].length - 1);
-  }
+  const tab = /^(?: *\r?\n)* *\t/.exec(source);
+  if (tab) refuseTab(end - source.length + tab[0].length - 1);
 }

@@ -1,49 +1,41 @@
-import {
-  backslash,
-  closeBrace,
-  closeBracket,
-  colon,
-  comma,
-  dash,
-  dot,
-  doubleQuote,
-  endOfText,
-  greater,
-  hash,
-  isDigit,
-  lineFeed,
-  nine,
-  openBrace,
-  openBracket,
-  pipe,
-  plus,
-  singleQuote,
-  space,
-  zero,
-} from '../documents/characters.ts';
 import type { Span } from '../documents/split-documents.ts';
-import { KnownKeys } from './known-keys.ts';
-import { LeafRecorder, Pattern } from './pattern.ts';
+import { KnownKeys, Leaf, type Example, type Pattern } from './known-keys.ts';
 import { resolvePlainScalar } from './scalars.ts';
 
-/** Signs other than letters and digits that a plain scalar starts with here: $ ( ) + - . / : ; \ ^ _ ~ */
-const plainStarts: ReadonlySet<number> = new Set([
-  0x24,
-  0x28,
-  0x29,
-  plus,
-  dash,
-  dot,
-  0x2f,
-  colon,
-  0x3b,
-  backslash,
-  0x5e,
-  0x5f,
-  0x7e,
-]);
-/** Signs in plain words of flow collections: + - . / _ ~ */
-const flowWordSigns: ReadonlySet<number> = new Set([plus, dash, dot, 0x2f, 0x5f, 0x7e]);
+/** Codes of the characters that a text is read by, and what stands for its end. */
+const lineFeed = 0x0a;
+const space = 0x20;
+const doubleQuote = 0x22;
+const hash = 0x23;
+const singleQuote = 0x27;
+const plus = 0x2b;
+const comma = 0x2c;
+const dash = 0x2d;
+const dot = 0x2e;
+const zero = 0x30;
+const nine = 0x39;
+const colon = 0x3a;
+const greater = 0x3e;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const pipe = 0x7c;
+const closeBrace = 0x7d;
+const endOfText = -1;
+
+function isDigit(char: number): boolean {
+  return char >= zero && char <= nine;
+}
+
+/** Signs other than letters and digits that a plain scalar starts with here. */
+const plainStarts = codesOf('$()+-./:;\\^_~');
+/** Signs in plain words of flow collections. */
+const flowWordSigns = codesOf('+-./_~');
+
+function codesOf(signs: string): ReadonlySet<number> {
+  return new Set(Array.from(signs, (sign) => sign.charCodeAt(0)));
+}
 
 /** Deeper nesting is for the full parser, and a document made to exhaust the stack. */
 const maxDepth = 64;
@@ -65,19 +57,18 @@ export function readYamlFast(
   span: Span = { start: 0, end: text.length },
   known = new KnownKeys(),
 ): { readonly value: unknown } | undefined {
-  return readLines(text, span, known) ?? readWindowsLines(text.slice(span.start, span.end), known);
+  const fast = attempt(() => new FastReader(text, span).readDocument(known));
+  const document = fast ? '' : text.slice(span.start, span.end);
+  if (!document.includes('\r\n')) return fast;
+  // Lines that end as on Windows mean what they do without the carriage return, in whatever scalar they stand.
+  const lines = document.replaceAll('\r\n', '\n');
+  return attempt(() => new FastReader(lines, { start: 0, end: lines.length }).readDocument(known));
 }
 
-/** Lines that end as on Windows mean what they do without the carriage return, in whatever scalar they stand. */
-function readWindowsLines(document: string, known: KnownKeys): { readonly value: unknown } | undefined {
-  if (!document.includes('\r\n')) return undefined;
-  const text = document.replaceAll('\r\n', '\n');
-  return readLines(text, { start: 0, end: text.length }, known);
-}
-
-function readLines(text: string, span: Span, known: KnownKeys): { readonly value: unknown } | undefined {
+/** What is read; undefined where only the full parser can tell. */
+function attempt<Value>(read: () => Value): { readonly value: Value } | undefined {
   try {
-    return { value: new FastReader(text, span).readDocument(known) };
+    return { value: read() };
   } catch (error) {
     if (error === unsure) return undefined;
     throw error;
@@ -103,14 +94,14 @@ class FastReader {
   #scalars: readonly unknown[] = [];
   /** Where the last line ended that held anything, or its comment began. */
   #contentEnd = 0;
-  /** Set while a mapping is read for a pattern. */
-  readonly #recorder: LeafRecorder | undefined;
+  /** Set while a mapping is read for a pattern: its plain scalars, which stand in the value in place of what they are. */
+  readonly #leaves: Leaf[] | undefined;
 
-  constructor(text: string, span: Span, recorder?: LeafRecorder) {
+  constructor(text: string, span: Span, leaves?: Leaf[]) {
     this.#text = text;
     this.#pos = span.start;
     this.#end = span.end;
-    this.#recorder = recorder;
+    this.#leaves = leaves;
   }
 
   readDocument(known: KnownKeys): unknown {
@@ -145,14 +136,15 @@ class FastReader {
   }
 
   #readMapping(known: KnownKeys): unknown {
-    const pattern = known.findPattern(this.#column, this.#depth, this);
+    const column = this.#column;
+    const pattern = known.patterns.find((each) => each.column === column && this.#fits(each));
     if (pattern) return pattern.make(this.#scalars);
     const start = this.#pos;
-    const column = this.#column;
     const value = this.#readNewMapping(known);
     const end = this.#contentEnd;
-    if (this.#recorder === undefined && known.wantsPattern(end - start)) {
-      this.#learnPattern(known, start, end, column, value);
+    if (!this.#leaves && known.wantsPattern(end - start)) {
+      const example = attempt(() => this.#readExample(start, end, column));
+      if (example) known.learn(example.value);
     }
     return value;
   }
@@ -164,9 +156,7 @@ class FastReader {
     this.#enter();
     do {
       last = this.#readKey(last, mapping);
-      this.#recorder?.enter(last.key);
       mapping[last.key] = this.#readMappingValue(column, last);
-      this.#recorder?.leave();
     } while (this.#column === column);
     this.#leave(column);
     return mapping;
@@ -176,7 +166,7 @@ class FastReader {
    * Moves over a mapping that is written as the pattern says, and leaves its scalars in #scalars; false where it is not,
    * and nothing is moved.
    */
-  fits(pattern: Pattern): boolean {
+  #fits(pattern: Pattern): boolean {
     const text = this.#text;
     const start = this.#pos;
     const column = this.#column;
@@ -210,21 +200,23 @@ class FastReader {
   }
 
   /** Reads the mapping once more, to see where its plain scalars are. */
-  #learnPattern(known: KnownKeys, start: number, end: number, column: number, value: object): void {
-    const recorder = new LeafRecorder();
-    const reader = new FastReader(this.#text, { start, end }, recorder);
+  #readExample(start: number, end: number, column: number): Example {
+    const text = this.#text;
+    const leaves: Leaf[] = [];
+    const reader = new FastReader(text, { start, end }, leaves);
     reader.#column = column;
-    reader.#readNewMapping(KnownKeys.forgotten(''));
-    if (recorder.isOdd) return;
-    known.learn(Pattern.of({ column, depth: this.#depth }, value, this.#text, start, end, recorder));
+    const value = reader.#readNewMapping(new KnownKeys());
+    const texts = leaves.map((leaf) => text.slice(leaf.start, leaf.end));
+    const between = [...leaves, { start: end }].map((leaf, i) => text.slice(leaves[i - 1]?.end ?? start, leaf.start));
+    return { column, value, leaves, texts, between };
   }
 
   #readSequence(known: KnownKeys): unknown[] {
     const column = this.#column;
     this.#enter();
     // An array that grows from empty reserves room for sixteen; most hold one item.
-    const items = [this.#readItem(column, known, 0)];
-    while (this.#column === column && this.#atSequence()) items.push(this.#readItem(column, known, items.length));
+    const items = [this.#readItem(column, known)];
+    while (this.#column === column && this.#atSequence()) items.push(this.#readItem(column, known));
     this.#leave(column);
     return items;
   }
@@ -242,10 +234,10 @@ class FastReader {
   /** Reads a key with its colon. */
   #readKey(last: KnownKeys, mapping: Record<string, unknown>): KnownKeys {
     for (const known of last.next) {
-      const end = this.#pos + known.key.length;
+      const end = this.#pos + known.written.length;
       if (
         this.#charAt(end) === colon &&
-        this.#text.startsWith(known.key, this.#pos) &&
+        this.#text.startsWith(known.written, this.#pos) &&
         isBlank(this.#charAt(end + 1))
       ) {
         this.#pos = end + 1;
@@ -258,9 +250,8 @@ class FastReader {
     const key = isQuoted ? this.#readQuoted(-1) : this.#readPlainKey();
     if (this.#charAt(this.#pos) !== colon || !isBlank(this.#charAt(this.#pos + 1))) throw unsure;
     if (this.#pos - start > maxKeyLength) throw unsure;
-    this.#pos++;
     this.#checkKey(key, mapping);
-    return isQuoted ? KnownKeys.forgotten(key) : last.follow(key);
+    return last.follow(key, this.#text.slice(start, this.#pos++));
   }
 
   #readPlainKey(): string {
@@ -284,14 +275,7 @@ class FastReader {
     return this.#column === column && this.#atSequence() ? this.#readSequence(known.inner) : null;
   }
 
-  #readItem(column: number, known: KnownKeys, index: number): unknown {
-    this.#recorder?.enter(index);
-    const value = this.#readItemValue(column, known);
-    this.#recorder?.leave();
-    return value;
-  }
-
-  #readItemValue(column: number, known: KnownKeys): unknown {
+  #readItem(column: number, known: KnownKeys): unknown {
     const start = this.#pos++;
     this.#skipSpaces();
     if (this.#atLineEnd()) {
@@ -354,29 +338,25 @@ class FastReader {
     const stop = this.#charAt(this.#pos);
     if (stop === colon) throw unsure;
     this.#toContent();
-    if (stop === hash || this.#column <= column) {
-      if (stop !== hash) this.#recorder?.add(start, end);
-      return this.#resolve(start, end);
-    }
-    if (this.#recorder) this.#recorder.isOdd = true;
-    return this.#readFolded(this.#text.slice(start, end), end, column);
+    if (stop !== hash && this.#column > column) return this.#readFolded(start, column);
+    const value = this.#resolve(start, end);
+    if (!this.#leaves || stop === hash) return value;
+    const leaf = new Leaf(start, end, value);
+    this.#leaves.push(leaf);
+    return leaf;
   }
 
-  /** A plain scalar that goes on in further lines, the first of which is at `pos`; `end` is where the last one ended. */
-  #readFolded(first: string, end: number, column: number): unknown {
-    let value = first;
-    let lineEnd = end;
+  /** A plain scalar that goes on in further lines, the first of which is at `pos`. */
+  #readFolded(start: number, column: number): unknown {
+    if (this.#leaves) throw unsure;
     for (;;) {
       if (this.#passedComment) throw unsure;
-      value += foldBreaks(countLineFeeds(this.#text, lineEnd, this.#pos));
-      const start = this.#pos;
       this.#scanPlainRest();
-      lineEnd = this.#plainEnd;
-      value += this.#text.slice(start, lineEnd);
       const stop = this.#charAt(this.#pos);
       if (stop === colon) throw unsure;
+      const lineEnd = this.#plainEnd;
       this.#toContent();
-      if (stop === hash || this.#column <= column) return resolveFinite(value);
+      if (stop === hash || this.#column <= column) return resolveFinite(foldLines(this.#text.slice(start, lineEnd)));
     }
   }
 
@@ -568,55 +548,43 @@ class FastReader {
 
   /** A block scalar below a key or dash in `column`, without an indentation indicator. */
   #readBlockScalar(column: number): string {
-    const isLiteral = this.#charAt(this.#pos) === pipe;
-    this.#pos++;
+    if (this.#leaves) throw unsure;
+    const isLiteral = this.#charAt(this.#pos++) === pipe;
     const chomping = this.#charAt(this.#pos);
     if (chomping === dash || chomping === plus) this.#pos++;
     this.#skipSpaces();
     if (this.#charAt(this.#pos) !== lineFeed) throw unsure;
-    const lines = this.#readBlockLines(column, isLiteral);
-    if (this.#recorder) this.#recorder.isOdd = true;
-    let blanks = 0;
-    while (lines.at(-1) === '') {
-      lines.pop();
-      blanks++;
-    }
-    if (lines.length === 0) throw unsure;
-    const value = isLiteral ? lines.join('\n') : joinFolded(lines);
+    const lines = this.#readBlockLines(column, isLiteral).join('\n');
     this.#toContent();
+    let end = lines.length;
+    while (lines[end - 1] === '\n') end--;
+    if (end === 0) throw unsure;
+    const content = lines.slice(0, end);
+    const value = isLiteral ? content : content.replaceAll(/(?<=[^\n])\n+/g, foldBlanks);
     if (chomping === dash) return value;
-    return value + '\n'.repeat(chomping === plus ? blanks + 1 : 1);
+    return `${value}\n${chomping === plus ? lines.slice(end) : ''}`;
   }
 
   /** The lines of a block scalar, without their indentation; `pos` is then on the line feed after the last one. */
   #readBlockLines(column: number, isLiteral: boolean): string[] {
-    const text = this.#text;
     const lines: string[] = [];
     let indent = -1;
     let widestBlank = 0;
     while (this.#pos + 1 < this.#end) {
       const start = this.#pos + 1;
       let at = start;
-      while (at < this.#end && text.charCodeAt(at) === space) at++;
-      const width = at - start;
+      while (this.#charAt(at) === space) at++;
       if (at === this.#end) throw unsure;
-      if (text.charCodeAt(at) === lineFeed) {
-        if (width > widestBlank) widestBlank = width;
-        lines.push('');
-        this.#pos = at;
-        continue;
+      const width = at - start;
+      const isBlankLine = this.#charAt(at) === lineFeed;
+      if (isBlankLine) widestBlank = Math.max(widestBlank, width);
+      else {
+        if (indent < 0 && width > column) indent = width;
+        if (width <= column && (indent < 0 || width < indent)) break;
+        if (width < indent || (!isLiteral && width > indent)) throw unsure;
+        at = this.#skipLine(at);
       }
-      if (indent < 0 && width > column) indent = width;
-      if (indent < 0 || width < indent) {
-        if (width > column) throw unsure;
-        break;
-      }
-      if (!isLiteral && width > indent) throw unsure;
-      while (at < this.#end && text.charCodeAt(at) !== lineFeed) {
-        if (isOdd(text.charCodeAt(at))) throw unsure;
-        at++;
-      }
-      lines.push(text.slice(start + indent, at));
+      lines.push(isBlankLine ? '' : this.#text.slice(start + indent, at));
       this.#pos = at;
     }
     // Blanks beyond the indentation are content, or an error before the first line.
@@ -648,7 +616,7 @@ class FastReader {
     for (;;) {
       if (at < end && text.charCodeAt(at) === hash) {
         this.#passedComment = true;
-        at = this.#skipComment(at);
+        at = this.#skipLine(at);
       }
       const start = at + 1;
       at = start;
@@ -676,7 +644,8 @@ class FastReader {
     if (this.#text.startsWith('...', lineStart) && isBlank(this.#charAt(lineStart + 3))) throw unsure;
   }
 
-  #skipComment(start: number): number {
+  /** The end of a line in which no character is odd. */
+  #skipLine(start: number): number {
     let at = start;
     for (; at < this.#end; at++) {
       const char = this.#text.charCodeAt(at);
@@ -735,59 +704,30 @@ function isFlowWord(char: number): boolean {
   return isLetterOrDigit(char) || flowWordSigns.has(char);
 }
 
-/** The separator of two lines with so many line feeds between them. */
-function foldBreaks(lineFeeds: number): string {
-  return lineFeeds === 1 ? ' ' : '\n'.repeat(lineFeeds - 1);
-}
-
-function countLineFeeds(text: string, start: number, end: number): number {
-  let count = 0;
-  for (let at = start; at < end; at++) if (text.charCodeAt(at) === lineFeed) count++;
-  return count;
-}
-
-/** Lines of a folded block scalar, none of them indented further, as one text. */
-function joinFolded(lines: readonly string[]): string {
-  let value = '';
-  let breaks = 0;
-  for (const [i, line] of lines.entries()) {
-    if (line === '') {
-      breaks++;
-      continue;
-    }
-    value += (i === breaks ? '\n'.repeat(breaks) : foldBreaks(breaks + 1)) + line;
-    breaks = 0;
-  }
-  return value;
-}
-
 /** Blanks, and the line feeds among them: what folds where it holds any, and stays as it is where not. */
 const blanks = / +(?:\n[ \n]*)?|\n[ \n]*/g;
 
-/** Folds the lines of a single-quoted scalar. */
+/** Folds the lines of a plain or single-quoted scalar. */
 function foldLines(raw: string): string {
   return raw.replaceAll(blanks, foldBlanks);
 }
 
 function foldBlanks(text: string): string {
-  const lineFeeds = countLineFeeds(text, 0, text.length);
-  return lineFeeds === 0 ? text : foldBreaks(lineFeeds);
+  const lineFeeds = countLineFeeds(text);
+  if (lineFeeds === 0) return text;
+  return lineFeeds === 1 ? ' ' : '\n'.repeat(lineFeeds - 1);
 }
 
-const escapes: ReadonlyMap<string, string> = new Map([
-  ['"', '"'],
-  ['\\', '\\'],
-  ['n', '\n'],
-  ['t', '\t'],
-  ['r', '\r'],
-  ['0', '\0'],
-  ['a', '\u0007'],
-  ['b', '\b'],
-  ['e', '\u001B'],
-  ['f', '\f'],
-  ['v', '\v'],
-  [' ', ' '],
-]);
+function countLineFeeds(text: string): number {
+  return text.split('\n').length - 1;
+}
+
+/** The letter of an escape, and what it means. */
+const escapes = new Map(
+  ['""', '\\\\', 'n\n', 't\t', 'r\r', '0\0', 'a\u0007', 'b\b', 'e\u001B', 'f\f', 'v\v', '  '].map(
+    (pair) => [pair.charAt(0), pair.charAt(1)] as const,
+  ),
+);
 
 /** Blanks as above, escaped line breaks, escapes of code points, and escapes of one character. */
 const doubleQuotedSpecial =
@@ -797,7 +737,7 @@ function unescapeDouble(raw: string): string {
   return raw.replaceAll(doubleQuotedSpecial, (special) => {
     if (!special.startsWith('\\')) return foldBlanks(special);
     const code = special.charAt(1);
-    if (code === '\n') return '\n'.repeat(countLineFeeds(special, 0, special.length) - 1);
+    if (code === '\n') return '\n'.repeat(countLineFeeds(special) - 1);
     if (special.length > 2) return codePointText(Number.parseInt(special.slice(2), 16));
     const char = escapes.get(code);
     if (char === undefined) throw unsure;

@@ -1,11 +1,11 @@
-/** A number as YAML 1.1 writes it. `exact` is there for an integer that no JavaScript number is. */
-export type YamlNumber =
-  | { readonly kind: 'integer'; readonly value: number; readonly exact?: bigint }
-  | { readonly kind: 'float'; readonly value: number };
-
-const booleans: Readonly<Record<string, boolean>> = Object.fromEntries([
+/** Words that are no text: null, true, false, and what is no number or has no end. */
+const words: ReadonlyMap<string, boolean | number | null> = new Map<string, boolean | number | null>([
+  ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
   ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
   ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+  ...['.nan', '.NaN', '.NAN'].map((word) => [word, Number.NaN] as const),
+  ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map((word) => [word, Infinity] as const),
+  ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, -Infinity] as const),
 ]);
 
 const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
@@ -15,85 +15,47 @@ const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
  * `on` are true, 010 and 0o10 are 8, 0x10 is 16 and 1_000 is 1000; 1:20 and dates stay text.
  */
 export function resolvePlainScalar(text: string): string | number | boolean | null {
-  switch (text) {
-    case '':
-    case '~':
-    case 'null':
-    case 'Null':
-    case 'NULL':
-      return null;
-  }
-  if (Object.hasOwn(booleans, text)) return booleans[text] ?? text;
-  return resolveNumber(text)?.value ?? text;
+  const word = words.get(text);
+  return word === undefined ? (resolveNumber(text) ?? text) : word;
 }
 
-/** The number that a plain scalar is; undefined for what is none. */
-export function resolveNumber(text: string): YamlNumber | undefined {
+function resolveNumber(text: string): number | undefined {
   const first = text.charCodeAt(0);
   const isDigit = first >= 48 && first <= 57;
   // '.', '+' and '-'
   if (!isDigit && first !== 46 && first !== 43 && first !== 45) return undefined;
-  const special = resolveSpecial(text);
-  if (special !== undefined) return { kind: 'float', value: special };
+  const integer = resolveInteger(text);
+  if (integer !== undefined) return Number(integer);
   // Here alone underscores count as in Go: between digits.
-  if (first === 46) return /_(?!\d)|(?<!\d)_/.test(text) ? undefined : resolveFloat(text.replaceAll('_', ''));
+  if (first === 46 && /_(?!\d)|(?<!\d)_/.test(text)) return undefined;
   const plain = text.replaceAll('_', '');
-  return resolveInteger(plain) ?? resolveFloat(plain) ?? resolveSignedBinary(plain);
+  const value = floatPattern.test(plain) ? Number(plain) : Infinity;
+  // What is too large for 64 bits stays text.
+  return Number.isFinite(value) ? value : undefined;
 }
 
-function resolveSpecial(text: string): number | undefined {
-  switch (text) {
-    case '.nan':
-    case '.NaN':
-    case '.NAN':
-      return Number.NaN;
-    case '.inf':
-    case '.Inf':
-    case '.INF':
-    case '+.inf':
-    case '+.Inf':
-    case '+.INF':
-      return Number.POSITIVE_INFINITY;
-    case '-.inf':
-    case '-.Inf':
-    case '-.INF':
-      return Number.NEGATIVE_INFINITY;
-  }
-  return undefined;
-}
-
-/** What is too large for 64 bits stays text. */
-function resolveFloat(text: string): YamlNumber | undefined {
-  if (!floatPattern.test(text)) return undefined;
-  const value = Number(text);
-  return Number.isFinite(value) ? { kind: 'float', value } : undefined;
-}
-
-/** Go's ParseInt with base 0: a sign, then 0x, 0o, 0b or a leading zero for octal. */
-function resolveInteger(text: string): YamlNumber | undefined {
-  const match = /^([-+]?)(?:(0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+)|0([0-7]+)|(0|[1-9]\d*))$/.exec(text);
+/**
+ * The integer that a plain scalar is, as Go's ParseInt with base 0 has it: a sign, then 0x, 0o, 0b or a leading zero for octal;
+ * and after all else has failed, 0b-11 is -3. A bigint where no JavaScript number is as exact, and none beyond 64 bits.
+ */
+export function resolveInteger(text: string): number | bigint | undefined {
+  const plain = text.replaceAll('_', '');
+  const binary = /^0b([-+])([01]+)$/.exec(plain);
+  if (binary) return integerOf(binary[1], `0b${binary[2]}`);
+  const match = /^([-+]?)(?:(0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+)|0([0-7]+)|(0|[1-9]\d*))$/.exec(plain);
   if (!match) return undefined;
-  const [, sign = '', prefixed, octal, decimal = ''] = match;
-  const digits = prefixed?.toLowerCase() ?? (octal === undefined ? decimal : `0o${octal}`);
-  return integerOf(sign, digits);
-}
-
-/** As go-yaml has it after all else has failed: 0b-11 is -3. */
-function resolveSignedBinary(text: string): YamlNumber | undefined {
-  const [, sign, digits] = /^0b([-+])([01]+)$/.exec(text) ?? [];
-  return sign === undefined || digits === undefined ? undefined : integerOf(sign, `0b${digits}`);
+  const [, sign, prefixed, octal, decimal = ''] = match;
+  return integerOf(sign, prefixed?.toLowerCase() ?? (octal === undefined ? decimal : `0o${octal}`));
 }
 
 const mostSigned = 2n ** 63n;
 
 /** An integer of 64 bits, without a sign up to twice as large; what is larger is none. */
-function integerOf(sign: string, digits: string): YamlNumber | undefined {
+function integerOf(sign: string | undefined, digits: string): number | bigint | undefined {
   const value = Number(digits);
   // Not -0: Go's integers have none.
-  if (Number.isSafeInteger(value)) return { kind: 'integer', value: sign === '-' && value !== 0 ? -value : value };
+  if (Number.isSafeInteger(value)) return sign === '-' && value !== 0 ? -value : value;
   const magnitude = BigInt(digits);
-  const limits: Readonly<Record<string, bigint>> = { '-': mostSigned, '+': mostSigned - 1n };
-  if (magnitude > (limits[sign] ?? 2n * mostSigned - 1n)) return undefined;
-  const exact = sign === '-' ? -magnitude : magnitude;
-  return { kind: 'integer', value: Number(exact), exact };
+  if (sign === '-') return magnitude > mostSigned ? undefined : -magnitude;
+  return magnitude >= (sign === '+' ? mostSigned : 2n * mostSigned) ? undefined : magnitude;
 }

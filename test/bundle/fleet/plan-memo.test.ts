@@ -3,7 +3,7 @@ import { BundleMemo } from '../../../src/bundle/bundle-texts.ts';
 import { makeBundle } from '../../../src/bundle/make-bundle.ts';
 import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../../src/compile/compile-node.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
-import { parseAssignmentRanges } from '../../../src/input/configuration/assignment-ranges.ts';
+import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';
 import { collectFiles } from '../../../src/input/read-inputs.ts';
 import { resolveSettings } from '../../../src/input/configuration/settings.ts';
 import { TextFile } from '../../../src/input/documents/text-file.ts';

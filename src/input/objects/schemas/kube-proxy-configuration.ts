@@ -1,4 +1,4 @@
-import { closedObject, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../../diagnostics/json-schema.ts';
+import { object, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../../diagnostics/json-schema.ts';
 import { proxyModes, type ProxyMode } from '../../../kube-proxy/modes.ts';
 import { configuredSections, fieldsInSection } from '../../../kube-proxy/settings/values.ts';
 import type { ConfiguredFields } from '../../../kube-proxy/settings/table.ts';
@@ -10,32 +10,32 @@ const integerOrText: Schema<number | string | null> = {
   expected: 'a number or a string',
 };
 const uint32 = integer(0, 2 ** 32 - 1, `a whole number from 0 to ${2 ** 32 - 1}`);
-const logOptions = closedObject({ splitStream: flag, infoBufferSize: integerOrText });
+const logOptions = object({ splitStream: flag, infoBufferSize: integerOrText });
 
 /** The fields that shape no rule: kube-proxy must be able to read them all the same. */
 const otherFields = {
   apiVersion: text,
   kind: text,
-  clientConnection: closedObject({
+  clientConnection: object({
     kubeconfig: text,
     acceptContentTypes: text,
     contentType: text,
     qps: number,
     burst: integer(0, 2 ** 31 - 1, `a whole number from 0 to ${2 ** 31 - 1}`),
   }),
-  logging: closedObject({
+  logging: object({
     format: text,
     flushFrequency: integerOrText,
     verbosity: uint32,
     vmodule: list(item({ filePattern: text, verbosity: uint32 })),
-    options: closedObject({ text: logOptions, json: logOptions }),
+    options: object({ text: logOptions, json: logOptions }),
   }),
   healthzBindAddress: text,
   metricsBindAddress: text,
   bindAddressHardFail: flag,
   enableProfiling: flag,
   showHiddenMetricsForVersion: text,
-  winkernel: closedObject({
+  winkernel: object({
     networkName: text,
     sourceVip: text,
     enableDSR: flag,
@@ -56,7 +56,7 @@ type RawSyncPeriods = DescribedFields<typeof syncPeriods>;
 const periodsOf = new Map<string, typeof syncPeriods>(proxyModes.map((mode) => [mode, syncPeriods]));
 
 const sections = [...new Set([...proxyModes, ...configuredSections])].map((name) => {
-  return [name, closedObject({ ...periodsOf.get(name), ...fieldsInSection(name) })] as const;
+  return [name, object({ ...periodsOf.get(name), ...fieldsInSection(name) })] as const;
 });
 
 /** A KubeProxyConfiguration as its schema has it. The values of the fields that shape rules become settings later. */
@@ -64,7 +64,7 @@ export type KubeProxyConfig = ConfiguredFields &
   DescribedFields<typeof otherFields> & { readonly [M in ProxyMode]?: RawSyncPeriods | null };
 
 /** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
-export const kubeProxyConfigurationSchema = closedObject({
+export const kubeProxyConfigurationSchema = object({
   ...otherFields,
   ...fieldsInSection(''),
   ...Object.fromEntries(sections),

@@ -1,4 +1,4 @@
-import { item, list, text, type DescribedFields, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
+import { item, list, text, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
 
 const word: Schema<string> = { type: 'string', expected: 'a string' };
 
@@ -6,16 +6,11 @@ function words(expected: string): Schema<string | readonly string[] | null> {
   return { type: ['string', 'array', 'null'], items: word, expected };
 }
 
-/** An object that knows no other fields, and is no null. */
-function closed<P extends Readonly<Record<string, Schema>>>(properties: P): Schema<DescribedFields<P>> {
-  return { ...item(properties), additionalProperties: false };
-}
-
 const mode = words('iptables, ipvs or nftables, or a list of these');
 const release = words('a release such as "1.36", in quotes, or a list of releases');
 const nodes = words('the name of a node, a list of names, or all');
 
-const packetTestSchema = closed({
+const packetTestSchema = item({
   name: text,
   from: words('an address, a Pod, pod, remote-pod, node or external, or a list of these'),
   to: words('address:port, svc/name[:port] or a DNS name, or a list of these'),
@@ -48,7 +43,7 @@ const packetTestSchema = closed({
 });
 
 /** A file of packets with what is expected to become of them, for kpc test. */
-export const packetTestsSchema = closed({
+export const packetTestsSchema = item({
   inputs: words('files and folders with manifests, a bundle or a dump; paths count from this file'),
   hostAddresses: { type: ['string', 'null'], expected: 'a file with what "ip -j addr" prints on the node' } as Schema<
     string | null

@@ -1,12 +1,12 @@
-import { anything, flag, integer, item, list, object, text, type DescribedValue } from '../../../diagnostics/json-schema.ts';
+import { anything, flag, integer, list, openItem, openObject, text, type DescribedValue } from '../../../diagnostics/json-schema.ts';
 import { conditions, metadata, port, protocol, word } from './shared.ts';
 
 const containers = list(
-  item({ restartPolicy: text, ports: list(item({ name: text, containerPort: port, protocol })) }),
+  openItem({ restartPolicy: text, ports: list(openItem({ name: text, containerPort: port, protocol })) }),
 );
 
 /** What kpc reads of a Pod's spec, in a Pod or in a template. */
-export const podSpecSchema = object({
+export const podSpecSchema = openObject({
   nodeName: text,
   hostname: text,
   subdomain: text,
@@ -15,33 +15,33 @@ export const podSpecSchema = object({
   initContainers: containers,
 });
 
-const podStatus = object({
+const podStatus = openObject({
   phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'bad-phase'),
   conditions,
   podIP: text,
-  podIPs: list(item({ ip: text })),
+  podIPs: list(openItem({ ip: text })),
 });
 
 /** What kpc reads of a v1 Pod. */
-export const podSchema = object({ metadata, spec: podSpecSchema, status: podStatus });
+export const podSchema = openObject({ metadata, spec: podSpecSchema, status: podStatus });
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
 
 /** What kpc reads of an object that makes Pods from a template: a Deployment, a StatefulSet, a DaemonSet, a Job. */
-export const workloadSchema = object({
+export const workloadSchema = openObject({
   metadata,
-  spec: object({
+  spec: openObject({
     replicas: amount,
     parallelism: amount,
     completions: amount,
     suspend: flag,
     serviceName: text,
-    ordinals: object({ start: amount }),
+    ordinals: openObject({ start: amount }),
     /** Only whether it is there counts. */
     selector: anything,
-    template: object({ metadata, spec: podSpecSchema }),
+    template: openObject({ metadata, spec: podSpecSchema }),
   }),
-  status: object({ conditions }),
+  status: openObject({ conditions }),
 });
 
 export type RawPod = DescribedValue<typeof podSchema>;

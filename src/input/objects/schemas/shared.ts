@@ -1,6 +1,6 @@
 import { joinWords } from '../../../base/join-words.ts';
 import type { ShapeCode } from '../../../diagnostics/fields.ts';
-import { anyInteger, anything, flag, integer, item, list, map, object, openObject, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
+import { anyInteger, anything, flag, integer, item, list, map, object, openItem, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
 
 export const textMap = map(text, 'a mapping of strings');
 
@@ -44,13 +44,12 @@ export type RawMetadata = DescribedValue<typeof metadata>;
 /** What every object begins with. */
 export const typed = { apiVersion: anything, kind: anything };
 
-/** The conditions of a Node, a Pod or a workload. */
-export const conditions = list({ ...openObject({ type: text, status: text }), type: 'object' } as Schema<RawCondition>);
+const condition = openItem({ type: text, status: text });
 
-export interface RawCondition {
-  readonly type?: string | null;
-  readonly status?: string | null;
-}
+/** The conditions of a Node, a Pod or a workload. */
+export const conditions = list(condition);
+
+export type RawCondition = DescribedValue<typeof condition>;
 
 /** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
 export const objectConditions = list(

@@ -1,4 +1,4 @@
-import { integer, item, list, map, object, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
+import { integer, list, map, openItem, openObject, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
 import { metadata, port, protocol } from './shared.ts';
 
 const portOrName: Schema<number | string | null> = {
@@ -6,56 +6,56 @@ const portOrName: Schema<number | string | null> = {
   expected: 'a port number or its name',
 };
 
-const requirement = item({ key: text, operator: text, values: texts });
+const requirement = openItem({ key: text, operator: text, values: texts });
 
-const selector = object({
+const selector = openObject({
   matchLabels: map<string>({ type: 'string', expected: 'a string' }, 'a mapping of strings'),
   matchExpressions: list(requirement),
 });
 
 const peers = list(
-  item({
+  openItem({
     podSelector: selector,
     namespaceSelector: selector,
-    ipBlock: object({ cidr: text, except: texts }),
+    ipBlock: openObject({ cidr: text, except: texts }),
   }),
 );
 
 const policyPorts = list(
-  item({
+  openItem({
     protocol,
     port: portOrName,
     endPort: integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port'),
   }),
 );
 
-const policySpec = object({
+const policySpec = openObject({
   podSelector: selector,
   policyTypes: texts,
-  ingress: list(item({ from: peers, ports: policyPorts })),
-  egress: list(item({ to: peers, ports: policyPorts })),
+  ingress: list(openItem({ from: peers, ports: policyPorts })),
+  egress: list(openItem({ to: peers, ports: policyPorts })),
 });
 
 /** What kpc reads of a NetworkPolicy of networking.k8s.io/v1. */
-export const networkPolicySchema = object({ metadata, spec: policySpec });
+export const networkPolicySchema = openObject({ metadata, spec: policySpec });
 
-const backend = object({
-  service: object({ name: text, port: object({ number: port, name: text }) }),
+const backend = openObject({
+  service: openObject({ name: text, port: openObject({ number: port, name: text }) }),
 });
 
 /** What kpc reads of an Ingress of networking.k8s.io/v1. */
-export const ingressSchema = object({
+export const ingressSchema = openObject({
   metadata,
-  spec: object({
+  spec: openObject({
     defaultBackend: backend,
-    tls: list(item({ hosts: texts })),
-    rules: list(item({ host: text, http: object({ paths: list(item({ path: text, pathType: text, backend })) }) })),
+    tls: list(openItem({ hosts: texts })),
+    rules: list(openItem({ host: text, http: openObject({ paths: list(openItem({ path: text, pathType: text, backend })) }) })),
   }),
-  status: object({ loadBalancer: object({ ingress: list(item({ ip: text, hostname: text })) }) }),
+  status: openObject({ loadBalancer: openObject({ ingress: list(openItem({ ip: text, hostname: text })) }) }),
 });
 
 /** What kpc reads of a v1 Namespace. */
-export const namespaceSchema = object({ metadata });
+export const namespaceSchema = openObject({ metadata });
 
 export type RawNetworkPolicy = DescribedValue<typeof networkPolicySchema>;
 export type RawPolicyRule = NonNullable<DescribedValue<typeof policySpec>['ingress']>[number] &

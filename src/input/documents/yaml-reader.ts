@@ -1,4 +1,19 @@
 import type { Span } from './split-documents.ts';
+import { readYamlFast } from '../yaml/fast-reader.ts';
+import { KnownKeys } from '../yaml/known-keys.ts';
+import { parseYamlValue, type ParsedValue } from '../yaml/parse.ts';
+
+/** Reads the YAML document in a stretch of a text: its value, or why there is none. Offsets count from its start. */
+export type YamlReader = (text: string, span: Span) => ParsedValue;
+
+/** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
+export function createYamlReader(): YamlReader {
+  const known = new KnownKeys();
+  return (text, span) => {
+    const fast = readYamlFast(text, span, known) ?? readMarkedJson(text, span);
+    return fast ? { kind: 'value', value: fast.value } : parseYamlValue(text.slice(span.start, span.end));
+  };
+}
 
 /** Deeper nesting and longer keys are for the YAML parser to refuse: it has limits there that JSON has not. */
 const maxDepth = 64;

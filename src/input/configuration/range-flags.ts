@@ -1,0 +1,89 @@
+import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
+import type { RangeFlag } from '../../diagnostics/command-line.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { parseNetwork, type Network } from '../../kernel/address.ts';
+import type { PortRange } from '../../kernel/socket-address.ts';
+
+/** kube-apiserver's flags, and one of kpc's own beside them, with what was written after them. */
+export interface RangeFlags {
+  readonly serviceClusterIpRange?: string | undefined;
+  readonly serviceNodePortRange?: string | undefined;
+  readonly loadBalancerIpRange?: string | undefined;
+}
+
+/** Ranges with what is wrong with the flags they came from; not to be used when there is an error. */
+export interface ParsedRanges {
+  readonly ranges: AssignmentRanges;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads --service-cluster-ip-range (one network, or one of each family) --service-node-port-range and --load-balancer-ip-range. */
+export function parseAssignmentRanges(flags: RangeFlags): ParsedRanges {
+  const diagnostics: Diagnostic[] = [];
+  const read = <T>(flag: RangeFlag['flag'], value: string | undefined, parse: (text: string) => T | undefined) => {
+    const parsed = value === undefined ? undefined : parse(value);
+    if (value !== undefined && parsed === undefined) diagnostics.push(diagnose('bad-range', { flag, value }));
+    return parsed;
+  };
+  const clusterIPs = read('--service-cluster-ip-range', flags.serviceClusterIpRange, parseOneOfEachFamily) ?? [];
+  const nodePorts = read('--service-node-port-range', flags.serviceNodePortRange, parsePortRange);
+  const loadBalancerIPs = read('--load-balancer-ip-range', flags.loadBalancerIpRange, parseNetworks);
+  return { ranges: { clusterIPs, nodePorts, ...(loadBalancerIPs && { loadBalancerIPs }) }, diagnostics };
+}
+
+function parseNetworks(text: string): readonly Network[] | undefined {
+  const networks = text.split(',').map((each) => parseNetwork(each.trim()));
+  return networks.every((network) => network !== undefined) ? networks : undefined;
+}
+
+function parseOneOfEachFamily(text: string): readonly Network[] | undefined {
+  const networks = parseNetworks(text);
+  return networks && new Set(networks.map(({ family }) => family)).size === networks.length ? networks : undefined;
+}
+
+/** "30000-32767", or "30000+2767" with the size less one, as kube-apiserver takes it. */
+function parsePortRange(text: string): PortRange | undefined {
+  const match = /^\s*(\d{1,5})\s*([-+])\s*(\d{1,5})\s*$/.exec(text);
+  if (!match) return undefined;
+  const first = Number(match[1]);
+  const last = match[2] === '+' ? first + Number(match[3]) : Number(match[3]);
+  return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
+}
+
+/** What --assume-endpoints stands for without a value: the networks of the Nodes or of the cluster. */
+export const knownNetworks = 'auto';
+
+/** The networks that --assume-endpoints names; undefined where it is not given. */
+export interface PodNetworks {
+  readonly networks: readonly Network[] | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads --assume-endpoints: nothing, one network, or one of each family. */
+export function parsePodNetworks(text: string | true | undefined): PodNetworks {
+  if (text === undefined) return { networks: undefined, diagnostics: [] };
+  if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
+  const networks = parseOneOfEachFamily(text);
+  if (networks) return { networks, diagnostics: [] };
+  return { networks: [], diagnostics: [diagnose('bad-range', { flag: '--assume-endpoints', value: text })] };
+}
+
+/**
+ * The words of a command line, with what --assume-endpoints says for good: its value is optional, and the word after it may
+ * be the name of a file.
+ */
+export function settleAssumeEndpoints(argv: readonly string[]): readonly string[] {
+  const flag = '--assume-endpoints';
+  const end = argv.indexOf('--');
+  const isFlag = argv.map((word, i) => word === flag && (end < 0 || i < end));
+  return argv.flatMap((word, i) => {
+    const next = argv[i + 1];
+    if (isFlag[i]) return [`${flag}=${next !== undefined && isNetworks(next) ? next : knownNetworks}`];
+    return isFlag[i - 1] && isNetworks(word) ? [] : [word];
+  });
+}
+
+/** Without blanks, as one word. */
+function isNetworks(text: string): boolean {
+  return text.split(',').every((each) => parseNetwork(each) !== undefined);
+}

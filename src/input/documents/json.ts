@@ -1,0 +1,125 @@
+import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import type { FieldPath } from '../../cluster/objects.ts';
+import type { Span } from './split-documents.ts';
+import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
+
+/** More than these help no reader, and a megabyte can have a million. */
+const mostFaults = 100;
+
+/** What is wrong first with a JSON text, in the order of the text; empty for what JSON.parse takes. */
+export function findJsonFaults(text: string): readonly SyntaxFault[] {
+  const errors: ParseError[] = [];
+  try {
+    parse(text, errors, { disallowComments: true, allowTrailingComma: false });
+  } catch (error) {
+    // It calls itself for each level.
+    if (!(error instanceof RangeError)) throw error;
+    return [tooDeep];
+  }
+  return errors.slice(0, mostFaults).map(({ error, offset }) => {
+    // "CloseBraceExpected" → "close brace expected".
+    const reason = printParseErrorCode(error)
+      .replace(/(?!^)([A-Z])/g, ' $1')
+      .toLowerCase();
+    return { offset, code: 'bad-json', arguments: { problem: 'invalid', reason } };
+  });
+}
+
+/** Keys that come twice in one object of the JSON value in a stretch of a text, of which the last counts to JSON.parse. */
+export function findRepeatedJsonKeys(text: string, { start, end }: Span): SyntaxFault[] {
+  const faults: SyntaxFault[] = [];
+  /** The keys of the objects around the place; of a list, none. */
+  const around: Set<string>[] = [];
+  const sign = /["{}[\]]/g;
+  const colon = /[ \t\r\n]*:/y;
+  sign.lastIndex = start;
+  for (let found = sign.exec(text); found && found.index < end; found = sign.exec(text)) {
+    const at = found.index;
+    if (found[0] === '{' || found[0] === '[') around.push(new Set());
+    else if (found[0] !== '"') around.pop();
+    else {
+      sign.lastIndex = colon.lastIndex = skipString(text, at);
+      const keys = around.at(-1);
+      if (!keys || !colon.test(text)) continue;
+      const written = text.slice(at, sign.lastIndex);
+      const key = written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
+      if (keys.has(key)) faults.push({ offset: at - start, code: 'duplicate-key', arguments: {} });
+      keys.add(key);
+    }
+  }
+  return faults;
+}
+
+/** A field of an object or an item of a list: the offsets of its key, which an item has none of, and of its value. */
+interface Entry {
+  readonly key: number;
+  readonly value: number;
+}
+
+/**
+ * Finds the offsets of fields of the JSON value that starts at `start`, or of the nearest field above that is written down.
+ * The text is known to be valid there. What was looked into once is remembered, so that many errors cost one scan.
+ */
+export function locateInJson(text: string, start: number): (path: FieldPath, of: 'key' | 'value') => number {
+  const known = new Map<number, ReadonlyMap<string, Entry>>();
+  return (path, of) => {
+    let at = skipBlanks(text, start);
+    for (const [i, step] of path.entries()) {
+      const entries = known.get(at) ?? entriesOf(text, at);
+      known.set(at, entries);
+      const entry = entries.get(String(step));
+      if (!entry) return at;
+      at = of === 'key' && i === path.length - 1 ? entry.key : entry.value;
+    }
+    return at;
+  };
+}
+
+/** What the object or list at `start` holds, by keys and indexes. Of a key that is there twice, the last counts. */
+function entriesOf(text: string, start: number): ReadonlyMap<string, Entry> {
+  const entries = new Map<string, Entry>();
+  const isObject = text[start] === '{';
+  if (!isObject && text[start] !== '[') return entries;
+  for (let at = skipBlanks(text, start + 1); at < text.length && !/[}\]]/.test(text.charAt(at));) {
+    const keyEnd = isObject ? skipString(text, at) : at;
+    const value = isObject ? skipBlanks(text, skipBlanks(text, keyEnd) + 1) : at;
+    const name = isObject ? String(JSON.parse(text.slice(at, keyEnd))) : String(entries.size);
+    entries.set(name, { key: at, value });
+    at = skipBlanks(text, skipValue(text, value));
+    if (text[at] === ',') at = skipBlanks(text, at + 1);
+  }
+  return entries;
+}
+
+/** The offset after the JSON value that starts at `start`. */
+export function skipValue(text: string, start: number): number {
+  const sign = /[{[]/.test(text.charAt(start)) ? /["{}[\]]/g : /["}\],\s]/g;
+  let depth = 0;
+  sign.lastIndex = start;
+  for (let found = sign.exec(text); found; found = sign.exec(text)) {
+    const at = found.index;
+    const [char] = found;
+    if (char === '{' || char === '[') depth++;
+    else if (char === '"') sign.lastIndex = skipString(text, at);
+    else if (depth === 0) return at;
+    else depth--;
+    if (depth === 0) return sign.lastIndex;
+  }
+  return text.length;
+}
+
+/** The offset after the JSON string that starts at `start`; the text's end where it does not end. */
+function skipString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0;
+    while (text[at - 1 - slashes] === '\\') slashes++;
+    if (slashes % 2 === 0) return at + 1;
+  }
+  return text.length;
+}
+
+function skipBlanks(text: string, start: number): number {
+  let at = start;
+  while (/[ \n\r\t]/.test(text.charAt(at))) at++;
+  return at;
+}

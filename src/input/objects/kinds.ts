@@ -1,0 +1,189 @@
+import { findNearest } from '../../base/find-nearest.ts';
+import type {
+  EndpointSlice,
+  Endpoints,
+  Ingress,
+  Namespace,
+  NetworkPolicy,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+  WorkloadKind,
+} from '../../cluster/objects.ts';
+import { readServiceCidr } from './check-addresses.ts';
+import { readMetadata, type CommonNames } from './check-names.ts';
+import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
+import { readNode } from './read-node.ts';
+import { readPod, readWorkload } from './read-pod.ts';
+import { readService } from './read-service.ts';
+import { readIngress, readNetworkPolicy } from './read-traffic.ts';
+import type { Report } from './report.ts';
+import type { RawObjects } from './schemas/all.ts';
+import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
+import type { Validator } from './validate.ts';
+
+/** The objects read so far, each kind in the order of the input. */
+export interface ObjectLists {
+  readonly services: Sourced<Service>[];
+  readonly slices: Sourced<EndpointSlice>[];
+  /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
+  readonly endpoints: Sourced<Endpoints>[];
+  readonly nodes: Sourced<Node>[];
+  readonly serviceCidrs: Sourced<ServiceCidr>[];
+  readonly pods: Sourced<Pod>[];
+  /** Empty where they were not asked for, as the next three: they count as skipped then. */
+  readonly workloads: Sourced<Workload>[];
+  readonly policies: Sourced<NetworkPolicy>[];
+  readonly ingresses: Sourced<Ingress>[];
+  readonly namespaces: Sourced<Namespace>[];
+  /** kube-proxy's configuration, where the inputs happen to hold one. */
+  readonly configs: Sourced<KubeProxyConfig>[];
+}
+
+/** What checks the objects of one run. */
+interface Readers {
+  readonly validator: Validator;
+  readonly names: CommonNames;
+}
+
+interface Kind {
+  /** The apiVersions that kpc reads it of, the newest first. */
+  readonly versions: readonly string[];
+  /** Which are read only where a command asks for them. */
+  readonly group: 'always' | 'workloads' | 'traffic';
+  /** Adds an object to its list, unless something is wrong with it. */
+  readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
+}
+
+function kindOf<Schema extends keyof RawObjects, T>(
+  group: Kind['group'],
+  versions: readonly string[],
+  schema: Schema,
+  read: (raw: RawObjects[Schema], report: Report, names: CommonNames) => T,
+  listIn: (into: ObjectLists) => Sourced<T>[],
+): Kind {
+  return {
+    versions,
+    group,
+    read: (value, report, { validator, names }, into) => {
+      const raw = validator.validate(schema, value, report);
+      const object = raw === undefined ? undefined : read(raw, report, names);
+      if (object !== undefined && !report.hasErrors) listIn(into).push({ object, source: report.source });
+    },
+  };
+}
+
+/** Clusters before 1.16 served the old versions. */
+function workload(kind: WorkloadKind, ...versions: readonly string[]): Kind {
+  return kindOf(
+    'workloads',
+    versions,
+    'Workload',
+    (raw, report, names) => readWorkload(kind, raw, report, names),
+    ({ workloads }) => workloads,
+  );
+}
+
+const apps = ['apps/v1', 'apps/v1beta2'] as const;
+
+const kinds: Readonly<Record<string, Kind>> = {
+  Service: kindOf('always', ['v1'], 'Service', readService, ({ services }) => services),
+  EndpointSlice: kindOf('always', ['discovery.k8s.io/v1'], 'EndpointSlice', readEndpointSlice, ({ slices }) => slices),
+  Endpoints: kindOf('always', ['v1'], 'Endpoints', readEndpoints, ({ endpoints }) => endpoints),
+  Node: kindOf('always', ['v1'], 'Node', readNode, ({ nodes }) => nodes),
+  Pod: kindOf('always', ['v1'], 'Pod', readPod, ({ pods }) => pods),
+  ServiceCIDR: kindOf(
+    'always',
+    ['networking.k8s.io/v1', 'networking.k8s.io/v1beta1'],
+    'ServiceCIDR',
+    readServiceCidr,
+    ({ serviceCidrs }) => serviceCidrs,
+  ),
+  KubeProxyConfiguration: kindOf(
+    'always',
+    ['kubeproxy.config.k8s.io/v1alpha1'],
+    'KubeProxyConfiguration',
+    (raw) => raw,
+    ({ configs }) => configs,
+  ),
+  Deployment: workload('Deployment', ...apps, 'apps/v1beta1', 'extensions/v1beta1'),
+  StatefulSet: workload('StatefulSet', ...apps, 'apps/v1beta1'),
+  DaemonSet: workload('DaemonSet', ...apps, 'extensions/v1beta1'),
+  ReplicaSet: workload('ReplicaSet', ...apps, 'extensions/v1beta1'),
+  ReplicationController: workload('ReplicationController', 'v1'),
+  Job: workload('Job', 'batch/v1'),
+  NetworkPolicy: kindOf(
+    'traffic',
+    ['networking.k8s.io/v1'],
+    'NetworkPolicy',
+    readNetworkPolicy,
+    ({ policies }) => policies,
+  ),
+  Ingress: kindOf('traffic', ['networking.k8s.io/v1'], 'Ingress', readIngress, ({ ingresses }) => ingresses),
+  Namespace: kindOf(
+    'traffic',
+    ['v1'],
+    'Namespace',
+    (raw, report, names) => ({ metadata: readMetadata(raw.metadata, 'subdomain', report, names) }),
+    ({ namespaces }) => namespaces,
+  ),
+};
+
+/** Which groups of kinds a command asks for. */
+export interface AskedKinds {
+  readonly workloads: boolean;
+  readonly traffic: boolean;
+}
+
+/** What reads an object; undefined for one of a kind or a version that is not read. */
+export function findReader(apiVersion: string, kind: string, asked: AskedKinds): Kind['read'] | undefined {
+  const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  return known?.versions.includes(apiVersion) && isAsked(known, asked) ? known.read : undefined;
+}
+
+function isAsked({ group }: Kind, asked: AskedKinds): boolean {
+  return group === 'always' || asked[group];
+}
+
+/** Whether a kind has the name of one that kpc reads, but is not of that version. */
+export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
+  const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);
+}
+
+/** A misspelling of a kind differs by these many letters at most: APIService and ServiceAccount are kinds of their own. */
+const mostLetters = 2;
+
+/**
+ * The kind, with its apiVersion, that an object of no known kind is probably meant to be: "Service (v1)". Undefined for what
+ * may well be a kind of its own, such as the Service of Knative.
+ */
+export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
+  const versions = Object.entries(kinds).flatMap(([name, known]) =>
+    known.group !== 'traffic' && isAsked(known, asked) ? [[name, known.versions] as const] : [],
+  );
+  const slash = apiVersion.indexOf('/');
+  const group = slash < 0 ? '' : apiVersion.slice(0, slash);
+  // One of Kubernetes' own, in which no other program can define a kind.
+  const isOfKubernetes = !group.includes('.') || group.endsWith('.k8s.io');
+  const own = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (own?.group === 'always') {
+    // The first version of a ServiceCIDR had other fields.
+    if (own.versions.includes(apiVersion) || apiVersion === 'networking.k8s.io/v1alpha1') return undefined;
+    const near = findNearest(apiVersion, own.versions);
+    return isOfKubernetes || near !== undefined ? `${kind} (${near ?? own.versions[0] ?? ''})` : undefined;
+  }
+  const lists = versions.map(([name, of]) => [`${name}List`, of] as const);
+  const known = new Map([...versions, ['List', ['v1']] as const, ...lists]);
+  if (!isOfKubernetes || known.has(kind)) return undefined;
+  const candidates = [...known.keys()].filter((each) => {
+    // A configuration of the kubelet is spelled much like that of kube-proxy.
+    const isSameFamily = each !== 'KubeProxyConfiguration' || /^kubeproxy/i.test(apiVersion);
+    return Math.abs(each.length - kind.length) <= mostLetters && isSameFamily;
+  });
+  const near = findNearest(kind, candidates, mostLetters);
+  return near === undefined ? undefined : `${near} (${known.get(near)?.[0] ?? ''})`;
+}
