@@ -1,5 +1,5 @@
 import type { Coverage } from '../dumps/coverage.ts';
-import { findDumpListeners } from '../dumps/dump-listeners.ts';
+import { findDumpListeners } from '../dumps/coverage.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { KernelState } from '../kernel/state.ts';

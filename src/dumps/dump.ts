@@ -1,9 +1,8 @@
 import type { Fault } from '../diagnostics/diagnostic.ts';
-import type { ReadableKind } from './output-kinds.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { Coverage } from './coverage.ts';
+import type { ReadableKind } from './output-kinds.ts';
 
 /** What a file of a dump is: the tool that printed it. */
 export type DumpFileKind =
@@ -19,29 +18,24 @@ export interface Dump {
   readonly doubts: readonly Doubt[];
 }
 
-/** What a dump may hold more of than was read. */
-export type Doubt = FileDoubt | TableDoubt;
-
-/** Why a file of a dump may have held more than was read of it. */
-interface FileDoubt {
-  readonly file: string;
-  /**
-   * Lines that could not be read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
-   * do not show how real servers are reached.
-   */
-  readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
-}
-
-/** A table of another program in nftables, which is no part of a side's state: packets alone meet it. */
-interface TableDoubt {
-  readonly kind: 'other-table';
-  /** "inet firewalld". */
-  readonly table: string;
-  /** Its rules for packets of IP: none in families such as arp. Undefined where not all of it could be read. */
-  readonly tables: readonly NftTable[] | undefined;
-}
+/** Why a dump may hold more than was read of it. */
+export type Doubt =
+  | {
+      readonly file: string;
+      /**
+       * Lines that could not be read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
+       * do not show how real servers are reached.
+       */
+      readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
+    }
+  /** A table of another program in nftables, which is no part of a side's state: packets alone meet it. */
+  | {
+      readonly kind: 'other-table';
+      /** "inet firewalld". */
+      readonly table: string;
+      /** Its rules for packets of IP: none in families such as arp. Undefined where not all of it could be read. */
+      readonly tables: readonly NftTable[] | undefined;
+    };
 
 /** Why a file of a dump, or a part of it, takes no part, or how it was taken; without a line, of the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
-
-export type Reader = <T extends { readonly unread: readonly UnreadLine[] }>(result: T) => T;

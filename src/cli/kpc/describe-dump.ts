@@ -23,7 +23,7 @@ import { printable } from '../../base/printable.ts';
 import { findOwners, type Owners } from '../../diff/changes/owners.ts';
 import { count } from '../../base/format-count.ts';
 import { classifyServers } from '../../diff/foreign-servers.ts';
-import { tellsNftables, tellsRules, type Coverage, type Told } from '../../dumps/coverage.ts';
+import { showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import { formatDescription } from '../../report/colours.ts';
 import type { DescribeOptions } from './describe-command.ts';
@@ -95,12 +95,12 @@ function notesOf(
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
 function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
-  const missing: { readonly [K in keyof Told]?: readonly string[] } = {
+  const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
     iptables: [
-      ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
-      ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
+      ...(showsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
+      ...(showsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    nftables: tellsNftables(coverage) ? [] : ['nft list ruleset'],
+    nftables: coverage.nftables.length === 2 ? [] : ['nft list ruleset'],
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
