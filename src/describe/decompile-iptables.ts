@@ -11,30 +11,20 @@ import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-pr
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { PortAddress } from '../diff/port-facts.ts';
 
-import {
-  addAddress,
-  addEndpoint,
-  finishDraft,
-  startDraft,
-  type PortDraft,
-  type DecompiledPort,
-  type MasqueradedClients,
-} from './decompiled-port.ts';
+import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
 /** A Service port while its rules are read. */
-interface Draft extends PortDraft {
+class RulesPort extends PortDraft {
   /** Which chains of its own rules lead to. */
-  readonly prefixes: Set<ServiceChainKind>;
-  /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
-  hasEndpointsTold: boolean;
+  readonly prefixes = new Set<ServiceChainKind>();
   /** Whether its rules jump to a chain on the way to its endpoints that is not there: a kernel has all that rules jump to. */
-  lacksChains: boolean;
+  lacksChains = false;
 }
 
 type Chains = ReadonlyMap<string, Chain>;
 
 /** Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. */
-export function decompileIptables(state: KernelState): readonly DecompiledPort[] {
+export function decompileIptables(state: KernelState): readonly ShownPort[] {
   return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family).read());
 }
 
@@ -51,9 +41,9 @@ class RulesReader {
   readonly #nat: Chains;
   readonly #filter: Chains;
   readonly #family: Family;
-  readonly #drafts: Draft[] = [];
-  readonly #byName = new Map<string, Draft[]>();
-  readonly #byHash = new Map<string, Draft>();
+  readonly #drafts: RulesPort[] = [];
+  readonly #byName = new Map<string, RulesPort[]>();
+  readonly #byHash = new Map<string, RulesPort>();
   /** Whether rules lead to Service ports' chains: a chain that none leads to is no Service's then. */
   #showsCaptures = false;
 
@@ -63,27 +53,30 @@ class RulesReader {
     this.#family = family;
   }
 
-  read(): readonly DecompiledPort[] {
-    // A jump tells whose a rule is for sure: those rules come first.
+  read(): readonly ShownPort[] {
     const captures = rulesOf(this.#nat, baseChains.services);
     const nodePorts = rulesOf(this.#nat, baseChains.nodePorts);
     const leads = (rule: Rule): boolean => serviceChain(jumpChain(rule)) !== undefined;
     this.#showsCaptures = [...captures, ...nodePorts].some(leads);
-    for (const rule of captures.filter(leads)) this.#readCapture(rule);
-    for (const rule of nodePorts.filter(leads)) this.#readNodePort(rule);
-    for (const rule of captures.filter((each) => !leads(each))) this.#readCapture(rule);
-    for (const rule of nodePorts.filter((each) => !leads(each))) this.#readNodePort(rule);
+    // A jump shows whose a rule is for sure: those rules come first.
+    for (const isSure of [true, false]) {
+      for (const rule of captures) if (leads(rule) === isSure) this.#readCapture(rule);
+      for (const rule of nodePorts) if (leads(rule) === isSure) this.#readNodePort(rule);
+    }
     for (const name of [baseChains.services, baseChains.externalServices]) {
       for (const rule of rulesOf(this.#filter, name)) this.#readRefusal(rule, name);
     }
     for (const rule of rulesOf(this.#filter, baseChains.proxyFirewall)) this.#readFirewall(rule);
     for (const rule of rulesOf(this.#filter, baseChains.nodePorts)) this.#readHealthCheck(rule);
     for (const chain of this.#nat.values()) this.#readServiceChain(chain);
-    return this.#drafts.filter(showsMore).map(finish);
+    return this.#drafts.filter(showsMore).map((draft) => {
+      draft.showsEndpoints &&= !draft.lacksChains;
+      return draft.finish();
+    });
   }
 
   /** The Service port that a rule of a chain is there for that all share. */
-  #draftOf(rule: Rule): Draft | undefined {
+  #draftOf(rule: Rule): RulesPort | undefined {
     const { kind: prefix, hash } = serviceChain(jumpChain(rule)) ?? {};
     const address = addressOf(rule);
     const port = portOf(rule);
@@ -107,13 +100,8 @@ class RulesReader {
     return draft;
   }
 
-  #add(name: string): Draft {
-    const draft: Draft = {
-      ...startDraft(name, this.#family, 'TCP'),
-      prefixes: new Set(),
-      hasEndpointsTold: false,
-      lacksChains: false,
-    };
+  #add(name: string): RulesPort {
+    const draft = new RulesPort(name, this.#family, 'TCP');
     this.#drafts.push(draft);
     const others = this.#byName.get(name);
     if (others) others.push(draft);
@@ -132,7 +120,7 @@ class RulesReader {
     }
     const address = addressOf(rule);
     if (address !== undefined) {
-      addAddress(draft, kind, address);
+      draft.addAddress(kind, address);
       draft.port ??= portOf(rule);
     }
     const target = serviceChain(jumpChain(rule))?.kind;
@@ -156,7 +144,7 @@ class RulesReader {
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    draft.hasEndpointsTold = true;
+    draft.showsEndpoints = true;
     if (find(rule, 'address-type')) {
       draft.nodePort ??= portOf(rule);
       if (refusal === 'drop') draft.externalTrafficPolicy ??= 'Local';
@@ -164,9 +152,9 @@ class RulesReader {
     }
     const address = addressOf(rule);
     if (address === undefined) return;
-    const isInternal = chain === baseChains.services && !hasClusterIP(draft);
+    const isInternal = chain === baseChains.services && !draft.hasClusterIP();
     const kind = draft.addresses.get(address)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
-    addAddress(draft, kind, address);
+    draft.addAddress(kind, address);
     draft.port ??= portOf(rule);
     if (refusal === 'drop')
       draft[kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy'] ??= 'Local';
@@ -177,7 +165,7 @@ class RulesReader {
     const address = refusalOf(rule) && addressOf(rule);
     const draft = address === undefined ? undefined : this.#draftOf(rule);
     if (!draft || address === undefined) return;
-    addAddress(draft, 'load-balancer-ip', address);
+    draft.addAddress('load-balancer-ip', address);
     draft.port ??= portOf(rule);
     draft.hasFirewall = true;
   }
@@ -217,7 +205,7 @@ class RulesReader {
       if (jumpChain(rule) === baseChains.markMasquerade) noteMasquerade(draft, path, rule);
   }
 
-  #draftNamedIn({ rules }: Chain, kind: ServiceChainKind): Draft | undefined {
+  #draftNamedIn({ rules }: Chain, kind: ServiceChainKind): RulesPort | undefined {
     for (const rule of rules) {
       const drafts = this.#byName.get(labelInComment(rule) ?? '');
       if (drafts) return drafts.find(({ prefixes }) => !prefixes.has(kind));
@@ -227,7 +215,7 @@ class RulesReader {
   }
 
   /** What comes from a source range goes on. Where the node may, so does what comes from the guarded address itself. */
-  #readFirewallChain(chain: Chain, draft: Draft): void {
+  #readFirewallChain(chain: Chain, draft: RulesPort): void {
     for (const rule of chain.rules) {
       const range = findPlain(rule, 'source')?.range;
       if (!range || jumpChain(rule) === undefined) continue;
@@ -237,24 +225,24 @@ class RulesReader {
     if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
   }
 
-  #readEndpoints(chain: Chain, policy: TrafficPolicy, draft: Draft): void {
+  #readEndpoints(chain: Chain, policy: TrafficPolicy, draft: RulesPort): void {
     for (const rule of chain.rules) {
       // Of a chain that grep found by an address there is the rule that marks packets alone.
-      if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
+      if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.showsEndpoints = true;
       const recent = find(rule, 'recent')?.action;
       if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
       const target = jumpChain(rule);
       if (target === undefined || parseServiceChain(target)?.kind !== 'endpoint') continue;
       const own = this.#nat.get(target);
       const endpoint = destinationOf(own) ?? destinationInComment(rule) ?? sourceOf(own);
-      draft.hasEndpointsTold = true;
+      draft.showsEndpoints = true;
       if (endpoint === undefined) draft.lacksChains = true;
-      else addEndpoint(draft, endpoint, policy);
+      else draft.addEndpoint(endpoint, policy);
     }
   }
 
   /** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
-  #checkWay(rule: Rule, draft: Draft): void {
+  #checkWay(rule: Rule, draft: RulesPort): void {
     const target = jumpChain(rule);
     if (target === undefined || !serviceChain(target)) return;
     if (rulesOf(this.#nat, target).length === 0) draft.lacksChains = true;
@@ -262,19 +250,13 @@ class RulesReader {
 }
 
 /** A name beside a chain of its own that leads nowhere shows no Service port. */
-function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: Draft): boolean {
+function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: RulesPort): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
 function rulesOf(chains: Chains, name: string): readonly Rule[] {
   return chains.get(name)?.rules ?? [];
-}
-
-function finish({ prefixes: _, hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
-  const finished = finishDraft(draft);
-  const isRefused = finished.fallback === 'no-endpoints' && draft.endpoints.size === 0;
-  return isRefused || (hasEndpointsTold && !lacksChains) ? finished : { ...finished, endpoints: undefined };
 }
 
 function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
@@ -301,7 +283,7 @@ function addressName(rule: Rule): string | undefined {
   return address === undefined ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
 }
 
-function protocolOf(rule: Rule): DecompiledPort['protocol'] | undefined {
+function protocolOf(rule: Rule): ShownPort['protocol'] | undefined {
   const arg = findPlain(rule, 'protocol');
   const protocol = arg && nameProtocol(arg.protocol).toUpperCase();
   return protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP' ? protocol : undefined;
@@ -318,7 +300,7 @@ function addressOf(rule: Rule): string | undefined {
 }
 
 /** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
-function kindOf(rule: Rule, draft: Draft): PortAddress['kind'] {
+function kindOf(rule: Rule, draft: RulesPort): PortAddress['kind'] {
   const [, word] = / (cluster|external|loadbalancer) IP$/.exec(commentOf(rule)) ?? [];
   switch (word) {
     case 'cluster':
@@ -330,13 +312,9 @@ function kindOf(rule: Rule, draft: Draft): PortAddress['kind'] {
     default: {
       const kind = serviceChain(jumpChain(rule))?.kind;
       if (kind === 'firewall') return 'load-balancer-ip';
-      return (kind === 'cluster' || kind === 'local') && !hasClusterIP(draft) ? 'cluster-ip' : 'unknown';
+      return (kind === 'cluster' || kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
     }
   }
-}
-
-function hasClusterIP({ addresses }: Draft): boolean {
-  return [...addresses.values()].some(({ kind }) => kind === 'cluster-ip');
 }
 
 function refusalOf(rule: Rule): 'reject' | 'drop' | undefined {
@@ -351,7 +329,7 @@ function isFromNode(rule: Rule): boolean {
   return type?.which === 'source' && type.type === 'LOCAL';
 }
 
-function noteMasquerade(draft: Draft, path: 'clusterIP' | 'external', rule: Rule): void {
+function noteMasquerade(draft: RulesPort, path: 'clusterIP' | 'external', rule: Rule): void {
   const clients = clientsOf(rule);
   if (clients) draft.masquerade[path] ??= clients;
 }

@@ -1,19 +1,14 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { count, formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/place.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
 import { tableWords } from '../diff/changes/change-words.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
-import { joinHostPort } from '../kernel/address.ts';
-import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
-import { describeElsewhere } from './unserved-address.ts';
-import type { ClosedPort, DeafNodePort } from './find-port.ts';
-import type { Because, Finding } from './find-subject.ts';
-import type { SharedSubject } from './find-nftables.ts';
-import { describePolicies } from '../diff/port-facts.ts';
-import type { Masquerade, MasqueradedClients } from './decompiled-port.ts';
+import { addressWords, describePolicies } from '../diff/port-facts.ts';
+import { splitName } from './asked.ts';
+import type { SharedSubject } from './find-items.ts';
+import type { Because } from './find-subject.ts';
+import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -144,14 +139,41 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
   ];
 }
 
+/** A Service port of a dump, as far as the state shows it. */
+export function describeShownPort(port: ShownPort, limit: number): readonly DescriptionLine[] {
+  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes, draining }) => {
+    const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
+    return line('plain', 2, endpoint + (draining ? '  weight 0: no new connections' : use));
+  });
+  // A rule for several ports, or for all but one, names no port of a Service.
+  const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
+  return [
+    line('heading', 0, port.name),
+    ...port.addresses.map(({ kind, address }) => line('plain', 1, `${addressWords[kind]} ${address} ${number}`)),
+    ...(port.nodePort === undefined ? [] : [line('plain', 1, `node port ${port.nodePort}/${port.protocol}`)]),
+    ...pathLines(port),
+    line('plain', 1, headEndpoints(port)),
+    ...cutLines(endpoints, limit, 2),
+  ];
+}
+
+function headEndpoints({ endpoints, name, internalTrafficPolicy, scheduler }: ShownPort): string {
+  if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
+  // What leads to endpoints, and is not in the dump.
+  const [service] = splitName(name);
+  const lacking = service === undefined ? 'the virtual servers' : 'what leads to them';
+  const known = scheduler === undefined ? lacking : 'the real servers';
+  return `endpoints: unknown, because the dump does not show ${internalTrafficPolicy === undefined ? known : 'all the chains that lead to them'}`;
+}
+
 /** What is known of the way that packets to a Service port take, of manifests or of a kernel. */
 type KnownPath = Parameters<typeof describePolicies>[0] & {
-  readonly fallback?: NonNullable<PortInFamily['fallback']>;
-  readonly masquerade?: Masquerade;
+  readonly fallback?: PortInFamily['fallback'];
+  readonly masquerade?: Masquerade | undefined;
 };
 
 /** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
-export function pathLines(port: KnownPath): readonly DescriptionLine[] {
+function pathLines(port: KnownPath): readonly DescriptionLine[] {
   const policies = describePolicies(port).join(', ');
   const { fallback, masquerade } = port;
   return [
@@ -251,7 +273,8 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
 
 function kernelLines(item: KernelItem): readonly string[] {
   const place = at(item.place);
-  const taken = 'takenBy' in item ? `taken by ${item.takenBy}, which claims it too` : undefined;
+  const taken =
+    'takenBy' in item && item.takenBy !== undefined ? `taken by ${item.takenBy}, which claims it too` : undefined;
   switch (item.kind) {
     case 'virtual-server': {
       const servers = count(item.realServers.length, 'real server');
@@ -299,40 +322,6 @@ export function describeHidden(hidden: number): DescriptionLine {
   return line('dim', 0, `… and ${count(hidden, 'more Service')}`);
 }
 
-/** What to say where nothing was found. */
-export function describeNothing(
-  what: string,
-  { suggestions, otherMode, deaf, closed, elsewhere }: Finding & { readonly kind: 'nothing' },
-): string {
-  if (deaf) return describeDeaf(deaf);
-  if (closed) return describeClosed(closed);
-  if (elsewhere) return describeElsewhere(elsewhere);
-  const hint = otherMode
-    ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
-    : suggestions.length === 0
-      ? ''
-      : `; did you mean ${suggestions.join(' or ')}?`;
-  return `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint}`;
-}
-
-/** Why no Service answers at the number of a node port, on an address of the node. */
-export function describeDeaf({ port, label, address, listeners }: DeafNodePort): string {
-  const owner = label === undefined ? '' : ` of ${label}`;
-  return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}${listeners.kind === 'listed' ? ' only' : ''}`;
-}
-
-/** Whose an address is that was asked for with a port that its Services do not have. */
-export function describeClosed({ address, port, owners }: ClosedPort): string {
-  const clauses = owners.map(({ service, isEndpoint, ports }) => {
-    const has = ports.length === 0 ? '' : ` (has ${ports.join(', ')})`;
-    if (service === undefined) return `${address} has no port ${port}${has}`;
-    return isEndpoint
-      ? `${address} is an endpoint of ${service}, which has no port ${port} there${has}`
-      : `${address} belongs to ${service}, which has no port ${port}${has}`;
-  });
-  return nameSome(clauses);
-}
-
 function section<T>(
   title: string,
   items: readonly T[],
@@ -351,7 +340,7 @@ function section<T>(
 }
 
 /** The first lines, and how many there are more. */
-export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
+function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;
   return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];

@@ -6,8 +6,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
 import { printable } from '../base/printable.ts';
-import type { Decompiled } from './decompile.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
+import type { ShownPort } from './shown-port.ts';
 import type { View } from './described-node.ts';
 
 /** A row of the table of all Services. What kpc assumed has a star. */
@@ -229,7 +228,7 @@ function eachService({ services: { cluster, node, assumed } }: Pick<View, 'servi
 }
 
 /** One row for each Service port that a dump shows. */
-export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
+export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
   return ports.map((port) => ({
     service: port.name,
     type: kindsOf(port),
@@ -243,7 +242,7 @@ export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
 }
 
 /** A node port of IPVS mode stands for itself, on the node's addresses of one family. */
-function shownAddresses({ addresses, family, nodePort }: DecompiledPort): string {
+function shownAddresses({ addresses, family, nodePort }: ShownPort): string {
   // Of a part of a table, the chains may be all that was printed.
   if (addresses.length === 0 && nodePort === undefined) return '?';
   if (addresses.length === 0) return family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
@@ -254,8 +253,8 @@ function shownAddresses({ addresses, family, nodePort }: DecompiledPort): string
  * The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode
  * an address besides the cluster IP may be a load balancer's or an external IP.
  */
-function kindsOf({ addresses, nodePort }: DecompiledPort): string {
-  const has = (which: DecompiledPort['addresses'][number]['kind']) => addresses.some(({ kind }) => kind === which);
+function kindsOf({ addresses, nodePort }: ShownPort): string {
+  const has = (which: ShownPort['addresses'][number]['kind']) => addresses.some(({ kind }) => kind === which);
   if (has('load-balancer-ip')) return 'LoadBalancer';
   const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
   if (nodePort !== undefined) return `NodePort${orMore}`;
