@@ -1,10 +1,23 @@
 import type { ServiceInfo } from '../cluster/model.ts';
+import type { Coverage } from '../dumps/coverage.ts';
+import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import { setName } from '../kube-proxy/sets.ts';
 import { bareName, nameInDns, parseAsked, type Asked } from './asked.ts';
+import type { Decompiled } from './decompile.ts';
 import type { View } from './described-node.ts';
-import { findItems, isItemName, itemNames, modeOfName, type ItemRole, type SharedSubject } from './find-items.ts';
-import { explainUnanswered, hasOwnPort, roleOf, type AskedNode, type PortRole } from './find-ports.ts';
+import {
+  describeSet,
+  findItems,
+  isItemName,
+  itemNames,
+  modeOfName,
+  type HeldState,
+  type ItemRole,
+  type SharedSubject,
+} from './find-items.ts';
+import { explainUnanswered, hasOwnPort, nodeOfDump, roleOf, type AskedNode, type PortRole } from './find-ports.ts';
 import { mostSuggestions, nearest } from './near-names.ts';
 import { shownInManifests, type ShownPort } from './shown-port.ts';
 import { explainUnserved } from './unserved-address.ts';
@@ -73,6 +86,58 @@ export function findSubject(text: string, view: View): Finding {
     kind: 'nothing',
     why: why ?? `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint(asked, view)}`,
   };
+}
+
+/** Services that were read from a dump, and what they were read from. */
+export interface DumpedServices extends Decompiled, HeldState {
+  readonly coverage: Coverage;
+}
+
+/**
+ * Finds what a text is about in a dump: Service ports, those that only rules of another mode show in `left`; or else chains and
+ * sets that none of them has, or that all share.
+ */
+export function findInDump(
+  text: string,
+  dump: DumpedServices,
+):
+  | {
+      readonly kind: 'found';
+      readonly ports: readonly ShownPort[];
+      readonly left: readonly ShownPort[];
+      readonly subjects: readonly SharedSubject[] | undefined;
+    }
+  | { readonly kind: 'nothing'; readonly why: string } {
+  const { owners, state } = dump;
+  const what = bareName(text);
+  const items = findItems(what, dump);
+  // A chain may be known by its name alone.
+  const label = items?.owner?.label ?? owners.ofChain({ name: what, rules: [] }) ?? owners.ofNftChain({ name: what });
+  const asked = parseAsked(label ?? what);
+  const node = nodeOfDump(state, dump.coverage);
+  const choose = (ports: readonly ShownPort[]): readonly ShownPort[] => {
+    const found = ports.filter((port) => roleOf(port, asked, node));
+    return found.length > 0 ? found : ports.filter((port) => hasOwnPort(port, asked));
+  };
+  const ports = choose(dump.ports);
+  const left = choose(dump.leftovers.ports);
+  if (ports.length + left.length > 0) return { kind: 'found', ports, left, subjects: undefined };
+  const subjects = [...(items?.subjects ?? []), ...healthCheckSets(asked, dump)];
+  if (subjects.length > 0) return { kind: 'found', ports, left, subjects };
+  const why = asked.address && explainUnanswered(dump.ports, asked.address, node);
+  return {
+    kind: 'nothing',
+    why: why ?? `the dump shows no Service, chain or set that matches ${JSON.stringify(text)}`,
+  };
+}
+
+/** The sets that have a health check node port: no more than its number is in a kernel, and no Service. */
+function healthCheckSets({ number }: Asked, dump: DumpedServices): readonly SharedSubject[] {
+  if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
+  const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));
+  return dump.state.sets
+    .filter(({ name, entries }) => names.has(name) && entries.some(({ port }) => port === number.port))
+    .map((set) => describeSet(set, dump));
 }
 
 /** All Service ports for which `why` gives a reason, by Service. */

@@ -1,20 +1,15 @@
 import { count } from '../../base/format-count.ts';
 import { printable } from '../../base/printable.ts';
-import { bareName, parseAsked } from '../../describe/asked.ts';
 import { decompile, describeLeftovers, type Decompiled } from '../../describe/decompile.ts';
 import { describeSharedInWords, describeShownPort, line } from '../../describe/describe-words.ts';
-import { describeSet, findItems, type HeldState } from '../../describe/find-items.ts';
-import { explainUnanswered, hasOwnPort, nodeOfDump, roleOf } from '../../describe/find-ports.ts';
+import { findInDump, type DumpedServices } from '../../describe/find-subject.ts';
 import { formatRows, rowsOfDump } from '../../describe/service-table.ts';
-import type { ShownPort } from '../../describe/shown-port.ts';
 import { findOwners } from '../../diff/changes/owners.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import { classifyServers } from '../../diff/foreign-servers.ts';
 import { nameServers } from '../../diff/name-servers.ts';
 import { showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
-import { families } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { setName } from '../../kube-proxy/sets.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
@@ -23,11 +18,6 @@ import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { rowsPerLine, type DescribeOptions } from './describe-command.ts';
 import { reportInput } from './messages.ts';
-
-/** Services that were read from a dump, and what they were read from. */
-interface ReadDump extends Decompiled, HeldState {
-  readonly coverage: Coverage;
-}
 
 /** Prints the Services that a dump shows; manifests beside it name those of IPVS mode. */
 export async function describeDump(
@@ -57,7 +47,7 @@ export async function describeDump(
 }
 
 function notesOf(
-  { mode, ports, coverage }: ReadDump,
+  { mode, ports, coverage }: DumpedServices,
   belonging: readonly ReturnType<ReturnType<typeof classifyServers>>[],
   isNamed: boolean,
 ): readonly string[] {
@@ -95,7 +85,7 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
       ...(showsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
       ...(showsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    nftables: coverage.nftables.length === families.length ? [] : ['nft list ruleset'],
+    nftables: coverage.nftables.length === 2 ? [] : ['nft list ruleset'],
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
@@ -104,7 +94,7 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
 }
 
 /** Prints a table of all Services, and what another mode left. */
-async function printAll(read: ReadDump, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
+async function printAll(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { mode, ports } = read;
   const leftovers = describeLeftovers(read.leftovers, read.owners);
   if (ports.length === 0) {
@@ -130,53 +120,26 @@ async function printAll(read: ReadDump, options: DescribeOptions, terminal: Term
 /** Prints what is asked about: Service ports, or chains and sets that none of them has, or that all share. */
 async function printSubject(
   typed: string,
-  read: ReadDump,
+  read: DumpedServices,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { mode, leftovers, owners, state } = read;
-  const what = bareName(typed);
-  const items = findItems(what, read);
-  // A chain may be known by its name alone.
-  const label = items?.owner?.label ?? owners.ofChain({ name: what, rules: [] }) ?? owners.ofNftChain({ name: what });
-  const asked = parseAsked(label ?? what);
-  const node = nodeOfDump(state, read.coverage);
-  const choose = (ports: readonly ShownPort[]): readonly ShownPort[] => {
-    const found = ports.filter((port) => roleOf(port, asked, node));
-    return found.length > 0 ? found : ports.filter((port) => hasOwnPort(port, asked));
-  };
-  const ports = choose(read.ports);
-  const left = choose(leftovers.ports);
-  const isFound = ports.length + left.length > 0;
-  // Of a health check no more than its number is in a kernel, and no Service.
-  const { number } = asked;
-  const checks = new Set(families.map((family) => setName('healthCheckNodePort', family)));
-  const isCheck = number && (number.protocol ?? 'TCP') === 'TCP';
-  const subjects = isFound
-    ? []
-    : [
-        ...(items?.subjects ?? []),
-        ...state.sets
-          .filter(
-            ({ name, entries }) => isCheck && checks.has(name) && entries.some(({ port }) => port === number.port),
-          )
-          .map((set) => describeSet(set, read)),
-      ];
-  if (!isFound && subjects.length === 0) {
-    const why = asked.address && explainUnanswered(read.ports, asked.address, node);
-    const nothing = `the dump shows no Service, chain or set that matches ${JSON.stringify(typed)}`;
-    await terminal.err(`error: ${printable(why ?? nothing)}\n`);
+  const { mode, leftovers } = read;
+  const found = findInDump(typed, read);
+  if (found.kind === 'nothing') {
+    await terminal.err(`error: ${printable(found.why)}\n`);
     return exitStatus.differs;
   }
+  const { ports, left, subjects } = found;
   if (options.output === 'json') {
-    await terminal.out(formatJson({ mode, ports, ...(isFound ? {} : { subjects }) }));
+    await terminal.out(formatJson({ mode, ports, subjects }));
     return exitStatus.ok;
   }
   const leftLine = (text: string) => line('plain', 1, `left by iptables mode: ${text}`);
   const blocks = [
     ...ports.map((port) => describeShownPort(port, options.limit)),
     ...left.map((port) => [...describeShownPort(port, options.limit), leftLine('the node is in another mode now')]),
-    ...subjects.map((subject) => [
+    ...(subjects ?? []).map((subject) => [
       ...describeSharedInWords(subject, options.limit),
       ...leftovers.chains
         .filter(({ family, table, chain }) => {

@@ -131,7 +131,7 @@ export function formatRealServer(server: RealServer): string {
 }
 
 /** A service while its lines are read. */
-export interface DraftServer extends VirtualServer {
+interface DraftServer extends VirtualServer {
   readonly realServers: RealServer[];
 }
 
@@ -267,7 +267,7 @@ function readServiceOptions(
 }
 
 /** Scheduler flags as ipvsadm prints or takes them, with commas; undefined where one is unknown. */
-export function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
+function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
   const flags = new Set<SchedulerFlag>();
   for (const name of text.split(',')) {
     const flag = schedulerFlagNames.get(name);
