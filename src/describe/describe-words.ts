@@ -7,6 +7,7 @@ import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescrip
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
 import { splitName } from './asked.ts';
 import type { SharedSubject } from './find-items.ts';
+import type { PortRole } from './find-ports.ts';
 import type { Because } from './find-subject.ts';
 import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
 import type { KernelItem } from './kernel-items.ts';
@@ -32,13 +33,13 @@ export function describeServiceInWords(
   because: readonly Because[],
   words: NodeWords,
 ): readonly DescriptionLine[] {
-  const { service, type, place, ports, dns, environment, clusterIPs } = description;
+  const { service, type, skipped, place, ports, dns, environment, clusterIPs } = description;
   const mark = markAssumed(description);
   const reasons = because.flatMap((each) => describeBecause(each) ?? []);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
     ...reasons.map((reason) => line('plain', 1, reason)),
-    line('plain', 1, `type ${type}${describeSkipped(description)}`),
+    line('plain', 1, `type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
     ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.map(mark).join(', ')}`)] : []),
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
@@ -56,58 +57,48 @@ export function describeServiceInWords(
   ];
 }
 
-function describeSkipped({ skipped }: ServiceDescription): string {
-  if (skipped === undefined) return '';
-  switch (skipped) {
-    case 'headless':
-      return ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints';
-    case 'external-name':
-      return ': kube-proxy programs nothing, DNS answers with another name';
-    case 'no-cluster-ip':
-      return ', without a cluster IP yet: kube-proxy programs nothing';
-  }
-}
+const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
+  headless: ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints',
+  'external-name': ': kube-proxy programs nothing, DNS answers with another name',
+  'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
+};
 
 /** What the thing asked about is; undefined where it is the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
-    case 'name':
-      return undefined;
-    case 'cluster-ip':
-      return 'this is its cluster IP';
-    case 'external-ip':
-      return 'this is one of its external IPs';
-    case 'load-balancer-ip':
-      return "this is its load balancer's address";
-    case 'unknown':
-      return 'this is one of its addresses';
-    case 'port':
-      return 'this is its port';
-    case 'node-port':
-      return 'this is its node port';
-    case 'health-check-node-port':
-      return 'this is its health check node port';
     case 'endpoint':
       return `this is its endpoint ${because.endpoint}`;
     case 'chain':
-      return because.to === undefined
-        ? `${because.chain} is one of its chains`
-        : `${because.chain} is its chain for endpoint ${because.to}`;
+      return `${because.chain} is ${because.to === undefined ? 'one of its chains' : `its chain for endpoint ${because.to}`}`;
     case 'affinity-set':
       return `${because.set} is the set of the clients of ${because.endpoint === undefined ? 'one of its endpoints' : `endpoint ${because.endpoint}`}`;
     case 'rule':
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':
       return `a rule of chain ${because.chain} for this Service; this rule is not on this node`;
+    default: {
+      const words = roleWords[because.kind];
+      return words && `this is ${words}`;
+    }
   }
 }
+
+const roleWords: { readonly [K in Exclude<PortRole['kind'], 'endpoint'>]: string | undefined } = {
+  name: undefined,
+  'cluster-ip': 'its cluster IP',
+  'external-ip': 'one of its external IPs',
+  'load-balancer-ip': "its load balancer's address",
+  unknown: 'one of its addresses',
+  port: 'its port',
+  'node-port': 'its node port',
+  'health-check-node-port': 'its health check node port',
+};
 
 /** Says of a value of a Service whether kpc chose it. */
 type Mark = (value: string) => string;
 
 function markAssumed({ assumed }: ServiceDescription): Mark {
-  if (!assumed) return (value) => value;
-  const chosen = new Set(assignedTexts(assumed));
+  const chosen = new Set(assumed ? assignedTexts(assumed) : []);
   return (value) => (chosen.has(value) ? `${value} (assumed)` : value);
 }
 
@@ -178,7 +169,7 @@ function pathLines(port: KnownPath): readonly DescriptionLine[] {
   const { fallback, masquerade } = port;
   return [
     ...(policies === '' ? [] : [line('plain', 1, policies)]),
-    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback))]),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
     ...(masquerade === undefined ? [] : [line('plain', 1, `masqueraded: ${masqueradeWords(masquerade)}`)]),
   ];
 }
@@ -201,18 +192,12 @@ function clientWords(clients: MasqueradedClients): string {
   }
 }
 
-function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string {
-  switch (fallback) {
-    case 'no-endpoints-given':
-      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
-    case 'no-endpoints':
-      return 'no endpoint can take traffic: connections are refused';
-    case 'local-drops':
-      return 'no endpoint on this node: traffic of policy Local is dropped';
-    case 'local-to-all':
-      return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes';
-  }
-}
+const fallbackWords: { readonly [K in NonNullable<PortInFamily['fallback']>]: string } = {
+  'no-endpoints-given': 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service',
+  'no-endpoints': 'no endpoint can take traffic: connections are refused',
+  'local-drops': 'no endpoint on this node: traffic of policy Local is dropped',
+  'local-to-all': 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes',
+};
 
 function hintWords(hints: UnboundHints): string {
   switch (hints.kind) {

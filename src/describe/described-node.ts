@@ -4,7 +4,7 @@ import type { SideServices } from '../diff/compared-side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { ShownPort } from './shown-port.ts';
-import type { AddressObjects } from './unserved-address.ts';
+import type { AddressObjects } from './find-ports.ts';
 
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {

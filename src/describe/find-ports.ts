@@ -1,7 +1,10 @@
 import { nameSome } from '../base/name-some.ts';
+import { nodeAddresses } from '../cluster/node-context.ts';
+import type { Node, Service, Sourced } from '../cluster/objects.ts';
+import type { SideServices } from '../diff/compared-side.ts';
 import type { PortAddress } from '../diff/port-facts.ts';
 import { findDumpListeners, type Coverage } from '../dumps/coverage.ts';
-import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
+import { isLoopback, joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
@@ -154,4 +157,46 @@ function clauseOf({ text }: Address, service: string | undefined, isEndpoint: bo
   return isEndpoint
     ? `${text} is an endpoint of ${service}, which ${lacks} there`
     : `${text} belongs to ${service}, which ${lacks}`;
+}
+
+/** The objects of manifests that say whose an address is. */
+export interface AddressObjects {
+  readonly services: readonly Sourced<Service>[];
+  readonly nodes: readonly Sourced<Node>[];
+}
+
+/** Why kube-proxy programs nothing on this node for an address of the input; undefined where that is not so. */
+export function explainUnserved(
+  asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
+  { services, nodes }: AddressObjects,
+  { cluster, node }: Pick<SideServices, 'cluster' | 'node'>,
+): string | undefined {
+  const { address, port, protocol } = asked;
+  const { text } = address;
+  const isServed = cluster.servicePorts.some(({ clusterIP, externalIPs, loadBalancerIPs }) =>
+    [clusterIP, ...externalIPs, ...loadBalancerIPs].some((each) => each.text === text),
+  );
+  if (isServed || node.hostAddresses.some((each) => each.text === text)) return undefined;
+  const proxied = services.find(
+    ({ object: { spec, ingress } }) =>
+      spec.type === 'LoadBalancer' &&
+      ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
+  );
+  if (proxied) {
+    const { namespace, name } = proxied.object.metadata;
+    return `${text} is a load balancer address of ${namespace}/${name} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
+  }
+  const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
+  const name = owner?.object.metadata.name;
+  if (name === undefined || name === node.name) return undefined;
+  const ofNodePort = cluster.servicePorts.find(
+    (each) =>
+      port !== undefined &&
+      each.nodePort === port &&
+      each.family === address.family &&
+      (protocol === undefined || each.protocol === protocol.toUpperCase()),
+  );
+  const other = node.name === '' ? '' : `, not of ${node.name}`;
+  const answers = ofNodePort ? `; node port ${ofNodePort.nodePort} of ${ofNodePort.label} answers there` : '';
+  return `${text} is an address of node ${name}${other}${answers}: ask with --node ${name}`;
 }

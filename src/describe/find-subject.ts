@@ -17,10 +17,17 @@ import {
   type ItemRole,
   type SharedSubject,
 } from './find-items.ts';
-import { explainUnanswered, hasOwnPort, nodeOfDump, roleOf, type AskedNode, type PortRole } from './find-ports.ts';
+import {
+  explainUnanswered,
+  explainUnserved,
+  hasOwnPort,
+  nodeOfDump,
+  roleOf,
+  type AskedNode,
+  type PortRole,
+} from './find-ports.ts';
 import { mostSuggestions, nearest } from './near-names.ts';
 import { shownInManifests, type ShownPort } from './shown-port.ts';
-import { explainUnserved } from './unserved-address.ts';
 
 /** What was asked about. */
 export type Finding =

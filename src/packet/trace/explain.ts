@@ -1,7 +1,7 @@
 import { joinWords } from '../../base/join-words.ts';
 import { count } from '../../base/format-count.ts';
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
-import { explainUnserved } from '../../describe/unserved-address.ts';
+import { explainUnserved } from '../../describe/find-ports.ts';
 import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables/iptables.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';

@@ -12,7 +12,7 @@ import type {
   ContainerPort,
 } from '../../cluster/objects.ts';
 import type { ShownPort } from '../../describe/shown-port.ts';
-import type { AddressObjects } from '../../describe/unserved-address.ts';
+import type { AddressObjects } from '../../describe/find-ports.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import {
   addressBits,
