@@ -26,7 +26,7 @@ import {
   type AskedNode,
   type PortRole,
 } from './find-ports.ts';
-import { mostSuggestions, nearest } from './near-names.ts';
+import { mostSuggestions, nearest } from '../base/find-nearest.ts';
 import { shownInManifests, type ShownPort } from './shown-port.ts';
 
 /** What was asked about. */

@@ -7,7 +7,7 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import type { LossyOption } from './drafted-state.ts';
-import type { DumpDraft } from './dump-draft.ts';
+import type { DumpDraft } from './dump.ts';
 import { listNftables } from './listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 

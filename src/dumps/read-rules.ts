@@ -5,8 +5,8 @@ import { tableNames, type TableName, type Tables } from '../kernel/iptables/ipta
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isOwnChain } from './drafted-state.ts';
-import type { DumpDraft } from './dump-draft.ts';
-import type { DumpFileKind } from './dump.ts';
+
+import type { DumpDraft, DumpFileKind } from './dump.ts';
 import { listRules } from './listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
