@@ -6,26 +6,50 @@ export function findNearest(
 ): string | undefined {
   const lower = word.toLowerCase();
   let best: string | undefined;
-  let bestDistance = Math.min(most, Math.max(1, Math.floor(word.length / 3))) + 1;
+  let limit = Math.min(most, Math.max(1, Math.floor(word.length / 3)));
   for (const candidate of words) {
-    // They are at least that far apart, and a key of the input may be very long.
-    if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
-    const distance = editDistance(lower, candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    const distance = editDistance(lower, candidate.toLowerCase(), limit);
+    if (distance <= limit) [best, limit] = [candidate, distance - 1];
   }
   return best;
 }
 
-/** Levenshtein's distance. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, substitution));
-    }
-    row = next;
+/** How many suggestions help; more would be a list to search. */
+export const mostSuggestions = 3;
+
+/** The names that are most like the one asked for; none where none is near. */
+export function nearest(wanted: string, names: readonly string[]): readonly string[] {
+  let limit = Math.max(1, Math.floor(wanted.length / 3));
+  let near: string[] = [];
+  for (const name of names) {
+    const distance = name.includes(wanted) ? 1 : editDistance(wanted, name, limit);
+    if (distance > limit) continue;
+    if (distance < limit) near = [];
+    limit = distance;
+    near.push(name);
   }
-  return row[b.length] ?? 0;
+  return near.sort().slice(0, mostSuggestions);
+}
+
+/**
+ * Letters to insert, delete, change, or swap with the next one, counted up to `limit`: what is more than that is
+ * limit + 1.
+ */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  let beforeLast: readonly number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = swapped ? (beforeLast[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+      row.push(Math.min(change, swap, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    if (Math.min(...row) > limit) return limit + 1;
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length] ?? 0;
 }

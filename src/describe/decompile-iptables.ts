@@ -1,49 +1,32 @@
+import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { labelInComment } from '../diff/changes/owners.ts';
+import type { PortAddress } from '../diff/port-facts.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { singleAddress } from '../kernel/address-range.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { singleAddress, type AddressRange } from '../kernel/address-range.ts';
+import { families, protocols, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, Tables, Target } from '../kernel/iptables/iptables.ts';
 import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
-import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
-import type { PortAddress } from '../diff/port-facts.ts';
-
-import {
-  addAddress,
-  addEndpoint,
-  finishDraft,
-  startDraft,
-  type PortDraft,
-  type DecompiledPort,
-  type MasqueradedClients,
-} from './decompiled-port.ts';
+import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
 /** A Service port while its rules are read. */
-interface Draft extends PortDraft {
+class RulesPort extends PortDraft {
   /** Which chains of its own rules lead to. */
-  readonly prefixes: Set<ServiceChainKind>;
-  /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
-  hasEndpointsTold: boolean;
+  readonly prefixes = new Set<ServiceChainKind>();
   /** Whether its rules jump to a chain on the way to its endpoints that is not there: a kernel has all that rules jump to. */
-  lacksChains: boolean;
+  lacksChains = false;
 }
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. */
-export function decompileIptables(state: KernelState): readonly DecompiledPort[] {
-  return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family).read());
-}
-
 const noChains: Chains = new Map();
 
-/** What the name of a Service port's own chain says; undefined for an endpoint's, and for any other. */
-function serviceChain(name = ''): ReturnType<typeof parseServiceChain> {
-  const parsed = parseServiceChain(name);
-  return parsed?.kind === 'endpoint' ? undefined : parsed;
+/** Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. */
+export function decompileIptables(state: KernelState): readonly ShownPort[] {
+  return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family).read());
 }
 
 /** Reads the tables of one family. */
@@ -51,9 +34,9 @@ class RulesReader {
   readonly #nat: Chains;
   readonly #filter: Chains;
   readonly #family: Family;
-  readonly #drafts: Draft[] = [];
-  readonly #byName = new Map<string, Draft[]>();
-  readonly #byHash = new Map<string, Draft>();
+  readonly #drafts: RulesPort[] = [];
+  readonly #byName = new Map<string, RulesPort[]>();
+  readonly #byHash = new Map<string, RulesPort>();
   /** Whether rules lead to Service ports' chains: a chain that none leads to is no Service's then. */
   #showsCaptures = false;
 
@@ -63,57 +46,53 @@ class RulesReader {
     this.#family = family;
   }
 
-  read(): readonly DecompiledPort[] {
-    // A jump tells whose a rule is for sure: those rules come first.
+  read(): readonly ShownPort[] {
+    const rulesOf = (chains: Chains, name: string) => (chains.get(name)?.rules ?? []).map(readRule);
     const captures = rulesOf(this.#nat, baseChains.services);
     const nodePorts = rulesOf(this.#nat, baseChains.nodePorts);
-    const leads = (rule: Rule): boolean => serviceChain(jumpChain(rule)) !== undefined;
-    this.#showsCaptures = [...captures, ...nodePorts].some(leads);
-    for (const rule of captures.filter(leads)) this.#readCapture(rule);
-    for (const rule of nodePorts.filter(leads)) this.#readNodePort(rule);
-    for (const rule of captures.filter((each) => !leads(each))) this.#readCapture(rule);
-    for (const rule of nodePorts.filter((each) => !leads(each))) this.#readNodePort(rule);
+    this.#showsCaptures = [...captures, ...nodePorts].some(({ leadsTo }) => leadsTo);
+    // A jump shows whose a rule is for sure: those rules come first.
+    for (const isSure of [true, false]) {
+      for (const rule of captures) if ((rule.leadsTo !== undefined) === isSure) this.#readCapture(rule, false);
+      for (const rule of nodePorts) if ((rule.leadsTo !== undefined) === isSure) this.#readCapture(rule, true);
+    }
     for (const name of [baseChains.services, baseChains.externalServices]) {
-      for (const rule of rulesOf(this.#filter, name)) this.#readRefusal(rule, name);
+      for (const rule of rulesOf(this.#filter, name)) this.#readRefusal(rule, name === baseChains.services);
     }
     for (const rule of rulesOf(this.#filter, baseChains.proxyFirewall)) this.#readFirewall(rule);
     for (const rule of rulesOf(this.#filter, baseChains.nodePorts)) this.#readHealthCheck(rule);
     for (const chain of this.#nat.values()) this.#readServiceChain(chain);
-    return this.#drafts.filter(showsMore).map(finish);
+    return this.#drafts.filter(showsMore).map((draft) => {
+      draft.showsEndpoints &&= !draft.lacksChains;
+      return draft.finish();
+    });
   }
 
   /** The Service port that a rule of a chain is there for that all share. */
-  #draftOf(rule: Rule): Draft | undefined {
-    const { kind: prefix, hash } = serviceChain(jumpChain(rule)) ?? {};
-    const address = addressOf(rule);
-    const port = portOf(rule);
-    const name = labelInComment(rule) ?? addressName(rule);
+  #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): RulesPort | undefined {
+    // What a Service port is called that nothing names.
+    const place = address === undefined ? `node port ${port}` : joinHostPort(address, port ?? 0);
+    const name = label ?? (port === undefined || protocol === undefined ? undefined : `${place}/${protocol}`);
     if (name === undefined) return undefined;
-    const known =
-      this.#byHash.get(hash ?? '') ??
+    const draft =
+      this.#byHash.get(leadsTo?.hash ?? '') ??
       this.#byName.get(name)?.find(
-        (draft) =>
+        (known) =>
           // Names may have been made the same before the rules were shown.
-          (prefix === undefined || !draft.prefixes.has(prefix)) &&
-          (address === undefined || port === undefined || draft.port === undefined || draft.port === port),
-      );
-    const draft = known ?? this.#add(name);
-    if (prefix !== undefined && hash !== undefined) {
-      draft.prefixes.add(prefix);
-      this.#byHash.set(hash, draft);
+          (leadsTo === undefined || !known.prefixes.has(leadsTo.kind)) &&
+          (address === undefined || port === undefined || known.port === undefined || known.port === port),
+      ) ??
+      this.#add(name);
+    if (leadsTo) {
+      draft.prefixes.add(leadsTo.kind);
+      this.#byHash.set(leadsTo.hash, draft);
     }
-    const protocol = protocolOf(rule);
     if (protocol !== undefined) draft.protocol = protocol;
     return draft;
   }
 
-  #add(name: string): Draft {
-    const draft: Draft = {
-      ...startDraft(name, this.#family, 'TCP'),
-      prefixes: new Set(),
-      hasEndpointsTold: false,
-      lacksChains: false,
-    };
+  #add(name: string): RulesPort {
+    const draft = new RulesPort(name, this.#family, 'TCP');
     this.#drafts.push(draft);
     const others = this.#byName.get(name);
     if (others) others.push(draft);
@@ -121,160 +100,163 @@ class RulesReader {
     return draft;
   }
 
-  /** nat KUBE-SERVICES: the addresses, and by the chain that a packet goes to, the policy. */
-  #readCapture(rule: Rule): void {
-    const draft = addressOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
+  /** nat KUBE-SERVICES and KUBE-NODEPORTS: the addresses or node ports, and by the chain that a packet goes to, the policy. */
+  #readCapture(rule: ReadRule, isNodePort: boolean): void {
+    const { label, address, port, leadsTo } = rule;
+    const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
     if (!draft) return;
-    const kind = kindOf(rule, draft);
-    if (jumpChain(rule) === baseChains.markMasquerade) {
+    const kind = isNodePort ? undefined : kindOf(rule, draft);
+    if (rule.marks) {
       noteMasquerade(draft, kind === 'cluster-ip' ? 'clusterIP' : 'external', rule);
       if (kind === 'unknown') return;
     }
-    const address = addressOf(rule);
-    if (address !== undefined) {
-      addAddress(draft, kind, address);
-      draft.port ??= portOf(rule);
+    if (kind === undefined) draft.nodePort ??= port;
+    else if (address !== undefined) {
+      draft.addAddress(kind, address);
+      draft.port ??= port;
     }
-    const target = serviceChain(jumpChain(rule))?.kind;
-    if (kind === 'cluster-ip' && target) draft.internalTrafficPolicy = target === 'local' ? 'Local' : 'Cluster';
-    if (target === 'oldExternal') draft.externalTrafficPolicy = 'Local';
+    if (kind === 'cluster-ip' && leadsTo) draft.internalTrafficPolicy = leadsTo.kind === 'local' ? 'Local' : 'Cluster';
+    if (leadsTo?.kind === 'oldExternal') draft.externalTrafficPolicy = 'Local';
     this.#checkWay(rule, draft);
   }
 
-  #readNodePort(rule: Rule): void {
-    const draft = portOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
-    if (!draft) return;
-    draft.nodePort ??= portOf(rule);
-    if (jumpChain(rule) === baseChains.markMasquerade) noteMasquerade(draft, 'external', rule);
-    if (serviceChain(jumpChain(rule))?.kind === 'oldExternal') draft.externalTrafficPolicy = 'Local';
-    this.#checkWay(rule, draft);
-  }
-
-  /** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
-  #readRefusal(rule: Rule, chain: string): void {
-    const refusal = refusalOf(rule);
+  /** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing shows for what. */
+  #readRefusal(rule: ReadRule, isOfServices: boolean): void {
+    const { refusal, address, port } = rule;
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    draft.hasEndpointsTold = true;
-    if (find(rule, 'address-type')) {
-      draft.nodePort ??= portOf(rule);
+    draft.showsEndpoints = true;
+    if (rule.isOfAddressType) {
+      draft.nodePort ??= port;
       if (refusal === 'drop') draft.externalTrafficPolicy ??= 'Local';
       return;
     }
-    const address = addressOf(rule);
     if (address === undefined) return;
-    const isInternal = chain === baseChains.services && !hasClusterIP(draft);
+    const isInternal = isOfServices && !draft.hasClusterIP();
     const kind = draft.addresses.get(address)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
-    addAddress(draft, kind, address);
-    draft.port ??= portOf(rule);
-    if (refusal === 'drop')
+    draft.addAddress(kind, address);
+    draft.port ??= port;
+    if (refusal === 'drop') {
       draft[kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy'] ??= 'Local';
+    }
   }
 
   /** filter KUBE-PROXY-FIREWALL: packets to a load balancer's address that come from outside of its source ranges. */
-  #readFirewall(rule: Rule): void {
-    const address = refusalOf(rule) && addressOf(rule);
-    const draft = address === undefined ? undefined : this.#draftOf(rule);
+  #readFirewall(rule: ReadRule): void {
+    const { address, port, refusal } = rule;
+    const draft = refusal === undefined || address === undefined ? undefined : this.#draftOf(rule);
     if (!draft || address === undefined) return;
-    addAddress(draft, 'load-balancer-ip', address);
-    draft.port ??= portOf(rule);
+    draft.addAddress('load-balancer-ip', address);
+    draft.port ??= port;
     draft.hasFirewall = true;
   }
 
-  #readHealthCheck(rule: Rule): void {
-    if (!commentOf(rule).endsWith(' health check node port')) return;
-    const name = labelInComment(rule);
-    if (name === undefined) return;
-    const draft = this.#byName.get(name)?.[0] ?? this.#add(name);
-    draft.healthCheckNodePort = portOf(rule);
+  #readHealthCheck({ comment, label, port }: ReadRule): void {
+    if (label === undefined || !comment.endsWith(' health check node port')) return;
+    const draft = this.#byName.get(label)?.[0] ?? this.#add(label);
+    draft.healthCheckNodePort = port;
   }
 
   /** The chains of one Service port: found by the hash in their names, by their comments, or by what jumps to them. */
   #readServiceChain(chain: Chain): void {
     const { kind, hash } = serviceChain(chain.name) ?? {};
     if (kind === undefined || hash === undefined) return;
-    const draft = this.#byHash.get(hash) ?? this.#draftNamedIn(chain, kind);
+    const rules = chain.rules.map(readRule);
+    const draft = this.#byHash.get(hash) ?? this.#draftNamedIn(rules, kind);
     if (!draft) return;
-    for (const rule of chain.rules) this.#checkWay(rule, draft);
+    const path = kind === 'cluster' || kind === 'local' ? 'clusterIP' : 'external';
+    for (const rule of rules) {
+      this.#checkWay(rule, draft);
+      if (rule.marks) noteMasquerade(draft, path, rule);
+    }
     switch (kind) {
       case 'external':
-        draft.externalTrafficPolicy = chain.rules.some((rule) => isFromNode(rule)) ? 'Local' : 'Cluster';
+        draft.externalTrafficPolicy = rules.some(({ isFromNode }) => isFromNode) ? 'Local' : 'Cluster';
         break;
       case 'firewall':
-        this.#readFirewallChain(chain, draft);
+        readFirewallChain(rules, draft);
         break;
       case 'oldExternal':
         draft.externalTrafficPolicy = 'Local';
-        if (chain.rules.some((rule) => jumpChain(rule) === baseChains.markDrop)) draft.refusals.add('drop');
-        this.#readEndpoints(chain, 'Local', draft);
+        if (rules.some(({ jumpsTo }) => jumpsTo === baseChains.markDrop)) draft.refusals.add('drop');
+        this.#readEndpoints(rules, 'Local', draft);
         break;
       default:
-        this.#readEndpoints(chain, kind === 'cluster' ? 'Cluster' : 'Local', draft);
+        this.#readEndpoints(rules, kind === 'cluster' ? 'Cluster' : 'Local', draft);
     }
-    const path = kind === 'cluster' || kind === 'local' ? 'clusterIP' : 'external';
-    for (const rule of chain.rules)
-      if (jumpChain(rule) === baseChains.markMasquerade) noteMasquerade(draft, path, rule);
   }
 
-  #draftNamedIn({ rules }: Chain, kind: ServiceChainKind): Draft | undefined {
-    for (const rule of rules) {
-      const drafts = this.#byName.get(labelInComment(rule) ?? '');
-      if (drafts) return drafts.find(({ prefixes }) => !prefixes.has(kind));
-    }
-    const name = rules.flatMap((rule) => labelInComment(rule) ?? [])[0];
+  #draftNamedIn(rules: readonly ReadRule[], kind: ServiceChainKind): RulesPort | undefined {
+    const names = rules.flatMap(({ label }) => label ?? []);
+    const known = names.find((name) => this.#byName.has(name));
+    if (known !== undefined) return this.#byName.get(known)?.find(({ prefixes }) => !prefixes.has(kind));
+    const [name] = names;
     return this.#showsCaptures || name === undefined ? undefined : this.#add(name);
   }
 
-  /** What comes from a source range goes on. Where the node may, so does what comes from the guarded address itself. */
-  #readFirewallChain(chain: Chain, draft: Draft): void {
-    for (const rule of chain.rules) {
-      const range = findPlain(rule, 'source')?.range;
-      if (!range || jumpChain(rule) === undefined) continue;
-      const single = singleAddress(range)?.text;
-      if (single === undefined || !draft.addresses.has(single)) draft.sourceRanges.add(range.text);
-    }
-    if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
-  }
-
-  #readEndpoints(chain: Chain, policy: TrafficPolicy, draft: Draft): void {
-    for (const rule of chain.rules) {
+  #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: RulesPort): void {
+    for (const { comment, affinitySeconds, jumpsTo } of rules) {
       // Of a chain that grep found by an address there is the rule that marks packets alone.
-      if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
-      const recent = find(rule, 'recent')?.action;
-      if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
-      const target = jumpChain(rule);
-      if (target === undefined || parseServiceChain(target)?.kind !== 'endpoint') continue;
-      const own = this.#nat.get(target);
-      const endpoint = destinationOf(own) ?? destinationInComment(rule) ?? sourceOf(own);
-      draft.hasEndpointsTold = true;
+      if (/ has no (?:local )?endpoints$/.test(comment)) draft.showsEndpoints = true;
+      draft.affinitySeconds = affinitySeconds ?? draft.affinitySeconds;
+      if (jumpsTo === undefined || parseServiceChain(jumpsTo)?.kind !== 'endpoint') continue;
+      const own = this.#nat.get(jumpsTo);
+      // Since 1.24 the jump to an endpoint's chain says where that sends packets: "default/web -> 10.244.0.2:8080".
+      const endpoint = destinationOf(own) ?? / -> (\S+:\d{1,5})$/.exec(comment)?.[1] ?? sourceOf(own);
+      draft.showsEndpoints = true;
       if (endpoint === undefined) draft.lacksChains = true;
-      else addEndpoint(draft, endpoint, policy);
+      else draft.addEndpoint(endpoint, policy);
     }
   }
 
   /** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
-  #checkWay(rule: Rule, draft: Draft): void {
-    const target = jumpChain(rule);
-    if (target === undefined || !serviceChain(target)) return;
-    if (rulesOf(this.#nat, target).length === 0) draft.lacksChains = true;
+  #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: RulesPort): void {
+    if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) draft.lacksChains = true;
   }
 }
 
 /** A name beside a chain of its own that leads nowhere shows no Service port. */
-function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: Draft): boolean {
+function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: RulesPort): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
-function rulesOf(chains: Chains, name: string): readonly Rule[] {
-  return chains.get(name)?.rules ?? [];
+/** What the name of a Service port's own chain says; undefined for an endpoint's, and for any other. */
+function serviceChain(name: string | undefined): ReturnType<typeof parseServiceChain> {
+  const parsed = name === undefined ? undefined : parseServiceChain(name);
+  return parsed?.kind === 'endpoint' ? undefined : parsed;
 }
 
-function finish({ prefixes: _, hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
-  const finished = finishDraft(draft);
-  const isRefused = finished.fallback === 'no-endpoints' && draft.endpoints.size === 0;
-  return isRefused || (hasEndpointsTold && !lacksChains) ? finished : { ...finished, endpoints: undefined };
+/** What there is to read of a rule of kube-proxy's. */
+type ReadRule = ReturnType<typeof readRule>;
+
+function readRule(rule: Rule) {
+  const comment = find(rule, 'comment')?.text ?? '';
+  const jumpsTo = jumpChain(rule);
+  const target = find(rule, 'jump')?.target.kind;
+  const destination = findPlain(rule, 'destination')?.range;
+  const ports = findPlain(rule, 'destination-port')?.ports;
+  const number = findPlain(rule, 'protocol')?.protocol;
+  const name = number === undefined ? undefined : nameProtocol(number).toUpperCase();
+  const recent = find(rule, 'recent')?.action;
+  return {
+    comment,
+    label: labelInComment(rule),
+    jumpsTo,
+    /** A Service port's own chain that it jumps to. */
+    leadsTo: serviceChain(jumpsTo),
+    marks: jumpsTo === baseChains.markMasquerade,
+    address: destination && textOf(destination),
+    port: ports?.first === ports?.last ? ports?.first : undefined,
+    protocol: protocols.find((each) => each === name),
+    source: findPlain(rule, 'source')?.range,
+    clients: clientsOf(rule),
+    isFromNode: comesFromNode(rule),
+    isOfAddressType: find(rule, 'address-type') !== undefined,
+    affinitySeconds: recent?.kind === 'rcheck' ? recent.seconds : undefined,
+    refusal: target === 'reject' || target === 'drop' ? target : jumpsTo === baseChains.markDrop ? 'drop' : undefined,
+  } as const;
 }
 
 function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
@@ -288,77 +270,41 @@ function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & {
   );
 }
 
-function commentOf(rule: Rule): string {
-  return find(rule, 'comment')?.text ?? '';
-}
-
-/** What a Service port is called that nothing names. */
-function addressName(rule: Rule): string | undefined {
-  const address = addressOf(rule);
-  const port = portOf(rule);
-  const protocol = protocolOf(rule);
-  if (port === undefined || protocol === undefined) return undefined;
-  return address === undefined ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
-}
-
-function protocolOf(rule: Rule): DecompiledPort['protocol'] | undefined {
-  const arg = findPlain(rule, 'protocol');
-  const protocol = arg && nameProtocol(arg.protocol).toUpperCase();
-  return protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP' ? protocol : undefined;
-}
-
-function portOf(rule: Rule): number | undefined {
-  const ports = findPlain(rule, 'destination-port')?.ports;
-  return ports?.first === ports?.last ? ports?.first : undefined;
-}
-
-function addressOf(rule: Rule): string | undefined {
-  const range = findPlain(rule, 'destination')?.range;
-  return range && (singleAddress(range) ?? range).text;
+function textOf(range: AddressRange): string {
+  return (singleAddress(range) ?? range).text;
 }
 
 /** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
-function kindOf(rule: Rule, draft: Draft): PortAddress['kind'] {
-  const [, word] = / (cluster|external|loadbalancer) IP$/.exec(commentOf(rule)) ?? [];
-  switch (word) {
-    case 'cluster':
-      return 'cluster-ip';
-    case 'external':
-      return 'external-ip';
-    case 'loadbalancer':
-      return 'load-balancer-ip';
-    default: {
-      const kind = serviceChain(jumpChain(rule))?.kind;
-      if (kind === 'firewall') return 'load-balancer-ip';
-      return (kind === 'cluster' || kind === 'local') && !hasClusterIP(draft) ? 'cluster-ip' : 'unknown';
-    }
+function kindOf({ comment, leadsTo }: ReadRule, draft: RulesPort): PortAddress['kind'] {
+  if (comment.endsWith(' cluster IP')) return 'cluster-ip';
+  if (comment.endsWith(' external IP')) return 'external-ip';
+  if (comment.endsWith(' loadbalancer IP') || leadsTo?.kind === 'firewall') return 'load-balancer-ip';
+  return (leadsTo?.kind === 'cluster' || leadsTo?.kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
+}
+
+/** What comes from a source range goes on. Where the node may, so does what comes from the guarded address itself. */
+function readFirewallChain(rules: readonly ReadRule[], draft: RulesPort): void {
+  for (const { source, jumpsTo } of rules) {
+    if (!source || jumpsTo === undefined) continue;
+    const single = singleAddress(source)?.text;
+    if (single === undefined || !draft.addresses.has(single)) draft.sourceRanges.add(source.text);
   }
-}
-
-function hasClusterIP({ addresses }: Draft): boolean {
-  return [...addresses.values()].some(({ kind }) => kind === 'cluster-ip');
-}
-
-function refusalOf(rule: Rule): 'reject' | 'drop' | undefined {
-  const target = find(rule, 'jump')?.target;
-  if (target?.kind === 'reject' || target?.kind === 'drop') return target.kind;
-  return target?.kind === 'chain' && target.chain === baseChains.markDrop ? 'drop' : undefined;
+  if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
 }
 
 /** Under policy Local the node's own packets take another way. */
-function isFromNode(rule: Rule): boolean {
+function comesFromNode(rule: Rule): boolean {
   const type = find(rule, 'address-type');
   return type?.which === 'source' && type.type === 'LOCAL';
 }
 
-function noteMasquerade(draft: Draft, path: 'clusterIP' | 'external', rule: Rule): void {
-  const clients = clientsOf(rule);
+function noteMasquerade(draft: RulesPort, path: 'clusterIP' | 'external', { clients }: ReadRule): void {
   if (clients) draft.masquerade[path] ??= clients;
 }
 
 /** Whose packets a rule takes that has them masqueraded; undefined for those of one client, as of an endpoint. */
 export function clientsOf(rule: Rule): MasqueradedClients | undefined {
-  if (isFromNode(rule)) return { kind: 'node' };
+  if (comesFromNode(rule)) return { kind: 'node' };
   if (findPlain(rule, 'source') ?? findPlain(rule, 'in-interface')) return undefined;
   const source = find(rule, 'source');
   if (source) return { kind: 'all-but', clients: source.range.text };
@@ -366,21 +312,13 @@ export function clientsOf(rule: Rule): MasqueradedClients | undefined {
   return from ? { kind: 'all-but', clients: `interface ${from.name}` } : { kind: 'all' };
 }
 
-/** Since 1.24 the jump to an endpoint's chain says where that sends packets: "default/web -> 10.244.0.2:8080". */
-function destinationInComment(rule: Rule): string | undefined {
-  return / -> (\S+:\d{1,5})$/.exec(commentOf(rule))?.[1];
-}
-
 /**
  * The address of an endpoint, of the rule of its chain for packets that come from it. That is all there is of it where
  * iptables-save cannot print the target of rules that another version of it wrote.
  */
 function sourceOf(chain: Chain | undefined): string | undefined {
-  for (const rule of chain?.rules ?? []) {
-    const source = findPlain(rule, 'source');
-    if (source) return (singleAddress(source.range) ?? source.range).text;
-  }
-  return undefined;
+  const source = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined);
+  return source && textOf(source.range);
 }
 
 /** Where an endpoint's chain sends packets: "ip:port". */
@@ -401,9 +339,7 @@ function destinationOfTarget(target: Target): string | undefined {
   // With --random or --persistent, which change nothing where there is one address. Any other option may.
   if (target.kind !== 'other') return undefined;
   const [name, option, value = '', ...flags] = target.words;
-  if (name !== 'DNAT' || option !== '--to-destination' || !flags.every((flag) => harmless.has(flag))) return undefined;
-  const socket = parseSocketAddress(value);
+  const isHarmless = flags.every((flag) => flag === '--random' || flag === '--persistent');
+  const socket = name === 'DNAT' && option === '--to-destination' && isHarmless ? parseSocketAddress(value) : undefined;
   return socket && joinHostPort(socket.address.text, socket.port);
 }
-
-const harmless: ReadonlySet<string> = new Set(['--random', '--persistent']);

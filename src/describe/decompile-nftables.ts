@@ -3,6 +3,7 @@ import { targetsOf, type NftOwners } from '../diff/changes/nft-owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
+import type { Right } from '../kernel/nftables/expression.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
@@ -11,18 +12,10 @@ import type { KernelState } from '../kernel/state.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { PortAddress } from '../diff/port-facts.ts';
 
-import {
-  addAddress,
-  addEndpoint,
-  finishDraft,
-  startDraft,
-  type PortDraft,
-  type DecompiledPort,
-  type MasqueradedClients,
-} from './decompiled-port.ts';
+import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
-export function decompileNftables(state: KernelState, owners: NftOwners): readonly DecompiledPort[] {
+export function decompileNftables(state: KernelState, owners: NftOwners): readonly ShownPort[] {
   return state.nftables
     .filter(({ name }) => isKubeProxyTable(name))
     .flatMap((table) => new TableReader(table, owners).read());
@@ -45,18 +38,16 @@ class TableReader {
     this.#toAllClusterIPs = rules.flatMap((rule) => clientsOf(rule) ?? [])[0];
   }
 
-  read(): readonly DecompiledPort[] {
+  read(): readonly ShownPort[] {
     // Source ranges bind load balancers alone: what they guard is known for one.
-    for (const element of this.#elements(nftSets.firewallIPs)) this.#readAddress(nftSets.firewallIPs, element);
-    for (const element of this.#elements(nftSets.serviceIPs)) this.#readAddress(nftSets.serviceIPs, element);
-    for (const element of this.#elements(nftSets.noEndpointServices)) {
-      this.#readAddress(nftSets.noEndpointServices, element);
+    for (const name of [nftSets.firewallIPs, nftSets.serviceIPs, nftSets.noEndpointServices]) {
+      for (const element of this.#elements(name)) this.#readAddress(name, element);
     }
     for (const name of [nftSets.serviceNodePorts, nftSets.noEndpointNodePorts]) {
       for (const element of this.#elements(name)) this.#readNodePort(name, element);
     }
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
-    return [...this.#drafts.values()].map(finishDraft).map(sortAddresses);
+    return [...this.#drafts.values()].map((draft) => sortAddresses(draft.finish()));
   }
 
   #elements(set: string): readonly Element[] {
@@ -67,7 +58,8 @@ class TableReader {
     if (label === undefined) return undefined;
     const known = this.#drafts.get(label);
     if (known) return known;
-    const draft = startDraft(label, this.#table.family, protocolOf(protocol));
+    const draft = new PortDraft(label, this.#table.family, protocolOf(protocol));
+    draft.showsEndpoints = true;
     this.#drafts.set(label, draft);
     return draft;
   }
@@ -79,7 +71,7 @@ class TableReader {
     if (!draft) return;
     const chain = chainOf(element);
     const kind = this.#kindOf(address, set, chain);
-    addAddress(draft, kind, address);
+    draft.addAddress(kind, address);
     if (set === nftSets.firewallIPs) draft.hasFirewall = true;
     if (kind === 'cluster-ip' && chain && this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     draft.port ??= parsePort(port ?? '');
@@ -140,15 +132,14 @@ class TableReader {
       .flatMap(({ expressions }) => expressions)
       .flatMap((expression) => {
         if (expression.kind !== 'match' || expression.right.kind === 'set') return [];
-        const { right } = expression;
-        return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));
+        return valuesOf(expression.right);
       })
       .filter((range) => !guarded.has(range));
   }
 
   #readEndpoints(chain: NftChain, policy: TrafficPolicy, draft: PortDraft): void {
     for (const endpoint of [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)])
-      addEndpoint(draft, endpoint, policy);
+      draft.addEndpoint(endpoint, policy);
   }
 
   /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
@@ -170,7 +161,7 @@ class TableReader {
 }
 
 /** The cluster IP is what a Service is known by. The other addresses come in the kernel's order, which says nothing. */
-function sortAddresses(port: DecompiledPort): DecompiledPort {
+function sortAddresses(port: ShownPort): ShownPort {
   return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
 }
 
@@ -220,11 +211,14 @@ function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
     const isInterface = field?.kind === 'meta' && field.key === 'iifname';
     if (!isInterface && !(field?.kind === 'payload' && field.field === 'saddr')) continue;
     if (each.negated !== true) return undefined;
-    const { right } = each;
-    const text = (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value])).join(', ');
+    const text = valuesOf(each.right).join(', ');
     return { kind: 'all-but', clients: isInterface ? `interface ${text}` : text };
   }
   return { kind: 'all' };
+}
+
+function valuesOf(right: Exclude<Right, { kind: 'set' }>): readonly string[] {
+  return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));
 }
 
 /** Under policy Local the node's own packets, told by their source, take another way. */

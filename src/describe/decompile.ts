@@ -1,7 +1,10 @@
-import { compareText } from '../kernel/compare-text.ts';
+import { count } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { Owners } from '../diff/changes/owners.ts';
-import type { Coverage } from '../dumps/coverage.ts';
 import type { ServerBelonging } from '../diff/foreign-servers.ts';
+import type { Coverage } from '../dumps/coverage.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -13,59 +16,57 @@ import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
+import type { ShownPort } from './shown-port.ts';
 
-/** What a state tells of the Services that it came from. */
+/** What a state shows of the Services that it came from. */
 export interface Decompiled {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
-  readonly ports: readonly DecompiledPort[];
+  readonly ports: readonly ShownPort[];
   readonly leftovers: Leftovers;
 }
 
 /** What a mode left that the node has no more. */
-export interface Leftovers {
+interface Leftovers {
   /** Of iptables mode, on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
-  /** Service ports that only such rules tell of. */
-  readonly ports: readonly DecompiledPort[];
+  /** Service ports that only such rules show. */
+  readonly ports: readonly ShownPort[];
   /** Of IPVS mode, on a node in iptables mode. */
   readonly virtualServers: readonly VirtualServer[];
   readonly sets: readonly string[];
   readonly addresses: readonly string[];
 }
 
-/** Whose a virtual server is, as far as a state tells. */
-type BelongingOf = (server: VirtualServer) => ServerBelonging;
-
 /**
  * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, from the names of chains in
- * nftables mode, addresses in IPVS mode. What is left of another mode is told apart. `coverage` says what is known whole.
+ * nftables mode, addresses in IPVS mode. What is left of another mode is apart. `belongingOf` says whose a virtual server is,
+ * `coverage` what is known whole.
  */
 export function decompile(
   state: KernelState,
   owners: Owners,
-  belongingOf: BelongingOf,
+  belongingOf: (server: VirtualServer) => ServerBelonging,
   coverage: Pick<Coverage, 'virtualServers'>,
 ): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
   const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && belongingOf(server) === 'kube-proxy';
   const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other' && !isLeft(server));
+  const ofServers = { ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets };
   const ofRules = decompileIptables(state);
-  const ofIpvs = decompileIpvs(
-    { ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets },
-    owners,
-    !coverage.virtualServers,
-  );
-  const ofNftables = decompileNftables(state, owners);
   const chains = findLeftChains(state, mode);
+  const isLeftOver = chains.length > 0;
   return {
     mode,
-    ports: sortPorts([...(chains.length > 0 ? [] : ofRules), ...ofIpvs, ...ofNftables]),
+    ports: sortPorts([
+      ...(isLeftOver ? [] : ofRules),
+      ...decompileIpvs(ofServers, owners, !coverage.virtualServers),
+      ...decompileNftables(state, owners),
+    ]),
     leftovers: {
       chains,
-      ports: chains.length > 0 ? sortPorts(ofRules) : [],
+      ports: isLeftOver ? sortPorts(ofRules) : [],
       virtualServers: state.virtualServers.filter(isLeft),
       sets: hasLeftIpvs ? state.sets.map(({ name }) => name).filter(isKubeProxySet) : [],
       addresses: hasLeftIpvs ? boundAddresses(state) : [],
@@ -73,8 +74,8 @@ export function decompile(
   };
 }
 
-function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
-  const key = ({ name, family }: DecompiledPort) => `${name} ${family}`;
+function sortPorts(ports: readonly ShownPort[]): readonly ShownPort[] {
+  const key = ({ name, family }: ShownPort) => `${name} ${family}`;
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
 }
 
@@ -82,8 +83,8 @@ function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] 
 export function findShown(
   state: KernelState,
   owners: Owners,
-): (label: string, family: Family) => DecompiledPort | undefined {
-  let ports: ReadonlyMap<string, DecompiledPort> | undefined;
+): (label: string, family: Family) => ShownPort | undefined {
+  let ports: ReadonlyMap<string, ShownPort> | undefined;
   return (label, family) => {
     ports ??= new Map(
       decompile(state, owners, () => 'kube-proxy', { virtualServers: true }).ports.map(
@@ -92,4 +93,51 @@ export function findShown(
     );
     return ports.get(`${family} ${label}`);
   };
+}
+
+/** What another mode left on a node, a line for each kind; nothing where it left nothing. */
+export function describeLeftovers(
+  { chains, virtualServers, sets, addresses }: Leftovers,
+  owners: Owners,
+): readonly string[] {
+  const dead = chains.filter(({ reachedFrom }) => reachedFrom.length === 0);
+  const live = chains.filter(({ reachedFrom }) => reachedFrom.length > 0);
+  const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
+    names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];
+  const deadNames = dead.map(({ chain }) => chain.name);
+  const serverNames = virtualServers.map(
+    ({ address, port, protocol }) => `${joinHostPort(address.text, port)}/${protocol}`,
+  );
+  const ofIpvs = [
+    ...counted(serverNames, 'virtual server'),
+    ...counted(sets, 'set'),
+    ...counted(addresses, 'address', 'addresses', ' on kube-ipvs0'),
+  ];
+  return [
+    ...counted(deadNames, 'chain').map(
+      (text) =>
+        `Left by iptables mode, nothing jumps to them: ${text}${nameOwners(
+          ', of',
+          dead.map(({ chain }) => owners.ofChain(chain)),
+        )}`,
+    ),
+    ...live.map(({ table, chain: { name, rules }, reachedFrom }) => {
+      const refuses = rules.every(({ args }) =>
+        args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'reject'),
+      );
+      const refusing = refuses ? ` that ${rules.length === 1 ? 'refuses' : 'refuse'} packets` : '';
+      const from = `Left by iptables mode, still reached from ${nameSome(reachedFrom)}`;
+      const ofServices = nameOwners(
+        ', for',
+        rules.map((rule) => owners.ofRule(rule)),
+      );
+      return `${from}: chain ${name} (${table}) with ${count(rules.length, 'rule')}${refusing}${ofServices}`;
+    }),
+    ...(ofIpvs.length > 0 ? [`Left by IPVS mode: ${ofIpvs.join(', ')}`] : []),
+  ];
+}
+
+function nameOwners(before: string, labels: readonly (string | undefined)[]): string {
+  const names = [...new Set(labels.filter((label) => label !== undefined))].sort();
+  return names.length === 0 ? '' : `${before} ${nameSome(names)}`;
 }

@@ -1,19 +1,15 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { count, formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/place.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
 import { tableWords } from '../diff/changes/change-words.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
-import { joinHostPort } from '../kernel/address.ts';
-import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
-import { describeElsewhere } from './unserved-address.ts';
-import type { ClosedPort, DeafNodePort } from './find-port.ts';
-import type { Because, Finding } from './find-subject.ts';
-import type { SharedSubject } from './find-nftables.ts';
-import { describePolicies } from '../diff/port-facts.ts';
-import type { Masquerade, MasqueradedClients } from './decompiled-port.ts';
+import { addressWords, describePolicies } from '../diff/port-facts.ts';
+import { splitName } from './asked.ts';
+import type { SharedSubject } from './find-items.ts';
+import type { PortRole } from './find-ports.ts';
+import type { Because } from './find-subject.ts';
+import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -37,13 +33,13 @@ export function describeServiceInWords(
   because: readonly Because[],
   words: NodeWords,
 ): readonly DescriptionLine[] {
-  const { service, type, place, ports, dns, environment, clusterIPs } = description;
+  const { service, type, skipped, place, ports, dns, environment, clusterIPs } = description;
   const mark = markAssumed(description);
   const reasons = because.flatMap((each) => describeBecause(each) ?? []);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
     ...reasons.map((reason) => line('plain', 1, reason)),
-    line('plain', 1, `type ${type}${describeSkipped(description)}`),
+    line('plain', 1, `type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
     ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.map(mark).join(', ')}`)] : []),
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
@@ -61,58 +57,48 @@ export function describeServiceInWords(
   ];
 }
 
-function describeSkipped({ skipped }: ServiceDescription): string {
-  if (skipped === undefined) return '';
-  switch (skipped) {
-    case 'headless':
-      return ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints';
-    case 'external-name':
-      return ': kube-proxy programs nothing, DNS answers with another name';
-    case 'no-cluster-ip':
-      return ', without a cluster IP yet: kube-proxy programs nothing';
-  }
-}
+const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
+  headless: ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints',
+  'external-name': ': kube-proxy programs nothing, DNS answers with another name',
+  'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
+};
 
 /** What the thing asked about is; undefined where it is the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
-    case 'name':
-      return undefined;
-    case 'cluster-ip':
-      return 'this is its cluster IP';
-    case 'external-ip':
-      return 'this is one of its external IPs';
-    case 'load-balancer-ip':
-      return "this is its load balancer's address";
-    case 'unknown':
-      return 'this is one of its addresses';
-    case 'port':
-      return 'this is its port';
-    case 'node-port':
-      return 'this is its node port';
-    case 'health-check-node-port':
-      return 'this is its health check node port';
     case 'endpoint':
       return `this is its endpoint ${because.endpoint}`;
     case 'chain':
-      return because.to === undefined
-        ? `${because.chain} is one of its chains`
-        : `${because.chain} is its chain for endpoint ${because.to}`;
+      return `${because.chain} is ${because.to === undefined ? 'one of its chains' : `its chain for endpoint ${because.to}`}`;
     case 'affinity-set':
       return `${because.set} is the set of the clients of ${because.endpoint === undefined ? 'one of its endpoints' : `endpoint ${because.endpoint}`}`;
     case 'rule':
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':
       return `a rule of chain ${because.chain} for this Service; this rule is not on this node`;
+    default: {
+      const words = roleWords[because.kind];
+      return words && `this is ${words}`;
+    }
   }
 }
+
+const roleWords: { readonly [K in Exclude<PortRole['kind'], 'endpoint'>]: string | undefined } = {
+  name: undefined,
+  'cluster-ip': 'its cluster IP',
+  'external-ip': 'one of its external IPs',
+  'load-balancer-ip': "its load balancer's address",
+  unknown: 'one of its addresses',
+  port: 'its port',
+  'node-port': 'its node port',
+  'health-check-node-port': 'its health check node port',
+};
 
 /** Says of a value of a Service whether kpc chose it. */
 type Mark = (value: string) => string;
 
 function markAssumed({ assumed }: ServiceDescription): Mark {
-  if (!assumed) return (value) => value;
-  const chosen = new Set(assignedTexts(assumed));
+  const chosen = new Set(assumed ? assignedTexts(assumed) : []);
   return (value) => (chosen.has(value) ? `${value} (assumed)` : value);
 }
 
@@ -144,19 +130,46 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
   ];
 }
 
+/** A Service port of a dump, as far as the state shows it. */
+export function describeShownPort(port: ShownPort, limit: number): readonly DescriptionLine[] {
+  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes, draining }) => {
+    const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
+    return line('plain', 2, endpoint + (draining ? '  weight 0: no new connections' : use));
+  });
+  // A rule for several ports, or for all but one, names no port of a Service.
+  const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
+  return [
+    line('heading', 0, port.name),
+    ...port.addresses.map(({ kind, address }) => line('plain', 1, `${addressWords[kind]} ${address} ${number}`)),
+    ...(port.nodePort === undefined ? [] : [line('plain', 1, `node port ${port.nodePort}/${port.protocol}`)]),
+    ...pathLines(port),
+    line('plain', 1, headEndpoints(port)),
+    ...cutLines(endpoints, limit, 2),
+  ];
+}
+
+function headEndpoints({ endpoints, name, internalTrafficPolicy, scheduler }: ShownPort): string {
+  if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
+  // What leads to endpoints, and is not in the dump.
+  const [service] = splitName(name);
+  const lacking = service === undefined ? 'the virtual servers' : 'what leads to them';
+  const known = scheduler === undefined ? lacking : 'the real servers';
+  return `endpoints: unknown, because the dump does not show ${internalTrafficPolicy === undefined ? known : 'all the chains that lead to them'}`;
+}
+
 /** What is known of the way that packets to a Service port take, of manifests or of a kernel. */
 type KnownPath = Parameters<typeof describePolicies>[0] & {
-  readonly fallback?: NonNullable<PortInFamily['fallback']>;
-  readonly masquerade?: Masquerade;
+  readonly fallback?: PortInFamily['fallback'];
+  readonly masquerade?: Masquerade | undefined;
 };
 
 /** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
-export function pathLines(port: KnownPath): readonly DescriptionLine[] {
+function pathLines(port: KnownPath): readonly DescriptionLine[] {
   const policies = describePolicies(port).join(', ');
   const { fallback, masquerade } = port;
   return [
     ...(policies === '' ? [] : [line('plain', 1, policies)]),
-    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback))]),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
     ...(masquerade === undefined ? [] : [line('plain', 1, `masqueraded: ${masqueradeWords(masquerade)}`)]),
   ];
 }
@@ -179,18 +192,12 @@ function clientWords(clients: MasqueradedClients): string {
   }
 }
 
-function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string {
-  switch (fallback) {
-    case 'no-endpoints-given':
-      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
-    case 'no-endpoints':
-      return 'no endpoint can take traffic: connections are refused';
-    case 'local-drops':
-      return 'no endpoint on this node: traffic of policy Local is dropped';
-    case 'local-to-all':
-      return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes';
-  }
-}
+const fallbackWords: { readonly [K in NonNullable<PortInFamily['fallback']>]: string } = {
+  'no-endpoints-given': 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service',
+  'no-endpoints': 'no endpoint can take traffic: connections are refused',
+  'local-drops': 'no endpoint on this node: traffic of policy Local is dropped',
+  'local-to-all': 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes',
+};
 
 function hintWords(hints: UnboundHints): string {
   switch (hints.kind) {
@@ -251,7 +258,8 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
 
 function kernelLines(item: KernelItem): readonly string[] {
   const place = at(item.place);
-  const taken = 'takenBy' in item ? `taken by ${item.takenBy}, which claims it too` : undefined;
+  const taken =
+    'takenBy' in item && item.takenBy !== undefined ? `taken by ${item.takenBy}, which claims it too` : undefined;
   switch (item.kind) {
     case 'virtual-server': {
       const servers = count(item.realServers.length, 'real server');
@@ -299,40 +307,6 @@ export function describeHidden(hidden: number): DescriptionLine {
   return line('dim', 0, `… and ${count(hidden, 'more Service')}`);
 }
 
-/** What to say where nothing was found. */
-export function describeNothing(
-  what: string,
-  { suggestions, otherMode, deaf, closed, elsewhere }: Finding & { readonly kind: 'nothing' },
-): string {
-  if (deaf) return describeDeaf(deaf);
-  if (closed) return describeClosed(closed);
-  if (elsewhere) return describeElsewhere(elsewhere);
-  const hint = otherMode
-    ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
-    : suggestions.length === 0
-      ? ''
-      : `; did you mean ${suggestions.join(' or ')}?`;
-  return `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint}`;
-}
-
-/** Why no Service answers at the number of a node port, on an address of the node. */
-export function describeDeaf({ port, label, address, listeners }: DeafNodePort): string {
-  const owner = label === undefined ? '' : ` of ${label}`;
-  return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}${listeners.kind === 'listed' ? ' only' : ''}`;
-}
-
-/** Whose an address is that was asked for with a port that its Services do not have. */
-export function describeClosed({ address, port, owners }: ClosedPort): string {
-  const clauses = owners.map(({ service, isEndpoint, ports }) => {
-    const has = ports.length === 0 ? '' : ` (has ${ports.join(', ')})`;
-    if (service === undefined) return `${address} has no port ${port}${has}`;
-    return isEndpoint
-      ? `${address} is an endpoint of ${service}, which has no port ${port} there${has}`
-      : `${address} belongs to ${service}, which has no port ${port}${has}`;
-  });
-  return nameSome(clauses);
-}
-
 function section<T>(
   title: string,
   items: readonly T[],
@@ -351,7 +325,7 @@ function section<T>(
 }
 
 /** The first lines, and how many there are more. */
-export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
+function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;
   return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];

@@ -3,8 +3,8 @@ import type { Owners } from '../diff/changes/owners.ts';
 import type { SideServices } from '../diff/compared-side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
-import type { AddressObjects } from './unserved-address.ts';
+import type { ShownPort } from './shown-port.ts';
+import type { AddressObjects } from './find-ports.ts';
 
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {
@@ -15,7 +15,7 @@ export interface View {
   /** Of manifests only: what says whose an address is that the node does not serve. */
   readonly objects?: AddressObjects | undefined;
   /** What the state shows of a Service port. */
-  readonly shownOf: (label: string, family: Family) => DecompiledPort | undefined;
+  readonly shownOf: (label: string, family: Family) => ShownPort | undefined;
   /** What kube-proxy would program on the same node for other Services. */
   readonly compile: (cluster: Cluster) => KernelState;
 }

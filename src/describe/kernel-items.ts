@@ -1,22 +1,27 @@
-import { readingOrder } from '../diff/changes/list-changes.ts';
 import type { ServicePort } from '../cluster/model.ts';
+import { readingOrder } from '../diff/changes/list-changes.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { formatRule, tableNames, type Chain, type TableName } from '../kernel/iptables/iptables.ts';
-import { formatServiceOptions } from '../kernel/ipvs/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
-import type { Location, Origin } from '../kernel/place.ts';
 import { entryKey, formatEntry } from '../kernel/ipset/set-entry.ts';
-import type { KernelState } from '../kernel/state.ts';
-import type { View } from './described-node.ts';
+import { formatRule, tableNames, type TableName } from '../kernel/iptables/iptables.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import { formatServiceOptions } from '../kernel/ipvs/ipvs.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
 import { keyMeaning } from '../kernel/nftables/meaning.ts';
 import { findTable, isLearned, type NftMap, type NftSet } from '../kernel/nftables/table.ts';
+import type { Location, Origin } from '../kernel/place.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
+import type { View } from './described-node.ts';
 
-/** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */
-export type KernelItem =
+/** One thing in the kernel that is there for a Service port. */
+export type KernelItem = ItemContent & {
+  /** The field that it comes from. */
+  readonly place?: Location | undefined;
+};
+
+type ItemContent =
   | {
       readonly kind: 'virtual-server';
       /** "TCP 10.96.0.1:80". */
@@ -25,11 +30,10 @@ export type KernelItem =
       readonly options: string;
       readonly realServers: readonly string[];
       /** The other Service port that has it, where two claim one address and port. */
-      readonly takenBy?: string;
-      readonly place?: Location;
+      readonly takenBy?: string | undefined;
     }
-  | { readonly kind: 'address'; readonly link: string; readonly address: string; readonly place?: Location }
-  | { readonly kind: 'set-entry'; readonly set: string; readonly value: string; readonly place?: Location }
+  | { readonly kind: 'address'; readonly link: string; readonly address: string }
+  | { readonly kind: 'set-entry'; readonly set: string; readonly value: string }
   /** A chain of its own with all rules, or the Service port's rules in one that all share. */
   | {
       readonly kind: 'chain' | 'rules';
@@ -37,13 +41,28 @@ export type KernelItem =
       readonly table: TableName;
       readonly chain: string;
       readonly rules: readonly string[];
-      readonly place?: Location;
     }
-  | NftItem;
+  | {
+      readonly kind: 'nft-element';
+      readonly family: Family;
+      readonly set: string;
+      /** As nft writes it: "10.96.0.1 . tcp . 80 : goto …". */
+      readonly element: string;
+      /** As of a virtual server. */
+      readonly takenBy?: string | undefined;
+    }
+  /** A set that rules write the Service port's clients into. */
+  | { readonly kind: 'nft-set'; readonly family: Family; readonly set: string }
+  | {
+      readonly kind: 'nft-chain';
+      readonly family: Family;
+      readonly chain: string;
+      readonly rules: readonly string[];
+    };
 
 /**
- * All that stems from some Service ports of one label. Entries and addresses that several Service ports ask for stand
- * once in a state, under the name of the first: compiling the ports alone tells that these ask for them, too.
+ * All that stems from some Service ports of one label. Entries and addresses that several Service ports ask for are in a
+ * state once, under the name of the first: compiling the ports alone shows that these ask for them, too.
  */
 export function collectKernelItems(label: string, ports: readonly ServicePort[], view: View): readonly KernelItem[] {
   const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [], serviceCidrs: [] });
@@ -58,52 +77,60 @@ const kindItems: {
   links: addressItems,
   sets: entryItems,
   iptables: chainItems,
-  nftables: collectNftItems,
+  nftables: nftItems,
   // Of every node, whatever Services there are.
   sysctls: () => [],
   ipvsTimeouts: () => [],
   modules: () => [],
 };
 
+function placeOf(origin: Origin | undefined): Location | undefined {
+  return origin?.place?.locate();
+}
+
+/** Pairs the items of a state with those of the same key that the port alone asks for. */
+function pairUp<T, U extends T>(
+  items: readonly T[],
+  asked: readonly U[],
+  keyOf: (item: T) => string,
+): readonly { readonly item: T; readonly own: U }[] {
+  const byKey = new Map(asked.map((each) => [keyOf(each), each]));
+  return items.flatMap((item) => {
+    const own = byKey.get(keyOf(item));
+    return own ? [{ item, own }] : [];
+  });
+}
+
 function virtualServerItems(label: string, alone: KernelState, { state, owners }: View): readonly KernelItem[] {
-  const asked = new Map(alone.virtualServers.map((server) => [virtualServerKey(server), server]));
-  return state.virtualServers.flatMap((server) => {
-    const own = asked.get(virtualServerKey(server));
-    if (!own) return [];
-    const owner = owners.ofServer(server);
+  return pairUp(state.virtualServers, alone.virtualServers, virtualServerKey).map(({ item, own }) => {
+    const owner = owners.ofServer(item);
     return {
-      kind: 'virtual-server' as const,
-      name: `${server.protocol} ${joinHostPort(server.address.text, server.port)}`,
-      options: formatServiceOptions(server).trim(),
-      realServers: server.realServers.map(({ address, port }) => joinHostPort(address.text, port)),
-      ...(owner === undefined || owner === label ? {} : { takenBy: owner }),
-      ...placeOf(own.origin),
+      kind: 'virtual-server',
+      name: `${item.protocol} ${joinHostPort(item.address.text, item.port)}`,
+      options: formatServiceOptions(item).trim(),
+      realServers: item.realServers.map(({ address, port }) => joinHostPort(address.text, port)),
+      takenBy: owner === label ? undefined : owner,
+      place: placeOf(own.origin),
     };
   });
 }
 
 function addressItems(_: string, alone: KernelState, { state }: View): readonly KernelItem[] {
-  const asked = new Map(
-    alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address.text, each] as const)),
-  );
+  const asked = alone.links.flatMap(({ addresses }) => addresses);
   return state.links.flatMap((link) =>
-    link.addresses.flatMap(({ address }) => {
-      const own = asked.get(address.text);
-      return own ? [{ kind: 'address' as const, link: link.name, address: address.text, ...placeOf(own.origin) }] : [];
+    pairUp(link.addresses, asked, ({ address }) => address.text).map(({ item, own }) => {
+      return { kind: 'address' as const, link: link.name, address: item.address.text, place: placeOf(own.origin) };
     }),
   );
 }
 
 function entryItems(_: string, alone: KernelState, { state }: View): readonly KernelItem[] {
-  const asked = new Map(
-    alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [entryKey(each), each]))]),
-  );
   return state.sets.flatMap((set) =>
-    set.entries.flatMap((entry) => {
-      const own = asked.get(set.name)?.get(entryKey(entry));
-      if (!own) return [];
-      return [{ kind: 'set-entry' as const, set: set.name, value: formatEntry(entry), ...placeOf(own.origin) }];
-    }),
+    pairUp(set.entries, alone.sets.find(({ name }) => name === set.name)?.entries ?? [], entryKey).map(
+      ({ item, own }) => {
+        return { kind: 'set-entry' as const, set: set.name, value: formatEntry(item), place: placeOf(own.origin) };
+      },
+    ),
   );
 }
 
@@ -118,70 +145,32 @@ function chainItems(label: string, alone: KernelState, { state, owners }: View):
         const isOwn = own.origin !== undefined;
         const rules = isOwn ? chain.rules : chain.rules.filter((rule) => owners.ofRule(rule) === label);
         if (rules.length === 0) return [];
-        return [
-          {
-            kind: isOwn ? 'chain' : 'rules',
-            family,
-            table,
-            chain: chain.name,
-            rules: rules.map((rule) => `-A ${chain.name} ${formatRule(rule)}`),
-            ...placeOf(isOwn ? own.origin : firstOrigin(rules)),
-          },
-        ];
+        const texts = rules.map((rule) => `-A ${chain.name} ${formatRule(rule)}`);
+        const origin = isOwn ? own.origin : rules.find((rule) => rule.origin?.place)?.origin;
+        const kind = isOwn ? 'chain' : 'rules';
+        return [{ kind, family, table, chain: chain.name, rules: texts, place: placeOf(origin) }];
       });
     }),
   );
 }
 
-function firstOrigin(rules: Chain['rules']): Origin | undefined {
-  return rules.find(({ origin }) => origin?.place)?.origin;
-}
-
-function placeOf(origin: Origin | undefined): { readonly place?: Location } {
-  const place = origin?.place?.locate();
-  return place ? { place } : {};
-}
-
-/** One thing of nftables that is there for a Service port; `place` is the field it comes from. */
-type NftItem =
-  | {
-      readonly kind: 'nft-element';
-      readonly family: Family;
-      readonly set: string;
-      /** As nft writes it: "10.96.0.1 . tcp . 80 : goto …". */
-      readonly element: string;
-      /** The other Service port that has it, where two claim one address and port. */
-      readonly takenBy?: string;
-      readonly place?: Location;
-    }
-  /** A set that rules write the Service port's clients into. */
-  | { readonly kind: 'nft-set'; readonly family: Family; readonly set: string; readonly place?: Location }
-  | {
-      readonly kind: 'nft-chain';
-      readonly family: Family;
-      readonly chain: string;
-      readonly rules: readonly string[];
-      readonly place?: Location;
-    };
-
-/** What stems from some Service ports of one label, `alone` being what is compiled of these ports only. */
-function collectNftItems(label: string, alone: KernelState, { state, owners }: View): readonly NftItem[] {
-  return families.flatMap((family): readonly NftItem[] => {
+function nftItems(label: string, alone: KernelState, { state, owners }: View): readonly KernelItem[] {
+  return families.flatMap((family): readonly KernelItem[] => {
     const asked = findTable(alone.nftables, family, nftTableName);
     const table = findTable(state.nftables, family, nftTableName);
     if (!asked || !table) return [];
     const sets = [...table.sets.values()];
     return [
       ...sets.flatMap((set) => elementItems(label, set, asked.sets.get(set.name), family, owners)),
-      ...sets.flatMap((set) => {
+      ...sets.flatMap((set): readonly KernelItem[] => {
         const own = asked.sets.get(set.name);
-        return own?.origin ? [{ kind: 'nft-set' as const, family, set: set.name, ...placeOf(own.origin) }] : [];
+        return own?.origin ? [{ kind: 'nft-set', family, set: set.name, place: placeOf(own.origin) }] : [];
       }),
-      ...[...table.chains.values()].flatMap((chain) => {
+      ...[...table.chains.values()].flatMap((chain): readonly KernelItem[] => {
         const own = asked.chains.get(chain.name);
         if (!own?.origin) return [];
         const rules = chain.rules.map(formatNftRule);
-        return [{ kind: 'nft-chain' as const, family, chain: chain.name, rules, ...placeOf(own.origin) }];
+        return [{ kind: 'nft-chain', family, chain: chain.name, rules, place: placeOf(own.origin) }];
       }),
     ];
   });
@@ -194,24 +183,18 @@ function elementItems(
   asked: NftSet | NftMap | undefined,
   family: Family,
   owners: View['owners'],
-): readonly NftItem[] {
+): readonly KernelItem[] {
   if (!asked || isLearned(set)) return [];
-  const wanted = new Map(
-    asked.elements.flatMap((each) => (each.origin ? [[keyMeaning(each.key), each] as const] : [])),
-  );
-  return set.elements.flatMap((element): readonly NftItem[] => {
-    const own = wanted.get(keyMeaning(element.key));
-    if (!own) return [];
-    const owner = set.kind === 'map' ? owners.ofNftElement(family, set, element) : label;
-    return [
-      {
-        kind: 'nft-element',
-        family,
-        set: set.name,
-        element: formatElement(element),
-        ...(owner === undefined || owner === label ? {} : { takenBy: owner }),
-        ...placeOf(own.origin),
-      },
-    ];
+  const wanted = asked.elements.filter(({ origin }) => origin);
+  return pairUp(set.elements, wanted, ({ key }) => keyMeaning(key)).map(({ item, own }) => {
+    const owner = set.kind === 'map' ? owners.ofNftElement(family, set, item) : label;
+    return {
+      kind: 'nft-element',
+      family,
+      set: set.name,
+      element: formatElement(item),
+      takenBy: owner === label ? undefined : owner,
+      place: placeOf(own.origin),
+    };
   });
 }

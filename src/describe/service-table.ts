@@ -1,67 +1,61 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import { formatCount } from '../base/format-count.ts';
+import { printable } from '../base/printable.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import { printable } from '../base/printable.ts';
-import type { Decompiled } from './decompile.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
 import type { View } from './described-node.ts';
+import type { ShownPort } from './shown-port.ts';
 
-/** A row of the table of all Services. What kpc assumed has a star. */
-export interface ServiceRow {
+/** The columns of the table of all Services. What kpc assumed has a star. */
+const headings = {
   /** "namespace/name"; of a dump, what it is called there. */
-  readonly service: string;
-  readonly type: string;
-  /** Cluster IPs, then those of load balancers, then external IPs. */
-  readonly addresses: string;
-  /** "80/TCP, 443/TCP". */
-  readonly ports: string;
-  readonly nodePorts: string;
-  /** Ready ones of all there are, "2/3". */
-  readonly endpoints: string;
-  /** Those that are not the default. */
-  readonly policies: string;
-  /** What is odd. */
-  readonly notes: string;
-}
-
-const headings: ServiceRow = {
   service: 'SERVICE',
   type: 'TYPE',
+  /** Cluster IPs, then those of load balancers, then external IPs. */
   addresses: 'ADDRESSES',
+  /** "80/TCP, 443/TCP". */
   ports: 'PORTS',
   nodePorts: 'NODE PORTS',
+  /** Ready ones of all there are, "2/3". */
   endpoints: 'ENDPOINTS',
+  /** Those that are not the default. */
   policies: 'POLICIES',
+  /** What is odd. */
   notes: 'NOTES',
-};
+} as const;
+
+type ServiceRow = { readonly [Column in keyof typeof headings]: string };
 
 /** Columns that are left out if no Service has anything there. */
 const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
 /** One row for each Service, in the cluster's order. */
-export function serviceRows(view: View): readonly ServiceRow[] {
-  const { pods } = view.services.assumed;
-  return eachService(view).map(({ service, ports, assumed }) => ({
-    service: `${service.namespace}/${service.name}`,
-    type: service.type,
-    addresses: addressesOf(service, ports, assumed),
-    ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
-    nodePorts: nodePortsOf(service, assumed),
-    endpoints: countReady(service, ports, pods),
-    policies: policiesOf(ports).join(', '),
-    notes: oddities(service, ports, view).join(', '),
-  }));
+export function serviceRows(view: Pick<View, 'services'>): readonly ServiceRow[] {
+  return eachService(view).map((known) => {
+    const { service, assumed } = known;
+    const nodePorts = service.ports.map(({ nodePort }) => nodePort).filter((number) => number !== 0);
+    const chosenPorts = new Set(Object.values(assumed?.nodePorts ?? {}));
+    return {
+      service: `${service.namespace}/${service.name}`,
+      type: service.type,
+      addresses: addressesOf(known),
+      ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
+      nodePorts: [...new Set(nodePorts)].map((number) => star(String(number), chosenPorts.has(number))).join(', '),
+      endpoints: countReady(known, view.services.assumed.pods),
+      policies: policiesOf(known).join(', '),
+      notes: oddities(known).join(', '),
+    };
+  });
 }
 
-function addressesOf(
-  service: ServiceInfo,
-  ports: readonly ServicePort[],
-  assumed: AssignedService | undefined,
-): string {
+function star(text: string, isAssumed: boolean): string {
+  return isAssumed ? `${text}*` : text;
+}
+
+function addressesOf({ service, ports, assumed }: KnownService): string {
   switch (service.skipped) {
     case 'headless':
       return 'headless';
@@ -71,31 +65,18 @@ function addressesOf(
       return 'none yet';
     case undefined: {
       const chosen = new Set([...(assumed?.clusterIPs ?? []), ...(assumed?.loadBalancerIPs ?? [])]);
-      const texts = (pick: (port: ServicePort) => ServicePort['externalIPs']): readonly string[] =>
-        ports.flatMap((port) => pick(port).map(({ text }) => text));
-      const all = [
-        ...service.clusterIPs,
-        ...texts(({ loadBalancerIPs }) => loadBalancerIPs),
-        ...texts(({ externalIPs }) => externalIPs),
+      const outer = [
+        ...ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs),
+        ...ports.flatMap(({ externalIPs }) => externalIPs),
       ];
-      return [...new Set(all)].map((text) => star(text, chosen.has(text))).join(', ');
+      const all = new Set([...service.clusterIPs, ...outer.map(({ text }) => text)]);
+      return [...all].map((text) => star(text, chosen.has(text))).join(', ');
     }
   }
 }
 
-function nodePortsOf({ ports }: ServiceInfo, assumed: AssignedService | undefined): string {
-  const chosen = new Set(Object.values(assumed?.nodePorts ?? {}));
-  const numbers = new Set(ports.map(({ nodePort }) => nodePort).filter((number) => number !== 0));
-  return [...numbers].map((number) => star(String(number), chosen.has(number))).join(', ');
-}
-
-function star(text: string, isAssumed: boolean): string {
-  return isAssumed ? `${text}*` : text;
-}
-
 /** Ready addresses of all; those of two families are those of the same Pods. */
-function countReady(service: ServiceInfo, ports: readonly ServicePort[], assumed: ReadonlySet<string>): string {
-  const headless = countHeadless(service);
+function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
   if (headless) {
     const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
     return star(`${headless.used}/${headless.total}`, isAssumed);
@@ -114,7 +95,7 @@ function countReady(service: ServiceInfo, ports: readonly ServicePort[], assumed
   return star(`${most.ready}/${most.all}`, most.isAssumed);
 }
 
-function policiesOf(ports: readonly ServicePort[]): readonly string[] {
+function policiesOf({ ports }: KnownService): readonly string[] {
   const has = (test: (port: ServicePort) => boolean, text: string): readonly string[] =>
     ports.some(test) ? [text] : [];
   return [
@@ -126,27 +107,21 @@ function policiesOf(ports: readonly ServicePort[]): readonly string[] {
 }
 
 /** What an operator would ask about. */
-function oddities(
-  service: ServiceInfo,
-  ports: readonly ServicePort[],
-  { services: { node } }: View,
-): readonly string[] {
-  const headless = countHeadless(service);
-  const choices = ports.map((port) => ({ port, choice: chooseEndpoints(port, node) }));
-  const lacksLocal = choices.some(
-    ({ port, choice }) => usesLocalEndpoints(port) && choice.hasAny && choice.local.length === 0,
-  );
-  const isUnserved = headless
-    ? headless.used === 0
-    : choices.length > 0 && choices.every(({ choice }) => !choice.hasAny);
-  const isPending = service.type === 'LoadBalancer' && ports.length > 0;
+function oddities({ service, ports, choices, headless }: KnownService): readonly string[] {
+  const isUnserved = headless ? headless.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
+  const lacksLocal = ports.some((port, i) => {
+    const choice = choices[i];
+    return usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
+  });
+  const isPending =
+    service.type === 'LoadBalancer' &&
+    ports.length > 0 &&
+    ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0);
   return [
     ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
     ...(isUnserved ? [service.endpointsGiven === false ? 'endpoints not given' : 'no endpoints'] : []),
     ...(lacksLocal ? ['none on this node'] : []),
-    ...(isPending && ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0)
-      ? ['no load balancer address']
-      : []),
+    ...(isPending ? ['no load balancer address'] : []),
   ];
 }
 
@@ -154,19 +129,6 @@ function oddities(
 interface EndpointCount {
   readonly used: number;
   readonly total: number;
-}
-
-/** All ports and families together, an address and port once. */
-function countUsed(ports: readonly ServicePort[], node: View['services']['node']): EndpointCount {
-  const all = new Set(ports.flatMap((port) => port.endpoints.map(({ label }) => label)));
-  const used = new Set(ports.flatMap((port) => chooseEndpoints(port, node).reachable.map(({ label }) => label)));
-  return { used: used.size, total: all.size };
-}
-
-/** Of a headless Service: those that its name stands for. */
-function countHeadless({ skipped, headlessEndpoints }: ServiceInfo): EndpointCount | undefined {
-  if (skipped !== 'headless') return undefined;
-  return { used: headlessEndpoints.filter(({ ready }) => ready).length, total: headlessEndpoints.length };
 }
 
 /** A Service in the table, for programs. */
@@ -192,18 +154,25 @@ export interface ServiceSummary {
 
 /** The rows of the table as data: numbers are numbers, and lists are lists. */
 export function summarizeServices(view: Pick<View, 'services'>): readonly ServiceSummary[] {
-  return eachService(view).map(({ service, count, assumed }) => ({
-    service: `${service.namespace}/${service.name}`,
-    type: service.type,
-    ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
-    clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
-    ...(service.externalName === undefined ? {} : { externalName: service.externalName }),
-    ports: service.ports.map(({ name, port, protocol, nodePort }) => {
-      return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
-    }),
-    ...(count ? { endpoints: count } : {}),
-    ...(assumed ? { assumed: withoutName(assumed) } : {}),
-  }));
+  return eachService(view).map(({ service, ports, choices, headless, assumed }) => {
+    // All ports and families together, an address and port once.
+    const labels = (endpoints: ServicePort['endpoints']) => endpoints.map(({ label }) => label);
+    const used = new Set(choices.flatMap(({ reachable }) => labels(reachable))).size;
+    const total = new Set(ports.flatMap(({ endpoints }) => labels(endpoints))).size;
+    const count = ports.length > 0 ? { used, total } : headless;
+    return {
+      service: `${service.namespace}/${service.name}`,
+      type: service.type,
+      ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
+      clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+      ...(service.externalName === undefined ? {} : { externalName: service.externalName }),
+      ports: service.ports.map(({ name, port, protocol, nodePort }) => {
+        return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
+      }),
+      ...(count ? { endpoints: count } : {}),
+      ...(assumed ? { assumed: withoutName(assumed) } : {}),
+    };
+  });
 }
 
 /** The values alone, for where the Service is named already. */
@@ -211,25 +180,29 @@ export function withoutName({ service: _, ...values }: AssignedService): Omit<As
   return values;
 }
 
-/** The Services in the cluster's order, with how many of their endpoints the node uses. */
-function eachService({ services: { cluster, node, assumed } }: Pick<View, 'services'>): readonly {
-  readonly service: ServiceInfo;
-  readonly ports: readonly ServicePort[];
-  readonly count: EndpointCount | undefined;
-  readonly assumed: AssignedService | undefined;
-}[] {
+type KnownService = ReturnType<typeof eachService>[number];
+
+/** The Services in the cluster's order, with the endpoints that the node chooses of each port. */
+function eachService({ services: { cluster, node, assumed } }: Pick<View, 'services'>) {
   const byService = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));
   return cluster.services.map((service) => {
-    const name = `${service.namespace}/${service.name}`;
-    const ports = byService.get(name) ?? [];
-    const count = ports.length > 0 ? countUsed(ports, node) : countHeadless(service);
-    return { service, ports, count, assumed: chosen.get(name) };
+    const { namespace, name, skipped, headlessEndpoints } = service;
+    const ports = byService.get(`${namespace}/${name}`) ?? [];
+    // Those that the name of a headless Service stands for.
+    const used = headlessEndpoints.filter(({ ready }) => ready).length;
+    return {
+      service,
+      ports,
+      choices: ports.map((port) => chooseEndpoints(port, node)),
+      headless: skipped === 'headless' ? { used, total: headlessEndpoints.length } : undefined,
+      assumed: chosen.get(`${namespace}/${name}`),
+    };
   });
 }
 
 /** One row for each Service port that a dump shows. */
-export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
+export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
   return ports.map((port) => ({
     service: port.name,
     type: kindsOf(port),
@@ -243,7 +216,7 @@ export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
 }
 
 /** A node port of IPVS mode stands for itself, on the node's addresses of one family. */
-function shownAddresses({ addresses, family, nodePort }: DecompiledPort): string {
+function shownAddresses({ addresses, family, nodePort }: ShownPort): string {
   // Of a part of a table, the chains may be all that was printed.
   if (addresses.length === 0 && nodePort === undefined) return '?';
   if (addresses.length === 0) return family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
@@ -254,8 +227,8 @@ function shownAddresses({ addresses, family, nodePort }: DecompiledPort): string
  * The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode
  * an address besides the cluster IP may be a load balancer's or an external IP.
  */
-function kindsOf({ addresses, nodePort }: DecompiledPort): string {
-  const has = (which: DecompiledPort['addresses'][number]['kind']) => addresses.some(({ kind }) => kind === which);
+function kindsOf({ addresses, nodePort }: ShownPort): string {
+  const has = (which: ShownPort['addresses'][number]['kind']) => addresses.some(({ kind }) => kind === which);
   if (has('load-balancer-ip')) return 'LoadBalancer';
   const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
   if (nodePort !== undefined) return `NodePort${orMore}`;
@@ -263,14 +236,13 @@ function kindsOf({ addresses, nodePort }: DecompiledPort): string {
   return has('external-ip') ? 'external IP' : '';
 }
 
-/** How much of the table is shown: so many rows, and if that is for a terminal, so many columns. */
-export interface TableLimits {
-  readonly rows: number;
-  readonly width?: number | undefined;
-}
-
-/** The rows in columns, up to a limit, and how many there are more. */
-export function formatRows(rows: readonly ServiceRow[], limits: TableLimits): string {
+/**
+ * The rows in columns, up to so many, and how many there are more; `width` is that of a terminal.
+ */
+export function formatRows(
+  rows: readonly ServiceRow[],
+  limits: { readonly rows: number; readonly width?: number | undefined },
+): string {
   const shown = rows.length <= limits.rows + 1 ? rows : rows.slice(0, limits.rows);
   const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),

@@ -7,7 +7,7 @@ import {
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
-import { findDumpListeners } from '../dumps/dump-listeners.ts';
+import { findDumpListeners } from '../dumps/coverage.ts';
 import type { ServiceReason } from './service-changes.ts';
 import type { Side } from './compared-side.ts';
 

@@ -20,7 +20,7 @@ export interface PortFacts {
   readonly affinitySeconds: number | undefined;
   readonly sourceRanges: readonly string[];
   /** Set where packets from outside of source ranges are dropped, and nothing shows the ranges. */
-  readonly hidesSourceRanges?: true;
+  readonly hidesSourceRanges?: true | undefined;
   readonly healthCheckNodePort: number | undefined;
   readonly scheduler: string | undefined;
   /** How many there are. */

@@ -21,60 +21,59 @@ export function parseIpAddrText(text: string): {
   const links = new Map<string, DraftLink>();
   const unread: UnreadLine[] = [];
   let current: DraftLink | undefined;
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
+  /** "eth0@if7" is eth0, one end of a pair. */
+  const linkOf = (printed: string): DraftLink => {
+    const [name = printed] = printed.split('@', 1);
+    const link = links.get(name) ?? { name, addresses: [] };
+    links.set(name, link);
+    return link;
+  };
+  for (const [i, raw] of text.split('\n').entries()) {
+    const refuse = (reason: string) => unread.push({ line: i + 1, text: raw, reason });
+    const add = (link: DraftLink, word: string, scope: string | undefined): void => {
+      const address = readAddress(word, scope);
+      if (address) link.addresses.push(address);
+      else refuse('not an address with its prefix length');
+    };
     const words = raw.trim().split(/[ \t]+/);
     const header = /^\d+: ([^\s:]+): </.exec(raw.trimStart())?.[1];
     if (header !== undefined) {
-      current = findLink(links, header);
+      current = linkOf(header);
       continue;
     }
-    const brief = readBrief(words);
-    if (brief) {
-      const link = findLink(links, brief.name);
-      for (const word of brief.addresses) {
-        const address = readAddress(word, scopeOf(word));
-        if (address) link.addresses.push(address);
-        else unread.push({ line: number, text: raw, reason: 'not an address with its prefix length' });
-      }
+    const [first = '', second = ''] = words;
+    if (linkStates.has(second) && !first.endsWith(':')) {
+      const link = linkOf(first);
+      for (const word of addressesInColumns(words)) add(link, word, scopeOf(word));
       continue;
     }
-    const isOneLine = /^\d+:$/.test(words[0] ?? '');
-    const at = isOneLine ? 2 : 0;
-    if (words[at] === 'dummy' && current && !isOneLine) current.kind = 'dummy';
-    if (words[at] !== 'inet' && words[at] !== 'inet6') continue;
-    const reason = readInet(words, at, isOneLine ? findLink(links, words[1] ?? '') : current, links);
-    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
+    const isOneLine = /^\d+:$/.test(first);
+    const inet = isOneLine ? words.slice(2) : words;
+    if (inet[0] === 'dummy' && current && !isOneLine) current.kind = 'dummy';
+    if (inet[0] !== 'inet' && inet[0] !== 'inet6') continue;
+    const label = labelOf(inet);
+    const link = isOneLine ? linkOf(second) : (current ?? (label === undefined ? undefined : linkOf(label)));
+    if (!link) {
+      refuse('an address without its link: print all of ip addr');
+      continue;
+    }
+    // With a peer, the length is the peer's.
+    const [, address = '', peer, ofPeer] = inet;
+    const length = peer === 'peer' && !address.includes('/') ? `/${ofPeer?.split('/')[1]}` : '';
+    const scope = /(?:^| )scope (\S+)/.exec(inet.join(' '))?.[1];
+    add(link, address + length, scope === 'global' ? undefined : scope);
   }
   return { links: [...links.values()], unread };
 }
 
-/** "eth0@if7" is eth0, one end of a pair. */
-function findLink(links: Map<string, DraftLink>, printed: string): DraftLink {
-  const name = printed.split('@', 1)[0] ?? printed;
-  const known = links.get(name);
-  if (known) return known;
-  const made: DraftLink = { name, addresses: [] };
-  links.set(name, made);
-  return made;
-}
-
 const linkStates: ReadonlySet<string> = new Set('UP DOWN UNKNOWN LOWERLAYERDOWN DORMANT NOTPRESENT TESTING'.split(' '));
 
-/** A line of `ip -br addr`. */
-function readBrief(
-  words: readonly string[],
-): { readonly name: string; readonly addresses: readonly string[] } | undefined {
-  const [name = '', state = '', ...rest] = words;
-  if (!linkStates.has(state) || name.endsWith(':')) return undefined;
-  const addresses = rest.filter(
-    (word, i) => word !== 'peer' && rest[i - 1] !== 'peer' && /^[\da-f.:]+\/\d+$/i.test(word),
-  );
-  return { name, addresses };
+/** The addresses in a line of `ip -br addr`. */
+function addressesInColumns(words: readonly string[]): readonly string[] {
+  return words.slice(2).filter((word, i) => words[i + 1] !== 'peer' && /^[\da-f.:]+\/\d+$/i.test(word));
 }
 
-/** The columns do not show the scope, which the address tells. */
+/** The columns do not show the scope, which follows from the address. */
 function scopeOf(word: string): string | undefined {
   const address = parseAddress(word.split('/', 1)[0] ?? '');
   if (!address) return undefined;
@@ -82,36 +81,18 @@ function scopeOf(word: string): string | undefined {
   return isLinkLocal(address) ? 'link' : undefined;
 }
 
-/** Reads "inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0" from words[at] on. Returns why it cannot be read. */
-function readInet(
-  words: readonly string[],
-  at: number,
-  link: DraftLink | undefined,
-  links: Map<string, DraftLink>,
-): string | undefined {
-  const scopeAt = words.indexOf('scope', at);
-  const scope = scopeAt < 0 ? undefined : words[scopeAt + 1];
-  // An address of IPv4 has the name of its link, or an alias of it, as a label at the end.
-  const label = words[at] === 'inet' && scopeAt >= 0 ? words.slice(scopeAt + 2).find(isLabel) : undefined;
-  const owner = link ?? (label === undefined ? undefined : findLink(links, label.split(':', 1)[0] ?? label));
-  if (!owner) return 'an address without its link: print all of ip addr';
-  // With a peer, the length is the peer's.
-  const length = words[at + 2] === 'peer' && !words[at + 1]?.includes('/') ? words[at + 3]?.split('/')[1] : undefined;
-  const address = readAddress(
-    length === undefined ? (words[at + 1] ?? '') : `${words[at + 1]}/${length}`,
-    scope === 'global' ? undefined : scope,
-  );
-  if (!address) return 'not an address with its prefix length';
-  owner.addresses.push(address);
-  return undefined;
-}
-
 const addressFlags: ReadonlySet<string> = new Set(
   'secondary dynamic noprefixroute temporary mngtmpaddr tentative deprecated nodad home dadfailed permanent'.split(' '),
 );
 
-function isLabel(word: string): boolean {
-  return !addressFlags.has(word) && word !== '\\' && !word.startsWith('valid_lft') && /^[^\s/]+$/.test(word);
+/** An address of IPv4 has the name of its link, or an alias of it such as "eth0:1", as a label at the end. */
+function labelOf(words: readonly string[]): string | undefined {
+  const at = words.indexOf('scope');
+  if (words[0] !== 'inet' || at < 0) return undefined;
+  const label = words
+    .slice(at + 2)
+    .find((word) => !addressFlags.has(word) && !word.startsWith('valid_lft') && /^[^\s/\\]+$/.test(word));
+  return label?.split(':', 1)[0];
 }
 
 function readAddress(word: string, scope: string | undefined): LinkAddress | undefined {

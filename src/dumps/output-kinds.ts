@@ -1,84 +1,104 @@
-/** A tool's output that kpc reads. `rules` is of iptables or ip6tables: a line alone does not tell which. */
-export type ReadableKind =
-  | 'rules'
-  | 'ipset save'
-  | 'ipset list'
-  | 'ipvsadm -Sn'
-  | 'ipvsadm -Ln'
-  | 'ipvsadm --timeout'
-  | 'ip -j addr'
-  | 'ip addr'
-  | 'nft list ruleset'
-  | 'sysctl';
-
-/** A tool's output that lacks what kpc needs, or that it does not read. */
-export type RefusedKind =
-  | 'iptables -L'
-  | 'ipvsadm --stats'
-  | 'ipvsadm --rate'
-  | 'ipvsadm --thresholds'
-  | 'ipvsadm -Lc'
-  | 'ipset list -o xml'
-  | 'ip link'
-  | 'ifconfig'
-  | 'conntrack -L'
-  | 'nft -j'
-  | 'a part of nft list ruleset';
-
-export type OutputKind = ReadableKind | RefusedKind;
-
-/** Why an output is refused, and what to print in its place: clauses about the output. */
-const refusals: { readonly [K in RefusedKind]: string } = {
-  'iptables -L': 'leaves out parts of the rules: print iptables-save instead',
-  'ipvsadm --stats': 'shows no schedulers and no weights: print ipvsadm -Ln or ipvsadm -Sn instead',
-  'ipvsadm --rate': 'shows no schedulers and no weights: print ipvsadm -Ln or ipvsadm -Sn instead',
-  'ipvsadm --thresholds': 'shows no weights: print ipvsadm -Ln or ipvsadm -Sn instead',
-  'ipvsadm -Lc': 'lists connections, not virtual servers: print ipvsadm -Ln or ipvsadm -Sn instead',
-  'ipset list -o xml': 'is XML, which kpc does not read: print ipset save instead',
-  'ip link': 'shows no addresses: print ip addr instead',
-  ifconfig: 'leaves out addresses: print ip addr instead',
-  'nft -j': 'is JSON, which kpc does not read: print nft list ruleset instead',
-  'a part of nft list ruleset':
-    'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
-  'conntrack -L': 'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
-};
-
-/** Why a kind of output is refused; undefined for what is read. */
-export function refusalOf(kind: OutputKind): string | undefined {
-  return isRefused(kind) ? refusals[kind] : undefined;
-}
-
-/** Whether kpc does not read a kind of output. */
-export function isRefused(kind: OutputKind): kind is RefusedKind {
-  return Object.hasOwn(refusals, kind);
-}
-
-/** How one kind of output is recognised, line by line. Lines come without the blanks around them. */
+/** How the output of one tool is recognised, line by line. Lines come without the blanks around them. */
 interface Recogniser {
-  readonly kind: OutputKind;
-  /** Whether a line can be of no other kind. `next` is the line after it. */
+  /** Whether a line can be of no other output. `next` is the line after it. */
   readonly starts: (line: string, next: string) => boolean;
   /** Whether a line that could be anything goes on with an output that has begun; where not given, none does. */
   readonly continues?: (line: string, raw: string) => boolean;
 }
 
+interface ReadRecogniser extends Recogniser {
+  /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
+  readonly once?: RegExp;
+}
+
+interface RefusedRecogniser extends Recogniser {
+  /** Why it is refused, and what to print in its place: a clause about the output. */
+  readonly refusal: string;
+}
+
+/** What goes on up to the next line that another output begins with. */
+const anyLine = (): boolean => true;
+
+const isComment = (line: string): boolean => line.startsWith('#');
+
+/** What is printed in place of ipvsadm -Ln, by a word of its titles. */
+function listWith(title: string, shows: string): RefusedRecogniser {
+  const starts = (line: string, next: string): boolean => {
+    if (listTitles.test(line)) return line.includes(title);
+    return line.startsWith('IP Virtual Server version ') && listTitles.test(next) && next.includes(title);
+  };
+  return { starts, continues: anyLine, refusal: `${shows}: print ipvsadm -Ln or ipvsadm -Sn instead` };
+}
+
+const listTitles = /^Prot LocalAddress:Port\s/;
+
+const nftPart =
+  /^(?:(?:chain|set|map) \S+ \{$|type (?:nat|filter|route) hook |(?:ip6? [sd]addr |meta l4proto |numgen random |fib daddr ).*(?:goto|jump|vmap|dnat|masquerade|drop|reject)\b)/;
+
+/** Output that lacks what kpc needs, or that it does not read. */
+const refused = {
+  'ipvsadm --stats': listWith('InPkts', 'shows no schedulers and no weights'),
+  'ipvsadm --rate': listWith('InPPS', 'shows no schedulers and no weights'),
+  'ipvsadm --thresholds': listWith('Uthreshold', 'shows no weights'),
+  'ipvsadm -Lc': {
+    starts: (line) => line.startsWith('IPVS connection entries'),
+    continues: anyLine,
+    refusal: 'lists connections, not virtual servers: print ipvsadm -Ln or ipvsadm -Sn instead',
+  },
+  ifconfig: {
+    starts: (line) => /^\S+: flags=\d+<|^\S+\s+Link encap:/.test(line),
+    continues: anyLine,
+    refusal: 'leaves out addresses: print ip addr instead',
+  },
+  'ip link': {
+    starts: (line) => /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)\s+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/.test(line),
+    continues: anyLine,
+    refusal: 'shows no addresses: print ip addr instead',
+  },
+  'iptables -L': {
+    starts: (line) => /^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/.test(line),
+    continues: anyLine,
+    refusal: 'leaves out parts of the rules: print iptables-save instead',
+  },
+  'ipset list -o xml': {
+    starts: (line) => line === '<ipsets>',
+    continues: anyLine,
+    refusal: 'is XML, which kpc does not read: print ipset save instead',
+  },
+  'conntrack -L': {
+    starts: (line) => /^(?:ipv[46]\s+\d+ )?(?:tcp|udp|icmp|sctp)\s+\d+ \d+ (?:[A-Z_]+ )?src=/.test(line),
+    continues: anyLine,
+    refusal: 'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
+  },
+  'nft -j': {
+    starts: (line, next) => line.startsWith('{') && /^\{\s*"nftables"\s*:/.test(line + next),
+    continues: anyLine,
+    refusal: 'is JSON, which kpc does not read: print nft list ruleset instead',
+  },
+  'a part of nft list ruleset': {
+    starts: (line) => nftPart.test(line),
+    continues: anyLine,
+    refusal:
+      'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
+  },
+} satisfies Record<string, RefusedRecogniser>;
+
 const rule = /^(?:\[\d+:\d+\] )?-[AI] [^-\s]\S*(?: \d+)?(?: +[-!]|$)/;
 const chain = /^:[^\s:]+ (?:ACCEPT|DROP|-)(?: \[\d+:\d+\])?$/;
 const table = /^\*(?:nat|filter|mangle|raw|security)$/;
-const policy = /^-P (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)(?: -c \d+ \d+)?$/;
-const newChain = /^-N [^\s-]\S*$/;
+const listed = /^-(?:P (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)(?: -c \d+ \d+)?|N [^\s-]\S*)$/;
 
 function isRuleLine(line: string): boolean {
-  switch (line.charCodeAt(0)) {
-    case 42:
+  switch (line[0]) {
+    case '*':
       return table.test(line);
-    case 58:
+    case ':':
       return chain.test(line);
-    case 45:
-      return rule.test(line) || newChain.test(line) || policy.test(line);
-    case 91:
+    case '-':
+      return rule.test(line) || listed.test(line);
+    case '[':
       return rule.test(line);
-    case 35:
+    case '#':
       return /^# Generated by ip6?tables/.test(line);
     default:
       return false;
@@ -88,88 +108,77 @@ function isRuleLine(line: string): boolean {
 const savedServer = /^-[Aa] (?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service) /;
 const listedServer = /^(?:(?:TCP|UDP|SCTP)\s+\S+:[\w-]+\s+[a-z]+(?:\s|$)|FWM\s+\d+\s+(?:IPv6 )?[a-z]+)/;
 const listedReal = /^->\s+(?:RemoteAddress:Port|\S+:[\w-]+\s+(?:Masq|Route|Tunnel|Local|\d+)\s)/;
-const listTitle = /^Prot LocalAddress:Port\s/;
+const links = /^\d+: (?:[^\s:]+: <[A-Z,_0-9-]*>|\S+\s+inet6? )/;
 const inet = /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/;
 const brief =
   /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+[\da-fA-F.:]+(?:\/\d{1,3}(?=\s|$)|\s+peer\s)|$)/;
-const briefLink = /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)\s+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/;
 
-const nftPart =
-  /^(?:(?:chain|set|map) \S+ \{$|type (?:nat|filter|route) hook |(?:ip6? [sd]addr |meta l4proto |numgen random |fib daddr ).*(?:goto|jump|vmap|dnat|masquerade|drop|reject)\b)/;
+/** The titles above what ipvsadm -Ln prints. */
+export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/** The line of titles above a list of ipvsadm, for a list that begins at its first line or at its second. */
-function titlesOf(line: string, next: string): string {
-  if (listTitle.test(line)) return line;
-  return line.startsWith('IP Virtual Server version ') && listTitle.test(next) ? next : '';
-}
-
-function hasTitle(name: string): Recogniser['starts'] {
-  return (line, next) => titlesOf(line, next).includes(name);
-}
-
-/** What goes on up to the next line that another kind of output begins with. */
-const anyLine = (): boolean => true;
-
-const comment = (line: string): boolean => line.startsWith('#');
-
-/**
- * All kinds of output, in the order in which they are tried. A new kind of output is a row here, and a reader in
- * diff/read-dump.ts.
- */
-export const recognisers: readonly Recogniser[] = [
-  {
-    kind: 'rules',
+/** Output that is read. `rules` is of iptables or ip6tables: a line alone does not show which. */
+const readable = {
+  rules: {
     starts: isRuleLine,
-    continues: (line) => comment(line) || line === 'COMMIT',
+    continues: (line) => isComment(line) || line === 'COMMIT',
+    once: /^\*\w+$/,
   },
-  { kind: 'ipvsadm -Sn', starts: (line) => line.startsWith('-') && savedServer.test(line) },
-  {
-    kind: 'ipset save',
+  'ipvsadm -Sn': {
+    starts: (line) => line.startsWith('-') && savedServer.test(line),
+    continues: anyLine,
+    once: /^-A -\S+ \S+/,
+  },
+  'ipset save': {
     starts: (line) =>
       (line.startsWith('create ') && /^create \S+ (?:hash|bitmap|list):/.test(line)) ||
       (line.startsWith('add ') && /^add \S+ [\da-fA-F.:[]+(?:[,/ ]|$)/.test(line)),
-    continues: comment,
+    continues: anyLine,
+    once: /^create \S+/,
   },
-  { kind: 'ipset list', starts: (line, next) => line.startsWith('Name: ') && /^Type: \w+:/.test(next) },
-  { kind: 'ipvsadm --stats', starts: hasTitle('InPkts'), continues: anyLine },
-  { kind: 'ipvsadm --rate', starts: hasTitle('InPPS'), continues: anyLine },
-  { kind: 'ipvsadm --thresholds', starts: hasTitle('Uthreshold'), continues: anyLine },
-  { kind: 'ipvsadm -Lc', starts: (line) => line.startsWith('IPVS connection entries'), continues: anyLine },
-  {
-    kind: 'ipvsadm -Ln',
-    starts: (line) =>
-      line.startsWith('IP Virtual Server version ') ||
-      listTitle.test(line) ||
-      listedServer.test(line) ||
-      (line.startsWith('->') && listedReal.test(line)),
+  'ipset list': {
+    starts: (line, next) => line.startsWith('Name: ') && /^Type: \w+:/.test(next),
+    continues: anyLine,
+    once: /^Name: \S+$/,
   },
-  { kind: 'ipvsadm --timeout', starts: (line) => /^Timeout \(tcp tcpfin udp\): \d+ \d+ \d+$/.test(line) },
-  { kind: 'ifconfig', starts: (line) => /^\S+: flags=\d+<|^\S+\s+Link encap:/.test(line), continues: anyLine },
-  { kind: 'ip link', starts: (line) => briefLink.test(line), continues: anyLine },
-  {
-    kind: 'ip addr',
+  'ipvsadm -Ln': {
     starts: (line) =>
-      /^\d+: (?:[^\s:]+: <[A-Z,_0-9-]*>|\S+\s+inet6? )/.test(line) || inet.test(line) || brief.test(line),
+      titleOfList.test(line) || listedServer.test(line) || (line.startsWith('->') && listedReal.test(line)),
+    continues: anyLine,
+    once: /^(?:IP Virtual Server version|Prot|(?:TCP|UDP|SCTP|FWM)\s+\S+)/,
+  },
+  'ipvsadm --timeout': { starts: (line) => /^Timeout \(tcp tcpfin udp\): \d+ \d+ \d+$/.test(line) },
+  'ip addr': {
+    starts: (line) => links.test(line) || inet.test(line) || brief.test(line),
     // What stands below a link is indented, unless the page it was copied from took that away.
     continues: (line, raw) => /^[ \t]/.test(raw) || /^(?:link\/|inet6? |valid_lft |altname |RX:|TX:)/.test(line),
+    once: /^\d+: \S+: </,
   },
-  {
-    kind: 'iptables -L',
-    starts: (line) => /^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/.test(line),
-    continues: anyLine,
-  },
-  { kind: 'ipset list -o xml', starts: (line) => line === '<ipsets>', continues: anyLine },
-  {
-    kind: 'conntrack -L',
-    starts: (line) => /^(?:ipv[46]\s+\d+ )?(?:tcp|udp|icmp|sctp)\s+\d+ \d+ (?:[A-Z_]+ )?src=/.test(line),
-    continues: anyLine,
-  },
-  {
-    kind: 'nft -j',
-    starts: (line, next) => line.startsWith('{') && /^\{\s*"nftables"\s*:/.test(line + next),
-    continues: anyLine,
-  },
-  // What stands in a table of nft, without it.
-  { kind: 'a part of nft list ruleset', starts: (line) => nftPart.test(line), continues: anyLine },
-  { kind: 'sysctl', starts: (line) => /^[a-z]\w*(?:\.[\w/-]+)+ *=/.test(line), continues: comment },
-];
+  sysctl: { starts: (line) => /^[a-z]\w*(?:\.[\w/-]+)+ *=/.test(line), continues: anyLine },
+  // Both go on to their closing brackets: split-outputs.ts finds them.
+  'ip -j addr': { starts: () => false },
+  'nft list ruleset': { starts: () => false },
+} satisfies Record<string, ReadRecogniser>;
+
+export type ReadableKind = keyof typeof readable;
+export type OutputKind = ReadableKind | keyof typeof refused;
+
+const refusals: ReadonlyMap<string, RefusedRecogniser> = new Map(Object.entries(refused));
+
+/** Why a kind of output is refused; undefined for what is read. */
+export function refusalOf(kind: OutputKind): string | undefined {
+  return refusals.get(kind)?.refusal;
+}
+
+/** Whether kpc reads a kind of output. */
+export function isReadable(kind: OutputKind): kind is ReadableKind {
+  return !refusals.has(kind);
+}
+
+/**
+ * All kinds of output, in the order in which they are tried: a list of ipvsadm with other columns looks like one that is read.
+ * A new kind of output is a row of one of the two tables, and a case in read-dump.ts.
+ */
+export const recognisers: { readonly [K in OutputKind]: ReadRecogniser } = { ...refused, ...readable };
+
+/** The same, one by one. */
+export const recogniserList = Object.entries(recognisers) as readonly (readonly [OutputKind, ReadRecogniser])[];

@@ -1,58 +1,52 @@
-import type { ToolOutput } from './split-outputs.ts';
 import { families } from '../kernel/family.ts';
+import type { Value } from '../kernel/nftables/element.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
-import type { Value } from '../kernel/nftables/element.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nftables.ts';
-import type { DumpDraft } from './dump-draft.ts';
-import type { LossyOption } from './nftables-draft.ts';
-import type { Reader } from './dump.ts';
-import { listNftables } from './listed-twice.ts';
+import type { DumpDraft } from './dump.ts';
+import type { LossyOption } from './drafted-state.ts';
+import { listNftables } from './listings.ts';
+import type { ToolOutput } from './split-outputs.ts';
+
+const nftList = 'nft list ruleset';
 
 /**
- * Reads one table that nft printed. Only kube-proxy's are read: nft prints those that iptables made in a form that tells less
+ * Reads one table that nft printed. Only kube-proxy's are read: nft prints those that iptables made in a form that says less
  * of them than iptables-save.
  */
-export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput, read: Reader): void {
+export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, command, firstLine, isCutOff } = output;
-  if (isCutOff) {
-    draft.fault(file, 'cut-off-file', { expected: 'nft list ruleset' });
-    return;
-  }
-  const at = { file, line: firstLine, output: 'nft list ruleset' } as const;
+  draft.file(file, nftList);
+  if (isCutOff) return draft.fault(file, 'cut-off-file', { expected: nftList });
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
   // Nothing but the whole ruleset holds tables of other names.
   const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || !isKubeProxyTable(name);
-  const scope = isRuleset ? 'ruleset' : 'unknown';
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
-    draft.kinds.nftables.add([], scope);
+    draft.state.addNftables([], isRuleset);
     if (!isOfIptables(table)) draft.doubt({ kind: 'other-table', table, tables: readOtherTable(family, text) });
     if (!ofIptables.test(text)) return;
-    draft.refuse(
-      file,
-      firstLine,
-      at.output,
-      'shows the rules of iptables mode in other words: print iptables-save instead',
-    );
-    return;
+    const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
+    return draft.refuse(file, firstLine, nftList, reason);
   }
   const isAsleep = isDormant(text);
-  const parsed = parseNftText(text);
-  const { tables } = read({
-    tables: isAsleep ? [] : parsed.tables,
-    unread: parsed.unread.filter(({ text: line }) => !isAsleep || !dormantFlag.test(line)),
-  });
+  const { tables, unread } = parseNftText(text);
+  draft.unread(
+    file,
+    unread.filter(({ text: line }) => !isAsleep || !dormantFlag.test(line)),
+    firstLine - 1,
+  );
   if (isAsleep) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
-    draft.refuse(file, firstLine, at.output, reason);
+    draft.refuse(file, firstLine, nftList, reason);
+    return draft.state.addNftables([], isRuleset);
   }
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) draft.refuse(file, firstLine, lack.output, lack.reason);
-  else if (draft.isSecond(at, listNftables(tables), false)) return;
-  draft.kinds.nftables.add(tables, scope, lack?.output);
+  else if (draft.isSecond(file, firstLine, nftList, listNftables(tables), false)) return;
+  draft.state.addNftables(tables, isRuleset, lack?.output);
 }
 
 /** The chain of iptables mode that packets come through first. */
@@ -66,13 +60,8 @@ function isDormant(text: string): boolean {
   return dormantFlag.test(flags);
 }
 
-interface Lack {
-  readonly output: LossyOption;
-  readonly reason: string;
-}
-
-/** What an option of nft took from a table of kube-proxy's: it still tells of Services, but too little to compare it. */
-function findLack({ chains, sets }: NftTable): Lack | undefined {
+/** What an option of nft took from a table of kube-proxy's: it still shows Services, but too little to compare it. */
+function findLack({ chains, sets }: NftTable): { readonly output: LossyOption; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   if (elements.some(({ set, element }) => element.key.some((value, i) => isPortName(value, set.keyType[i])))) {
     return { output: 'nft -S', reason: 'shows names of ports: print nft list ruleset without -S instead' };

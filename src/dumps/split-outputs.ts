@@ -1,6 +1,14 @@
-import { isChatter, isEllipsis, readCommand, takePrefix, type Command } from './typed-commands.ts';
-import { readHost, readTitle, type Host } from './host-of-output.ts';
-import { isRefused, recognisers, type OutputKind } from './output-kinds.ts';
+import { isReadable, recogniserList, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
+import {
+  isChatter,
+  isEllipsis,
+  readCommand,
+  readHost,
+  readTitle,
+  takePrefix,
+  type Command,
+  type Host,
+} from './typed-commands.ts';
 
 /** The output of one tool in a text that may hold those of several. */
 export interface ToolOutput {
@@ -15,7 +23,7 @@ export interface ToolOutput {
   readonly host: Host | undefined;
   /** Whether lines were left out of it, or a part was asked for. */
   readonly isPart: boolean;
-  /** Of a table of nftables: whether it ends before its last brace. */
+  /** Of what has brackets: whether it ends before its last one. */
   readonly isCutOff: boolean;
 }
 
@@ -26,22 +34,19 @@ export interface SplitText {
   readonly strays: readonly number[];
 }
 
-/** So much is read of a text before the first output; what begins later than that is no dump. */
-const longestPreface = { lines: 500, characters: 1 << 16 };
-
-interface DraftOutput {
-  readonly kind: OutputKind;
-  readonly firstLine: number;
+interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command' | 'host'> {
   readonly lines: string[];
-  readonly command: Command | undefined;
-  readonly host: Host | undefined;
-  readonly isCutOff: boolean;
+  /** How many brackets are open: up to the last one, all lines are of the output. */
+  depth: number;
   /** Of rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
   /** The lines seen that a tool prints once. */
   readonly once: Set<string>;
 }
+
+/** So much is read of a text before the first output; what begins later than that is no dump. */
+const longestPreface = { lines: 500, characters: 1 << 16 };
 
 const none: SplitText = { outputs: [], strays: [] };
 
@@ -53,70 +58,53 @@ export function splitOutputs(text: string): SplitText {
   let command: Command | undefined;
   let host: Host | undefined;
   const lines = new Lines(text);
-  for (let given = lines.next(); given !== undefined; given = lines.next()) {
-    let raw = given;
+  const begin = (kind: OutputKind): DraftOutput => {
+    const from = { kind, firstLine: lines.number, command, host };
+    const draft = { ...from, lines: [], depth: 0, table: undefined, hasEllipsis: false, once: new Set<string>() };
+    drafts.push(draft);
+    return draft;
+  };
+  for (let raw = lines.next(); raw !== undefined; raw = lines.next()) {
     let line = raw.trim();
     if (drafts.length === 0 && (isManifest(line) || lines.isBeyond(longestPreface))) return none;
+    const bracketed: OutputKind | undefined = current?.depth ? current.kind : lines.startOfBrackets(line);
+    if (bracketed !== undefined) {
+      if (!current?.depth) current = begin(bracketed);
+      takeBracketed(current, raw);
+      if (current.depth === 0) current = undefined;
+      continue;
+    }
     if (line === '') {
       current?.lines.push('');
       continue;
     }
-    const block = lines.takeBlock(line);
-    let kind = block?.kind ?? startOf(line, lines, current);
+    let kind = startOf(line, lines.peek(), current);
     const bare = kind === undefined ? takePrefix(line) : undefined;
     if (bare !== undefined) {
-      kind = startOf(bare, lines, current);
-      if (kind !== undefined || (current && rowOf(current.kind)?.continues?.(bare, bare))) {
-        raw = bare;
-        line = bare;
-      }
+      kind = startOf(bare, lines.peek(), current);
+      if (kind !== undefined || (current && recognisers[current.kind].continues?.(bare, bare))) raw = line = bare;
     }
     if (kind !== undefined) {
-      if (!current || block || !goesOn(current, kind, line)) {
-        current = {
-          kind,
-          firstLine: lines.number,
-          lines: [],
-          command,
-          host,
-          isCutOff: block?.isCutOff === true,
-          table: undefined,
-          hasEllipsis: false,
-          once: new Set(),
-        };
-        drafts.push(current);
-      }
-      noteTable(current, line);
-      const single = onceOf(kind, line);
+      if (!current || !goesOn(current, kind, line)) current = begin(kind);
+      take(current, line);
+      const single = recognisers[kind].once?.exec(line)?.[0];
       if (single !== undefined) current.once.add(single);
-      current.lines.push(block?.text ?? (kind === 'ip addr' ? raw : line));
-      if (block) {
-        lines.skip(block.text);
-        current = undefined;
-      }
       continue;
     }
-    // Between two places that it found, grep -A writes "--".
-    if (current && (isEllipsis(line) || line === '--')) {
+    if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
       current.lines.push('');
       continue;
     }
     const typed = readCommand(line);
-    if (typed) {
-      command = typed;
-      host = readHost(line);
+    const titled = readTitle(line);
+    if (typed ?? titled) {
+      if (typed) command = typed;
+      host = typed ? readHost(line) : titled;
       current = undefined;
-    } else if (isChatter(line)) {
-      current?.lines.push('');
-      const titled = readTitle(line);
-      if (titled) {
-        host = titled;
-        current = undefined;
-      }
-    } else if (current && takes(current, line, raw)) {
-      noteTable(current, line);
-      current.lines.push(current.kind === 'ip addr' ? raw : line);
+    } else if (isChatter(line)) current?.lines.push('');
+    else if (current && (recognisers[current.kind].continues?.(line, raw) || current.table === 'open')) {
+      take(current, line);
     } else {
       strays.push(lines.number);
       current = undefined;
@@ -130,7 +118,7 @@ export function splitOutputs(text: string): SplitText {
       text: `${draft.lines.join('\n')}\n`,
       command: draft.command,
       host: draft.host,
-      isCutOff: draft.isCutOff,
+      isCutOff: draft.depth > 0,
       isPart: draft.hasEllipsis || draft.command?.isPart === true || lacksLines(draft),
     })),
     strays,
@@ -153,7 +141,6 @@ function lacksLines({ kind, lines, command }: DraftOutput): boolean {
   }
 }
 
-const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
 /** Whether a line can only be of manifests, which may hold rules as a text of their own. */
@@ -164,87 +151,53 @@ function isManifest(line: string): boolean {
 }
 
 /** The kind of output that a line begins or goes on with, seen by itself. */
-function startOf(line: string, lines: Lines, current: DraftOutput | undefined): OutputKind | undefined {
-  const next = lines.peek();
+function startOf(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
+  const isTitle = titleOfList.test(line);
   // Most lines are of the kind that the line before them was of.
-  const likely = current && rowOf(current.kind);
-  if (likely?.kind === 'rules' && likely.starts(line, next)) return 'rules';
-  for (const { kind, starts } of recognisers) {
-    // Below the titles of other columns stand lines like those of a list.
-    if (kind === 'ipvsadm -Ln' && current && isRefused(current.kind) && !/^(?:IP|Prot) /.test(line)) continue;
-    if (starts(line, next)) return kind;
-  }
-  return undefined;
-}
-
-function rowOf(kind: OutputKind): (typeof recognisers)[number] | undefined {
-  return recognisers.find((row) => row.kind === kind);
+  if (current && !isTitle && recognisers[current.kind].starts(line, next)) return current.kind;
+  // Below the titles of other columns stand lines like those of a list.
+  const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
+  return recogniserList.find(([kind, { starts }]) => !(isOther && kind === 'ipvsadm -Ln') && starts(line, next))?.[0];
 }
 
 /** Whether a line that an output of its kind may begin with goes on with the one that has begun. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
   if (current.kind !== kind) return false;
   // What a tool prints once is in a second listing when it comes again: of another node, or at another time.
-  if (!current.hasEllipsis && current.once.has(onceOf(kind, line) ?? '')) return false;
+  if (!current.hasEllipsis && current.once.has(recognisers[kind].once?.exec(line)?.[0] ?? '')) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
   // Each table of iptables-save has such a line above it.
   if (line.startsWith('# Generated')) return current.lines.length === 0;
-  if (line.startsWith('*'))
+  if (line.startsWith('*')) {
     return current.table !== undefined || current.lines.every((each) => each === '' || each.startsWith('#'));
+  }
   // iptables -S begins a table with the policies of its chains.
   if (line.startsWith('-P ')) return current.lines.every((each) => each === '' || each.startsWith('-P '));
   return current.table !== 'closed';
 }
 
-/** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
-function onceOf(kind: OutputKind, line: string): string | undefined {
-  switch (kind) {
-    case 'rules':
-      return /^\*\w+$/.exec(line)?.[0];
-    case 'ipset list':
-      return /^Name: \S+$/.exec(line)?.[0];
-    case 'ipset save':
-      return /^create \S+/.exec(line)?.[0];
-    case 'ipvsadm -Sn':
-      return /^-A -\S+ \S+/.exec(line)?.[0];
-    case 'ipvsadm -Ln':
-      return titleOfList.exec(line)?.[0] ?? (inProtocol.test(line) ? line.split(/\s+/, 2).join(' ') : undefined);
-    case 'ip addr':
-      return /^\d+: \S+: </.exec(line)?.[0];
-    default:
-      return undefined;
-  }
-}
-
-function noteTable(current: DraftOutput, line: string): void {
+function take(current: DraftOutput, line: string): void {
+  current.lines.push(line);
   if (current.kind !== 'rules') return;
   if (line.startsWith('*')) current.table = 'open';
   else if (line === 'COMMIT') current.table = 'closed';
 }
 
-/** Whether a line that could be anything is taken for a part of the output above it, be it one that cannot be read. */
-function takes(current: DraftOutput, line: string, raw: string): boolean {
-  if (rowOf(current.kind)?.continues?.(line, raw)) return true;
-  switch (current.kind) {
-    case 'rules':
-      return current.table === 'open';
-    case 'ipset save':
-    case 'ipset list':
-    case 'ipvsadm -Sn':
-    case 'ipvsadm -Ln':
-    case 'sysctl':
-      return true;
-    default:
-      return false;
+/** Takes a line of what has brackets, JSON or a table of nft, up to the last one. No quoted text goes on over a line. */
+function takeBracketed(current: DraftOutput, line: string): void {
+  let quoted = false;
+  for (let i = 0; i < line.length; i++) {
+    const character = line[i];
+    if (character === '"') quoted = !quoted;
+    else if (quoted) i += character === '\\' ? 1 : 0;
+    else if (character === '[' || character === '{') current.depth++;
+    else if ((character === ']' || character === '}') && --current.depth === 0) {
+      current.lines.push(line.slice(0, i + 1));
+      return;
+    }
   }
-}
-
-/** What goes on over many lines, to its closing bracket. */
-interface Block {
-  readonly kind: 'ip -j addr' | 'nft list ruleset';
-  readonly text: string;
-  readonly isCutOff: boolean;
+  current.lines.push(line);
 }
 
 /** The lines of a text one by one, without what a terminal or a carriage return adds to them. */
@@ -279,19 +232,11 @@ class Lines {
     return this.number > lines || this.#from > characters;
   }
 
-  /** What begins with the line given last and goes on to its closing bracket, or to the end of the text. */
-  takeBlock(line: string): Block | undefined {
-    if (!/^(?:\[|\{|table )/.test(line)) return undefined;
+  /** What begins with the line given last and goes on to its closing bracket. */
+  startOfBrackets(line: string): 'ip -j addr' | 'nft list ruleset' | undefined {
+    if (!/^(?:\[|table )/.test(line)) return undefined;
     const head = this.#text.slice(this.#from, this.#from + mostOfNext);
-    const kind = isLinksJson.test(head) ? 'ip -j addr' : isTable.test(head) ? 'nft list ruleset' : undefined;
-    const end = kind && endOfBlock(this.#text, this.#from);
-    return kind && { kind, text: this.#text.slice(this.#from, end), isCutOff: end === undefined };
-  }
-
-  /** Goes on behind a text that the line given last begins with. */
-  skip(taken: string): void {
-    const end = this.#from + taken.length;
-    for (; this.#next < end; this.number++) this.#next = this.#endOfLine(this.#next) + 1;
+    return isLinksJson.test(head) ? 'ip -j addr' : isTable.test(head) ? 'nft list ruleset' : undefined;
   }
 
   #endOfLine(from: number): number {
@@ -317,26 +262,3 @@ const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifnam
 
 /** The line that a table of `nft list` begins with. */
 const isTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
-
-/** The offset behind the value of JSON, or the table of nft, that begins at `start`; undefined where it has no end. */
-function endOfBlock(text: string, start: number): number | undefined {
-  let depth = 0;
-  let quoted = false;
-  for (let i = start; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (quoted) {
-      if (code === backslash) i++;
-      else if (code === quote) quoted = false;
-    } else if (code === quote) quoted = true;
-    else if (code === openBracket || code === openBrace) depth++;
-    else if ((code === closeBracket || code === closeBrace) && --depth === 0) return i + 1;
-  }
-  return undefined;
-}
-
-const quote = 34;
-const openBracket = 91;
-const backslash = 92;
-const closeBracket = 93;
-const openBrace = 123;
-const closeBrace = 125;

@@ -9,6 +9,12 @@ export interface Command {
   readonly isPart: boolean;
 }
 
+/** The machine or the Pod that a command ran on. */
+export interface Host {
+  readonly kind: 'name' | 'address' | 'Pod';
+  readonly name: string;
+}
+
 /** No longer line is a command: it is cheap to look at. */
 const longestCommand = 400;
 
@@ -32,47 +38,92 @@ const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 /** The command on a line, be it behind a prompt or a title; undefined for any other line. */
 export function readCommand(line: string): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
-  const found = findTool(line);
-  if (!found) return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false } : undefined;
-  const { tool, rest } = found;
-  const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
-  return { tool, table: tableNames.find((name) => name === table), isPart: printsPart(tool, rest) };
-}
-
-function findTool(line: string): { readonly tool: Command['tool']; readonly rest: string } | undefined {
   for (const { 0: whole, 1: rules, 2: other, index } of line.matchAll(toolName)) {
     const tool = (rules ?? other ?? '').toLowerCase() as Command['tool'];
     const rest = line.slice(index + whole.length);
-    if (follows[tool]?.test(rest) ?? true) return { tool, rest };
+    if (follows[tool]?.test(rest) === false) continue;
+    const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
+    const isPart = filters.test(rest) || parts[tool]?.test(rest) === true;
+    return { tool, table: tableNames.find((name) => name === table), isPart };
   }
-  return undefined;
+  return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false } : undefined;
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
-function printsPart(tool: Command['tool'], rest: string): boolean {
-  if (filters.test(rest)) return true;
-  switch (tool) {
-    case 'iptables':
-    case 'ip6tables':
-      return /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/.test(rest);
-    case 'ipset':
-      return /^ +(?:list|save|-L|-S) +[\w-]/.test(rest);
-    case 'ipvsadm':
-      return /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/.test(rest);
-    case 'nft':
-      return !/(?:^| )list +ruleset\b/.test(rest);
-    // The link of the Services is all that is asked of it.
-    case 'ip':
-    case 'sysctl':
-    case 'other':
-      return false;
+/** What makes a tool print a part. The one link of the Services is all that is asked of ip. */
+const parts: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
+  iptables: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/,
+  ip6tables: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/,
+  ipset: /^ +(?:list|save|-L|-S) +[\w-]/,
+  ipvsadm: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/,
+  nft: /^(?!.* list +ruleset\b)/,
+};
+
+/** "root@node1:~#", "[root@node1 ~]#", "root@node1 ~ %", "node1:~ #", "node1#". */
+const hostInPrompt =
+  /^[[(]?(?:[\w.-]{1,64}@([\w.-]{1,253})(?=[\s:\])#$%>])|([\w.-]{1,253})(?::[\w~/.-]{0,80} ?)?[#$%>](?: |$))/;
+
+/** What a shell shows of itself where it shows no host. */
+const shellName = /^(?:(?:ba|da|z|k|c|fi)?sh(?:-[\d.]+)?|[~/.-]*)$/;
+
+/** What runs a command somewhere else than the prompt says, up to its options. */
+const remote =
+  /(?:^|[\s$#%>])(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc|minikube|vagrant|talosctl|lxc)(?: (?:.*? )?exec|(?= )))(?= )/;
+
+/** Options of ssh, and of docker exec and kubectl exec, that take a value of their own. */
+const withValue = {
+  ssh: /^-[bcDEeFIiJLlmOopQRSWw]$/,
+  exec: /^(?:-[cnuew]|--(?:container|namespace|context|kubeconfig|cluster|user|env|workdir|pod-running-timeout))$/,
+} as const;
+
+/** Where the command on a line runs; undefined where nothing says so. */
+export function readHost(line: string): Host | undefined {
+  const found = remote.exec(line);
+  if (!found) {
+    const [, ofUser, alone] = hostInPrompt.exec(line) ?? [];
+    const name = ofUser ?? alone;
+    return name === undefined || shellName.test(name) ? undefined : hostOf(name);
   }
+  const [runner, tool] = found;
+  if (tool !== undefined && !runner.endsWith(' exec')) return undefined;
+  // The first word behind the options.
+  const words = line
+    .slice(found.index + runner.length)
+    .trim()
+    .split(/\s+/, 40);
+  const takesValue = withValue[tool === undefined ? 'ssh' : 'exec'];
+  const target = words.find((word, i) => !word.startsWith('-') && !takesValue.test(words[i - 1] ?? ''));
+  const name = target?.slice(target.lastIndexOf('@') + 1) ?? '';
+  if (!/^[\w.:/-]+$/.test(name)) return undefined;
+  const isPod = tool === 'kubectl' || tool === 'oc';
+  return isPod ? { kind: 'Pod', name: name.slice(name.lastIndexOf('/') + 1) } : hostOf(name);
+}
+
+/** The host in the line that Ansible writes above the output of each. */
+export function readTitle(line: string): Host | undefined {
+  const name = /^([\w.:-]{1,253}) \| (?:CHANGED|SUCCESS)\b/.exec(line)?.[1];
+  return name === undefined ? undefined : hostOf(name);
+}
+
+function hostOf(name: string): Host {
+  return { kind: /^[\d.]+$|:/.test(name) ? 'address' : 'name', name };
+}
+
+/** Whether two hosts are certainly not one: names with and without their domain are, and a name may have any address. */
+export function areApart(one: Host, other: Host): boolean {
+  if (one.kind !== other.kind || one.name === other.name) return false;
+  return one.kind !== 'name' || !(one.name.startsWith(`${other.name}.`) || other.name.startsWith(`${one.name}.`));
 }
 
 /** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
 const chatter =
   /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|\S+ \| (?:CHANGED|SUCCESS)\b|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+
+/** Whether a line is of no tool that kpc reads the output of, and says nothing. */
+export function isChatter(line: string): boolean {
+  return chatter.test(line);
+}
 
 /** What log programs, mails, diffs and grep put in front of a line. */
 const prefix =
@@ -84,12 +135,9 @@ export function takePrefix(line: string): string | undefined {
   return found ? line.slice(found.length).trim() : undefined;
 }
 
-/** Whether a line stands for others that were left out. */
+/** Whether a line stands for others that were left out; between two places that it found, grep -A writes "--". */
 export function isEllipsis(line: string): boolean {
-  return /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line);
-}
-
-/** Whether a line is of no tool that kpc reads the output of, and says nothing. */
-export function isChatter(line: string): boolean {
-  return chatter.test(line);
+  return (
+    line === '--' || /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
+  );
 }

@@ -1,5 +1,5 @@
 import { joinWords } from '../base/join-words.ts';
-import { nearest } from '../describe/near-names.ts';
+import { nearest } from '../base/find-nearest.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 
 /** A text, with the name that diagnostics give it: the path of a file, say. */

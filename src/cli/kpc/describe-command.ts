@@ -25,7 +25,7 @@ export interface DescribeOptions extends SideOptions, MessageOptions {
 }
 
 /** A table has this many rows per line of a list: rows are short, and the table is what was asked for. */
-const rowsPerLine = 5;
+export const rowsPerLine = 5;
 
 export function addDescribeCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
@@ -236,8 +236,7 @@ async function printSubject(
   const own = isBare ? findSubject(`${namespace}/${what}`, view) : undefined;
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
-    const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`error: ${printable(describeNothing(what, finding))}\n`);
+    await terminal.err(`error: ${printable(finding.why)}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));

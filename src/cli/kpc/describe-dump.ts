@@ -1,42 +1,23 @@
-import { decompile, type Decompiled } from '../../describe/decompile.ts';
-import type { DecompiledPort } from '../../describe/decompiled-port.ts';
-import {
-  describeDecompiled,
-  hasPort,
-  isAbout,
-  resolveName,
-  describeLeftovers,
-} from '../../describe/decompiled-words.ts';
-import { findClosedPort, findDeafPort, type AskedNode } from '../../describe/find-port.ts';
-import { findOwnAddresses } from '../../describe/node-addresses.ts';
-import {
-  describeClosed,
-  describeDeaf,
-  describeSharedInWords,
-  type DescriptionLine,
-} from '../../describe/describe-words.ts';
-import { bareName, findHeld } from '../../describe/find-subject.ts';
-import type { SharedSubject } from '../../describe/find-nftables.ts';
-import { decompiledRows, formatRows } from '../../describe/service-table.ts';
-import { nameServers } from '../../diff/name-servers.ts';
-import { printable } from '../../base/printable.ts';
-import { findOwners, type Owners } from '../../diff/changes/owners.ts';
 import { count } from '../../base/format-count.ts';
-import { classifyServers } from '../../diff/foreign-servers.ts';
-import { tellsNftables, tellsRules, type Coverage, type Told } from '../../dumps/coverage.ts';
+import { printable } from '../../base/printable.ts';
+import { decompile, describeLeftovers, type Decompiled } from '../../describe/decompile.ts';
+import { describeSharedInWords, describeShownPort, line } from '../../describe/describe-words.ts';
+import { findInDump, type DumpedServices } from '../../describe/find-subject.ts';
+import { formatRows, rowsOfDump } from '../../describe/service-table.ts';
+import { findOwners } from '../../diff/changes/owners.ts';
 import type { Side } from '../../diff/compared-side.ts';
-import { formatDescription } from '../../report/colours.ts';
-import type { DescribeOptions } from './describe-command.ts';
+import { classifyServers } from '../../diff/foreign-servers.ts';
+import { nameServers } from '../../diff/name-servers.ts';
+import { showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { StoredSide } from '../../sides/stored-side.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
+import type { StoredSide } from '../../sides/stored-side.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
+import { rowsPerLine, type DescribeOptions } from './describe-command.ts';
 import { reportInput } from './messages.ts';
-
-/** A table has this many rows per line of a list: rows are short, and the table is what was asked for. */
-const rowsPerLine = 5;
 
 /** Prints the Services that a dump shows; manifests beside it name those of IPVS mode. */
 export async function describeDump(
@@ -55,28 +36,32 @@ export async function describeDump(
     if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
     names = nameServers(side.state, found.cluster);
   }
-  const owners = findOwners(names ? [names, dump.state] : [dump.state]);
+  const { state } = dump;
+  const { coverage } = side;
+  const owners = findOwners(names ? [names, state] : [state]);
   const belongingOf = classifyServers(side, side);
-  const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
-  for (const note of notesOf(decompiled, side, belongingOf, names)) await say(terminal, `note: ${printable(note)}\n`);
-  return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
+  const read = { ...decompile(state, owners, belongingOf, coverage), state, owners, coverage };
+  const belonging = side.state.virtualServers.map(belongingOf);
+  for (const note of notesOf(read, belonging, names !== undefined)) await say(terminal, `note: ${printable(note)}\n`);
+  return what === undefined ? printAll(read, options, terminal) : printSubject(what.trim(), read, options, terminal);
 }
 
 function notesOf(
-  { mode, ports }: Decompiled,
-  { state, coverage }: Side,
-  belongingOf: ReturnType<typeof classifyServers>,
-  names: Side['state'] | undefined,
+  { mode, ports, coverage }: DumpedServices,
+  belonging: readonly ReturnType<ReturnType<typeof classifyServers>>[],
+  isNamed: boolean,
 ): readonly string[] {
-  const doubtful = state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
-  const others = state.virtualServers.filter((server) => belongingOf(server) === 'other').length;
+  const doubtful = belonging.filter((each) => each === 'untold').length;
+  const others = belonging.filter((each) => each === 'other').length;
   const lacking = missingFiles(mode, coverage);
-  const help = names ? '' : ': add manifests with -f to name them';
-  const nameless = ports.filter(({ name }) => /\/(TCP|UDP|SCTP)$/.test(name)).length;
+  const isNameless =
+    mode !== undefined &&
+    modeFacts[mode].namesServices === 'none' &&
+    ports.some(({ name }) => /\/(TCP|UDP|SCTP)$/.test(name));
   return [
-    ...(mode !== undefined && modeFacts[mode].namesServices === 'none' && nameless > 0
+    ...(isNameless
       ? [
-          `${names ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names${help}`,
+          `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names${isNamed ? '' : ': add manifests with -f to name them'}`,
         ]
       : []),
     ...(doubtful > 0
@@ -95,12 +80,12 @@ function notesOf(
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
 function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
-  const missing: { readonly [K in keyof Told]?: readonly string[] } = {
+  const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
     iptables: [
-      ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
-      ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
+      ...(showsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
+      ...(showsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    nftables: tellsNftables(coverage) ? [] : ['nft list ruleset'],
+    nftables: coverage.nftables.length === 2 ? [] : ['nft list ruleset'],
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
@@ -108,113 +93,63 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
   return kinds.flatMap((kind) => missing[kind] ?? []);
 }
 
-async function printDecompiled(
-  decompiled: Decompiled,
-  held: { readonly state: Side['state']; readonly owners: Owners; readonly coverage: Coverage },
-  typed: string | undefined,
+/** Prints a table of all Services, and what another mode left. */
+async function printAll(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { mode, ports } = read;
+  const leftovers = describeLeftovers(read.leftovers, read.owners);
+  if (ports.length === 0) {
+    const isForeign = mode === undefined;
+    const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
+    if (options.output === 'text' || leftovers.length === 0) {
+      await terminal.err(`error: the dump shows no Service${why}\n`);
+    }
+    if (leftovers.length === 0) return exitStatus.differs;
+  }
+  if (options.output === 'json') {
+    await terminal.out(formatJson({ mode, ports, leftovers: leftovers.length > 0 ? leftovers : undefined }));
+    return exitStatus.ok;
+  }
+  const limits = { rows: options.limit * rowsPerLine, width: terminal.width };
+  const table = ports.length > 0 ? formatRows(rowsOfDump(ports), limits) : '';
+  const total = mode && table !== '' ? `\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n` : '';
+  const gap = table !== '' && leftovers.length > 0 ? '\n' : '';
+  await terminal.out(table + total + gap + leftovers.map((text) => `${printable(text)}\n`).join(''));
+  return exitStatus.ok;
+}
+
+/** Prints what is asked about: Service ports, or chains and sets that none of them has, or that all share. */
+async function printSubject(
+  typed: string,
+  read: DumpedServices,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { mode, leftovers } = decompiled;
-  const { owners } = held;
-  const what = typed && resolveName(typed.trim(), owners);
-  const node = findOwnAddresses(held.state, held.coverage);
-  const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] => {
-    if (what === undefined) return ports;
-    const found = ports.filter((port) => isAbout(port, what, node));
-    return found.length > 0 ? found : ports.filter((port) => hasPort(port, what));
-  };
-  const ports = choose(decompiled.ports);
-  const left = choose(leftovers.ports);
-  if (typed !== undefined && ports.length + left.length === 0) {
-    const subjects = findHeld(typed, held);
-    return subjects.length > 0
-      ? printHeld(subjects, decompiled, options, terminal)
-      : sayNothing(decompiled, typed.trim(), terminal, node);
+  const { mode, leftovers } = read;
+  const found = findInDump(typed, read);
+  if (found.kind === 'nothing') {
+    await terminal.err(`error: ${printable(found.why)}\n`);
+    return exitStatus.differs;
   }
-  const leftLines = what === undefined ? describeLeftovers(leftovers, owners) : [];
+  const { ports, left, subjects } = found;
   if (options.output === 'json') {
-    if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, undefined, terminal);
-    await terminal.out(formatJson({ mode, ports, ...(leftLines.length > 0 ? { leftovers: leftLines } : {}) }));
+    await terminal.out(formatJson({ mode, ports, subjects }));
     return exitStatus.ok;
   }
-  if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, undefined, terminal);
-  if (what === undefined) {
-    if (ports.length > 0)
-      await terminal.out(
-        formatRows(decompiledRows(decompiled), { rows: options.limit * rowsPerLine, width: terminal.width }),
-      );
-    else await sayNothing(decompiled, what, terminal);
-    if (mode && ports.length > 0)
-      await terminal.out(`\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n`);
-    const gap = ports.length > 0 && leftLines.length > 0 ? '\n' : '';
-    await terminal.out(gap + leftLines.map((line) => `${printable(line)}\n`).join(''));
-    return exitStatus.ok;
-  }
+  const leftLine = (text: string) => line('plain', 1, `left by iptables mode: ${text}`);
   const blocks = [
-    ...ports.map((port) => describeDecompiled(port, options.limit)),
-    ...left.map((port) => [...describeDecompiled(port, options.limit), leftLine]),
+    ...ports.map((port) => describeShownPort(port, options.limit)),
+    ...left.map((port) => [...describeShownPort(port, options.limit), leftLine('the node is in another mode now')]),
+    ...(subjects ?? []).map((subject) => [
+      ...describeSharedInWords(subject, options.limit),
+      ...leftovers.chains
+        .filter(({ family, table, chain }) => {
+          return subject.family === family && subject.table === table && subject.name === chain.name;
+        })
+        .map(({ reachedFrom: [first, ...others] }) =>
+          leftLine(first === undefined ? 'nothing jumps to it' : `still reached from ${[first, ...others].join(', ')}`),
+        ),
+    ]),
   ];
   await terminal.out(formatDescription(blocks, terminal.colour.out, terminal.width));
   return exitStatus.ok;
-}
-
-/** Prints chains and sets that no Service of the dump has, or that all share. */
-async function printHeld(
-  subjects: readonly SharedSubject[],
-  { mode, leftovers }: Decompiled,
-  options: DescribeOptions,
-  terminal: Terminal,
-): Promise<ExitStatus> {
-  if (options.output === 'json') {
-    await terminal.out(formatJson({ mode, ports: [], subjects }));
-    return exitStatus.ok;
-  }
-  const blocks = subjects.map((subject) => [
-    ...describeSharedInWords(subject, options.limit),
-    ...leftovers.chains
-      .filter(({ family, table, chain }) => {
-        return (
-          subject.kind === 'chain' &&
-          subject.family === family &&
-          subject.table === table &&
-          subject.name === chain.name
-        );
-      })
-      .map(({ reachedFrom }) => ({ ...leftLine, text: describeLeftChain(reachedFrom) })),
-  ]);
-  await terminal.out(formatDescription(blocks, terminal.colour.out, terminal.width));
-  return exitStatus.ok;
-}
-
-function describeLeftChain(reachedFrom: readonly string[]): string {
-  return reachedFrom.length === 0
-    ? 'left by iptables mode: nothing jumps to it'
-    : `left by iptables mode: still reached from ${reachedFrom.join(', ')}`;
-}
-
-const leftLine: DescriptionLine = {
-  role: 'plain',
-  depth: 1,
-  text: 'left by iptables mode: the node is in another mode now',
-};
-
-async function sayNothing(
-  { mode, ports }: Decompiled,
-  what: string | undefined,
-  terminal: Terminal,
-  node?: AskedNode,
-): Promise<ExitStatus> {
-  const deaf = what !== undefined && node ? findDeafPort(ports, what, node) : undefined;
-  const closed = what === undefined ? undefined : findClosedPort(ports, bareName(what));
-  if (deaf ?? closed) {
-    const text = deaf ? describeDeaf(deaf) : closed ? describeClosed(closed) : '';
-    await terminal.err(`error: ${printable(text)}\n`);
-    return exitStatus.differs;
-  }
-  const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;
-  const isForeign = mode === undefined && ports.length === 0 && what === undefined;
-  const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-  await terminal.err(`error: the dump shows no Service${printable(about)}${why}\n`);
-  return exitStatus.differs;
 }

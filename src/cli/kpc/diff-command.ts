@@ -168,7 +168,7 @@ function noteReleases(from: Side, to: Side): readonly string[] {
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
   for (const note of noteReleases(from, to)) await say(terminal, `note: ${printable(note)}\n`);
   const { diffSides } = await import('../../diff/diff-sides.ts');
-  const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
+  const { diffDecompiled: readServices } = await import('../../describe/read-back-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
   return printFound(from, to, diff, options, terminal, !options.rules && isOfServices(from) && isOfServices(to));
 }

@@ -54,7 +54,7 @@ function formatAdd(set: string, entry: SetEntry): string {
 }
 
 /** A set while its lines are read. */
-export interface DraftSet extends IpSet {
+interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
 
@@ -92,13 +92,13 @@ function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefi
 }
 
 /** Adds an entry to a set that is being read. */
-export function addEntry(set: DraftSet, text: string, options: readonly string[]): void {
+function addEntry(set: DraftSet, text: string, options: readonly string[]): void {
   const entry = parseEntry(text, set.type);
   set.entries.push(options.length === 0 ? entry : { ...entry, options });
 }
 
 /** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */
-export function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
+function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
   const read: { -readonly [K in 'family' | 'range' | 'hashSize' | 'maxElements']?: IpSet[K] } = {};
   const options: string[] = [];
   for (let i = 0; i < words.length; i++) {

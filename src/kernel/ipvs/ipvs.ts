@@ -133,7 +133,7 @@ export function formatRealServer(server: RealServer): string {
 }
 
 /** A service while its lines are read. */
-export interface DraftServer extends VirtualServer {
+interface DraftServer extends VirtualServer {
   readonly realServers: RealServer[];
 }
 
@@ -252,7 +252,7 @@ function readServiceOptions(
 }
 
 /** Scheduler flags as ipvsadm prints or takes them, with commas; undefined where one is unknown. */
-export function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
+function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
   const flags = text
     .split(',')
     .map((name) => (Object.hasOwn(schedulerFlagNames, name) ? schedulerFlagNames[name] : undefined));

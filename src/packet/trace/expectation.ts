@@ -1,4 +1,4 @@
-import { nearest } from '../../describe/near-names.ts';
+import { nearest } from '../../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';

@@ -1,7 +1,7 @@
 import { joinWords } from '../../base/join-words.ts';
 import { count } from '../../base/format-count.ts';
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
-import { describeElsewhere, findElsewhere } from '../../describe/unserved-address.ts';
+import { explainUnserved } from '../../describe/find-ports.ts';
 import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables/iptables.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
@@ -174,8 +174,8 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const notes: string[] = [];
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
   if (check) notes.push(healthCheckNote(check, target.address, side));
-  const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
-  if (elsewhere) notes.push(describeElsewhere(elsewhere));
+  const unserved = side.services && explainUnserved(target, scene.objects, side.services);
+  if (unserved !== undefined) notes.push(unserved);
   notes.push(...unservedNodePort(trace, scene), ...localPolicy(trace, scene), ...ownServiceAddress(trace, scene));
   const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
   if (sticky) {

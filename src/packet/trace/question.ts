@@ -1,9 +1,8 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
-import { parseAskedAddress } from '../../describe/asked-address.ts';
-import { nameInDns, nameInKubectl, parseAskedName } from '../../describe/asked-name.ts';
-import { mostSuggestions, nearest } from '../../describe/near-names.ts';
+import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../../describe/asked.ts';
+import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
 import {
   addressAfter,
   contains,

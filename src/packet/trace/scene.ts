@@ -11,8 +11,8 @@ import type {
   Sourced,
   ContainerPort,
 } from '../../cluster/objects.ts';
-import type { DecompiledPort } from '../../describe/decompiled-port.ts';
-import type { AddressObjects } from '../../describe/unserved-address.ts';
+import type { ShownPort } from '../../describe/shown-port.ts';
+import type { AddressObjects } from '../../describe/find-ports.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import {
   addressBits,
@@ -115,7 +115,7 @@ export function sceneOf(
   side: Side,
   owners: Owners,
   mode: ProxyMode | undefined,
-  decompiled: readonly DecompiledPort[],
+  decompiled: readonly ShownPort[],
   objects: SceneObjects = noObjects,
 ): Scene {
   const links = linksOfSide(side);
@@ -274,7 +274,7 @@ function portsOfCluster({ cluster, node }: NonNullable<Side['services']>): reado
   });
 }
 
-function portOfDump(port: DecompiledPort): KnownPort {
+function portOfDump(port: ShownPort): KnownPort {
   return {
     label: port.name,
     family: port.family,

@@ -16,7 +16,7 @@ import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';
 import { decompile } from './decompile.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
+import type { ShownPort } from './shown-port.ts';
 import { parseServiceChain } from '../kube-proxy/chain-names.ts';
 
 /**
@@ -25,7 +25,7 @@ import { parseServiceChain } from '../kube-proxy/chain-names.ts';
  */
 export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
   const belongingOf = classifyServers(from, to);
-  const read = (side: Side, own: Owners): ReadonlyMap<string, readonly DecompiledPort[]> => {
+  const read = (side: Side, own: Owners): ReadonlyMap<string, readonly ShownPort[]> => {
     const { ports } = decompile(coverForServices(side), own, belongingOf, side.coverage);
     return groupBy(ports, ({ name }) => name);
   };
@@ -55,7 +55,7 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
   return { changes, compared, shown: { from: factsOf(before), to: factsOf(after) }, follows };
 };
 
-function factsOf(ports: ReadonlyMap<string, readonly DecompiledPort[]>): ReadonlyMap<string, readonly PortFacts[]> {
+function factsOf(ports: ReadonlyMap<string, readonly ShownPort[]>): ReadonlyMap<string, readonly PortFacts[]> {
   return new Map(
     [...ports].map(([label, all]) => [
       label,
@@ -67,7 +67,7 @@ function factsOf(ports: ReadonlyMap<string, readonly DecompiledPort[]>): Readonl
   );
 }
 
-function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
+function diffPort(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const kinds = ['cluster-ip', 'external-ip', 'load-balancer-ip', 'unknown'] as const;
   const names = {
     'cluster-ip': 'cluster IPs',
@@ -77,8 +77,8 @@ function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceRea
   } as const;
   // Whose kind one side does not tell may be of any on the other.
   const isTold = [from, to].every(({ addresses }) => addresses.every(({ kind }) => kind !== 'unknown'));
-  const all = ({ addresses }: DecompiledPort): readonly string[] => addresses.map(({ address }) => address);
-  const ofKind = (port: DecompiledPort, kind: (typeof kinds)[number]): readonly string[] =>
+  const all = ({ addresses }: ShownPort): readonly string[] => addresses.map(({ address }) => address);
+  const ofKind = (port: ShownPort, kind: (typeof kinds)[number]): readonly string[] =>
     port.addresses.filter((each) => each.kind === kind).map(({ address }) => address);
   return [
     ...(isTold
@@ -106,9 +106,9 @@ function known(name: string, from: string | number | undefined, to: string | num
 /** A kernel has no endpoints but those that are used. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
 
-function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
+function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   if (!from.endpoints || !to.endpoints) return [];
-  const statesOf = (endpoints: NonNullable<DecompiledPort['endpoints']>) =>
+  const statesOf = (endpoints: NonNullable<ShownPort['endpoints']>) =>
     new Map(endpoints.map(({ endpoint }) => [endpoint, usedEndpoint]));
   // Without an endpoint no rule shows the affinity.
   const isShown = from.endpoints.length > 0 && to.endpoints.length > 0;

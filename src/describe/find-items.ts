@@ -1,0 +1,188 @@
+import { isServiceChain, type Owners } from '../diff/changes/owners.ts';
+import { targetsOf } from '../diff/changes/nft-owners.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import { formatEntry } from '../kernel/ipset/set-entry.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
+import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
+import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
+import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { isNftServiceName, parseNftName } from '../kube-proxy/nftables.ts';
+import { destinationOf } from './decompile-iptables.ts';
+
+/** A chain, set, map or rule with its lines. */
+export interface SharedSubject {
+  readonly kind: 'chain' | 'set' | 'map' | 'rule';
+  readonly name: string;
+  readonly family?: Family;
+  readonly table?: TableName | 'nftables';
+  readonly type?: string;
+  readonly items: readonly { readonly text: string; readonly owner?: string | undefined }[];
+}
+
+/** What an item of a kernel is to the Service port that has it. */
+export type ItemRole =
+  | { readonly kind: 'chain'; readonly chain: string; readonly to?: string | undefined }
+  /** A set of nftables that holds the clients of an endpoint. */
+  | { readonly kind: 'affinity-set'; readonly set: string; readonly endpoint?: string | undefined }
+  | {
+      readonly kind: 'rule';
+      readonly family: Family;
+      readonly table: TableName;
+      readonly chain: string;
+      readonly number: number;
+    }
+  | { readonly kind: 'rule-elsewhere'; readonly chain: string };
+
+/** Chains, sets, maps or rules that a text names. */
+export interface FoundItems {
+  /** The Service port that has them: undefined where several share them, and for what every node has. */
+  readonly owner: { readonly label: string; readonly role: ItemRole } | undefined;
+  readonly subjects: readonly SharedSubject[];
+}
+
+/** A state, and whose its items are. */
+export interface HeldState {
+  readonly state: KernelState;
+  readonly owners: Owners;
+}
+
+/** Finds what a state holds by the name of a chain, set or map, or by a line of iptables-save. */
+export function findItems(what: string, held: HeldState): FoundItems | undefined {
+  return findRule(what, held) ?? findChain(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
+}
+
+/** The chain and rule in a line of iptables-save, with or without counters; undefined for any other text. */
+function parseRuleLine(what: string): { readonly chain: Chain; readonly rule: Rule } | undefined {
+  if (!/^(\[\d+:\d+\] )?-[AI] /.test(what)) return undefined;
+  const { tables } = parseIptablesSave(`*nat\n${what}\nCOMMIT\n`);
+  const [chain] = tables.nat?.values() ?? [];
+  const [rule] = chain?.rules ?? [];
+  return chain && rule && { chain, rule };
+}
+
+function findRule(what: string, held: HeldState): FoundItems | undefined {
+  const parsed = parseRuleLine(what);
+  if (!parsed) return undefined;
+  const { owners } = held;
+  const { name } = parsed.chain;
+  const meaning = ruleMeaning(parsed.rule);
+  const found = allChains(held, name).flatMap(({ family, table, chain }) => {
+    const at = chain.rules.findIndex((rule) => ruleMeaning(rule) === meaning);
+    const rule = chain.rules[at];
+    return rule ? [{ family, table, chain, rule, number: at + 1 }] : [];
+  });
+  const [first] = found;
+  const { chain, rule } = first ?? parsed;
+  const label = owners.ofRule(rule) ?? owners.ofChain(chain);
+  if (!first && label === undefined) return undefined;
+  const role: ItemRole = first
+    ? { kind: 'rule', family: first.family, table: first.table, chain: name, number: first.number }
+    : { kind: 'rule-elsewhere', chain: name };
+  return {
+    owner: label === undefined ? undefined : { label, role },
+    subjects: found.map((each) => {
+      const items = [{ text: `-A ${name} ${formatRule(each.rule)}` }];
+      return { kind: 'rule', name, family: each.family, table: each.table, items };
+    }),
+  };
+}
+
+function allChains({ state }: HeldState, name: string) {
+  return families.flatMap((family) =>
+    tableNames.flatMap((table) => {
+      const chain = state.iptables[family]?.[table]?.get(name);
+      return chain ? [{ family, table, chain }] : [];
+    }),
+  );
+}
+
+function findChain(what: string, held: HeldState): FoundItems | undefined {
+  const places = allChains(held, what);
+  const [first] = places;
+  if (!first) return undefined;
+  const label = held.owners.ofChain(first.chain);
+  return {
+    owner:
+      label === undefined ? undefined : { label, role: { kind: 'chain', chain: what, to: destinationOf(first.chain) } },
+    subjects: places.map(({ family, table, chain }) => {
+      const items = chain.rules.map((rule) => ({ text: formatRule(rule), owner: held.owners.ofRule(rule) }));
+      return { kind: 'chain', name: chain.name, family, table, items };
+    }),
+  };
+}
+
+function findSet(what: string, held: HeldState): FoundItems | undefined {
+  const set = held.state.sets.find(({ name }) => name === what);
+  return set && { owner: undefined, subjects: [describeSet(set, held)] };
+}
+
+/** A set with its entries. */
+export function describeSet(set: IpSet, { owners }: HeldState): SharedSubject {
+  const items = set.entries.map((entry) => ({ text: formatEntry(entry), owner: owners.ofEntry(set, entry) }));
+  return { kind: 'set', name: set.name, type: set.type, items };
+}
+
+function findNftItem(what: string, { state, owners }: HeldState): FoundItems | undefined {
+  const subjects: SharedSubject[] = [];
+  for (const table of state.nftables) {
+    const chain = table.chains.get(what);
+    const set = table.sets.get(what);
+    const ofChain = chain && owners.ofNftChain(chain);
+    if (chain && ofChain !== undefined) {
+      return { owner: { label: ofChain, role: { kind: 'chain', chain: what, to: endpointOf(chain) } }, subjects };
+    }
+    const ofSet = set && owners.ofNftSet(set);
+    if (ofSet !== undefined) {
+      const role = { kind: 'affinity-set', set: what, endpoint: parseNftName(what)?.endpoint } as const;
+      return { owner: { label: ofSet, role }, subjects };
+    }
+    if (chain) {
+      const items = chain.rules.map((rule) => ({ text: formatNftRule(rule) }));
+      subjects.push({ kind: 'chain', name: what, family: table.family, table: 'nftables', items });
+    }
+    if (set) subjects.push(describeNftSet(table, set, owners));
+  }
+  return subjects.length === 0 ? undefined : { owner: undefined, subjects };
+}
+
+/** The one endpoint of an endpoint's chain; undefined for a chain that has the choice. */
+function endpointOf(chain: NftChain): string | undefined {
+  const isOfOne = chain.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
+  const [target] = isOfOne ? targetsOf(chain) : [];
+  return target && joinHostPort(target.address.text, target.port);
+}
+
+function describeNftSet({ family }: NftTable, set: NftSet | NftMap, owners: Owners): SharedSubject {
+  const items = (isLearned(set) ? [] : set.elements).map((element) => ({
+    text: formatElement(element),
+    owner: owners.ofNftElement(family, set, element),
+  }));
+  const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
+  const type = `${set.keyType.join(' . ')}${value}`;
+  return { kind: set.kind, name: set.name, family, table: 'nftables', type, items };
+}
+
+/** Whether a text can only be the name of a chain, set or map of kube-proxy's. */
+export function isItemName(what: string): boolean {
+  return beginsAsKubeProxys(what) || /^[a-z]+-[A-Z2-7]{8}-/.test(what);
+}
+
+/** The mode that alone makes chains of such a name. */
+export function modeOfName(what: string): ProxyMode | undefined {
+  return isServiceChain(what) ? 'iptables' : isNftServiceName(what) ? 'nftables' : undefined;
+}
+
+/** The names of all chains, sets and maps. */
+export function itemNames({ iptables, sets, nftables }: KernelState): readonly string[] {
+  const chains = families.flatMap((family) =>
+    tableNames.flatMap((table) => [...(iptables[family]?.[table]?.keys() ?? [])]),
+  );
+  const ofNft = nftables.flatMap((table) => [...table.chains.keys(), ...table.sets.keys()]);
+  return [...new Set([...chains, ...sets.map(({ name }) => name), ...ofNft])];
+}

@@ -1,0 +1,202 @@
+import { nameSome } from '../base/name-some.ts';
+import { nodeAddresses } from '../cluster/node-context.ts';
+import type { Node, Service, Sourced } from '../cluster/objects.ts';
+import type { SideServices } from '../diff/compared-side.ts';
+import type { PortAddress } from '../diff/port-facts.ts';
+import { findDumpListeners, type Coverage } from '../dumps/coverage.ts';
+import { isLoopback, joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { formatKey } from '../kernel/nftables/format-expression.ts';
+import { parseSocketAddress } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
+import { describeListeners, listensOn, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
+import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
+import { splitName, type Asked, type AskedAddress, type AskedPort } from './asked.ts';
+import type { ShownPort } from './shown-port.ts';
+
+/** A node as it is asked about: its own addresses, and those that node ports listen on. */
+export interface AskedNode {
+  isOwn(address: Address): boolean;
+  readonly listeners: FindListeners;
+}
+
+/** What a name, an address or a number is to a Service port. */
+export type PortRole =
+  | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
+  | { readonly kind: 'endpoint'; readonly endpoint: string };
+
+/** What a dump shows of the node's own addresses; any may be one where it does not show those of a family. */
+export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
+  const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
+  for (const { name, addresses } of state.links) {
+    if (name !== serviceLink) for (const { address } of addresses) own[address.family].add(address.text);
+  }
+  const isNodePort = findNodePortServers(state);
+  for (const server of state.virtualServers) if (isNodePort(server)) own[server.family].add(server.address.text);
+  for (const { name, family, sets } of state.nftables) {
+    if (!isKubeProxyTable(name)) continue;
+    for (const { key } of sets.get(nftSets.nodePortIPs)?.elements ?? []) own[family].add(formatKey(key));
+  }
+  return {
+    isOwn: ({ family, text }) => own[family].size === 0 || own[family].has(text),
+    listeners: findDumpListeners(state, coverage),
+  };
+}
+
+/** What is asked about is to a Service port; undefined where it is another's. */
+export function roleOf(
+  port: ShownPort,
+  { text, address, number, names }: Asked,
+  node: AskedNode,
+): PortRole | undefined {
+  if (port.name === text) return { kind: 'name' };
+  if (number) return roleOfNumber(port, number);
+  if (address) return roleOfAddress(port, address, node);
+  // In IPVS mode a port that nothing names is called by its address.
+  const [service, portName] = splitName(port.name);
+  const isNamed = names.some(
+    (asked) =>
+      (asked.name === service || asked.name === service?.replace(/^.*\//, '')) &&
+      (asked.port === undefined || asked.port === portName || asked.port === String(port.port)),
+  );
+  return isNamed ? { kind: 'name' } : undefined;
+}
+
+/** What an address, with or without a port, is to a Service port. */
+function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
+  if (!isMeant(port, asked)) return undefined;
+  const [endpoint] = endpointsAt(port, asked.address, asked.port);
+  if (endpoint !== undefined) return { kind: 'endpoint', endpoint };
+  if (listensAt(port, asked, node) === 'yes') return { kind: 'node-port' };
+  if (asked.port !== undefined && asked.port !== port.port) return undefined;
+  const own = port.addresses.find(({ address }) => address === asked.address.text);
+  return own && { kind: own.kind };
+}
+
+/** What a port of the node is to a Service port. */
+function roleOfNumber(port: ShownPort, asked: AskedPort): PortRole | undefined {
+  if (port.nodePort === asked.port && isMeant(port, asked)) return { kind: 'node-port' };
+  const isHealthCheck = port.healthCheckNodePort === asked.port && (asked.protocol ?? 'TCP') === 'TCP';
+  return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
+}
+
+/** Whether a bare number is a Service's own port; of a node port with that number it is more likely. */
+export function hasOwnPort(port: ShownPort, { number }: Asked): boolean {
+  return number !== undefined && !number.isOfNode && number.port === port.port && isMeant(port, number);
+}
+
+function isMeant(port: ShownPort, { protocol }: Pick<AskedPort, 'protocol'>): boolean {
+  return protocol === undefined || protocol === port.protocol;
+}
+
+/** The endpoints at an address, "ip:port"; a dump may show one by its address alone. */
+function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined): readonly string[] {
+  const names = endpoints.map(({ endpoint }) => endpoint);
+  if (port !== undefined) return names.filter((name) => name === joinHostPort(text, port));
+  return names.filter((name) => name === text || parseSocketAddress(name)?.address.text === text);
+}
+
+/**
+ * Whether a node port is reached at an address: `deaf` where the address is the node's, but not one that node ports listen
+ * on.
+ */
+function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
+  const { nodePort, family, protocol } = port;
+  if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
+  // Loopback is every node's, whether or not its addresses are known.
+  if (!isMeant(port, asked) || !(isLoopback(asked.address) || node.isOwn(asked.address))) return 'no';
+  return listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address) === false ? 'deaf' : 'yes';
+}
+
+/**
+ * Why no Service answers at an address: it is the node's, but node ports do not listen on it; or its Services have another
+ * port. Undefined where neither is so. `headless` are the Services without ports that have it for an endpoint.
+ */
+export function explainUnanswered(
+  ports: readonly ShownPort[],
+  asked: AskedAddress,
+  node: AskedNode,
+  headless: readonly string[] = [],
+): string | undefined {
+  const { address, protocol } = asked;
+  if (asked.port === undefined) return undefined;
+  const deaf = ports.find((port) => listensAt(port, asked, node) === 'deaf');
+  if (deaf) {
+    const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: asked.port });
+    // In IPVS mode a port that nothing names is called by its node port.
+    const owner = deaf.name.startsWith('node port ') ? '' : ` of ${deaf.name}`;
+    const only = listeners.kind === 'listed' ? ' only' : '';
+    return `no Service answers at ${joinHostPort(address.text, asked.port)}: node port ${asked.port}${owner} listens on ${describeListeners(listeners)}${only}`;
+  }
+  /** By what is said of an owner of the address: its ports. */
+  const owners = new Map<string, Set<string>>();
+  const lacks = `has no port ${asked.port}${protocol === undefined ? '' : `/${protocol}`}`;
+  for (const port of ports) {
+    const isEndpoint = port.addresses.every((each) => each.address !== address.text);
+    const endpoints = isEndpoint ? endpointsAt(port, address, undefined) : [];
+    if (isEndpoint && endpoints.length === 0) continue;
+    const [service] = splitName(port.name);
+    const clause = clauseOf(address, service, isEndpoint, lacks);
+    const shown = owners.get(clause) ?? new Set();
+    for (const number of isEndpoint ? endpoints.map((name) => parseSocketAddress(name)?.port) : [port.port]) {
+      if (number !== undefined) shown.add(`${number}/${port.protocol}`);
+    }
+    owners.set(clause, shown);
+  }
+  if (owners.size === 0) for (const service of headless) owners.set(clauseOf(address, service, true, lacks), new Set());
+  const clauses = [...owners].map(([clause, own]) =>
+    own.size === 0 ? clause : `${clause} (has ${[...own].join(', ')})`,
+  );
+  return clauses.length === 0 ? undefined : nameSome(clauses);
+}
+
+function clauseOf({ text }: Address, service: string | undefined, isEndpoint: boolean, lacks: string): string {
+  if (service === undefined) return `${text} ${lacks}`;
+  return isEndpoint
+    ? `${text} is an endpoint of ${service}, which ${lacks} there`
+    : `${text} belongs to ${service}, which ${lacks}`;
+}
+
+/** The objects of manifests that say whose an address is. */
+export interface AddressObjects {
+  readonly services: readonly Sourced<Service>[];
+  readonly nodes: readonly Sourced<Node>[];
+}
+
+/** Why kube-proxy programs nothing on this node for an address of the input; undefined where that is not so. */
+export function explainUnserved(
+  asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
+  { services, nodes }: AddressObjects,
+  { cluster, node }: Pick<SideServices, 'cluster' | 'node'>,
+): string | undefined {
+  const { address, port, protocol } = asked;
+  const { text } = address;
+  const isServed = cluster.servicePorts.some(({ clusterIP, externalIPs, loadBalancerIPs }) =>
+    [clusterIP, ...externalIPs, ...loadBalancerIPs].some((each) => each.text === text),
+  );
+  if (isServed || node.hostAddresses.some((each) => each.text === text)) return undefined;
+  const proxied = services.find(
+    ({ object: { spec, ingress } }) =>
+      spec.type === 'LoadBalancer' &&
+      ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
+  );
+  if (proxied) {
+    const { namespace, name } = proxied.object.metadata;
+    return `${text} is a load balancer address of ${namespace}/${name} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
+  }
+  const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
+  const name = owner?.object.metadata.name;
+  if (name === undefined || name === node.name) return undefined;
+  const ofNodePort = cluster.servicePorts.find(
+    (each) =>
+      port !== undefined &&
+      each.nodePort === port &&
+      each.family === address.family &&
+      (protocol === undefined || each.protocol === protocol.toUpperCase()),
+  );
+  const other = node.name === '' ? '' : `, not of ${node.name}`;
+  const answers = ofNodePort ? `; node port ${ofNodePort.nodePort} of ${ofNodePort.label} answers there` : '';
+  return `${text} is an address of node ${name}${other}${answers}: ask with --node ${name}`;
+}

@@ -1,0 +1,180 @@
+import { splitSetWords } from '../kernel/ipset/ipset.ts';
+import { isEntryOf } from '../kernel/ipset/set-entry.ts';
+import { parseSocketAddress } from '../kernel/socket-address.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
+
+/** A list in the form in which its tool saves it, line by line; lines that stand for nothing in that form are empty. */
+interface SavedForm {
+  readonly saved: string;
+  /** Lines of the list that cannot be read. */
+  readonly unread: readonly UnreadLine[];
+}
+
+/** A line in another form, or why it cannot be read. */
+type Converted = string | { readonly reason: string };
+
+function convertLines(text: string, convert: (line: string) => Converted): SavedForm {
+  const unread: UnreadLine[] = [];
+  const lines = text.split('\n').map((raw, i) => {
+    const line = convert(raw.trim());
+    if (typeof line === 'string') return line;
+    unread.push({ line: i + 1, text: raw, reason: line.reason });
+    return '';
+  });
+  return { saved: lines.join('\n'), unread };
+}
+
+/** Where there is a name, the list was printed without -n. */
+function whyNoSocket(name: string, otherwise: string): { readonly reason: string } {
+  const isNamed = /:[\w-]+$/.test(name);
+  return {
+    reason: isNamed ? 'a name instead of an address or a port: print it with -n, as in ipvsadm -Ln' : otherwise,
+  };
+}
+
+const serviceFlags: ReadonlyMap<string, string> = new Map([
+  ['TCP', '-t'],
+  ['UDP', '-u'],
+  ['SCTP', '--sctp-service'],
+]);
+
+/** A real server that is the node itself is forwarded to as with direct routing. */
+const forwardingFlags: ReadonlyMap<string, string> = new Map([
+  ['Masq', '-m'],
+  ['Route', '-g'],
+  ['Local', '-g'],
+  ['Tunnel', '-i'],
+]);
+
+/**
+ * What `ipvsadm -Ln` prints, with `--persistent-conn` or without, as `ipvsadm -Sn` prints it. Takes any text. The columns of
+ * persistent connections do not show how real servers are reached: kpc then takes what kube-proxy asks for.
+ */
+export function saveIpvsadmList(text: string): SavedForm & { readonly lacksForwarding: boolean } {
+  let lacksForwarding = false;
+  let isPersistent = false;
+  /** The virtual server of the next real servers, "-t 10.96.0.1:80", or why it was not read; '' to pass them over. */
+  let current: Converted = { reason: 'a real server without its virtual server' };
+  const seen = new Set<string>();
+  const form = convertLines(text, (line) => {
+    const words = line.split(/[ \t]+/);
+    const [first = '', name = '', ...rest] = words;
+    if (first === '' || first === 'IP' || name === 'RemoteAddress:Port') return '';
+    if (first === 'Prot') {
+      isPersistent = words.includes('PersistConn');
+      return '';
+    }
+    if (first === '->') {
+      lacksForwarding ||= isPersistent;
+      if (typeof current !== 'string' || current === '') return current;
+      const real = saveReal(name, isPersistent ? ['Masq', ...rest] : rest);
+      return typeof real === 'string' ? `-a ${current} ${real}` : real;
+    }
+    const flag = serviceFlags.get(first);
+    const options = saveOptions(first, name, rest);
+    if (typeof options !== 'string') return (current = options);
+    const service = `${flag} ${name}`;
+    current = seen.has(service) ? '' : service;
+    seen.add(service);
+    return current === '' ? { reason: 'duplicate virtual server' } : `-A ${service} ${options}`;
+  });
+  return { ...form, lacksForwarding };
+}
+
+/** The options of a virtual server. */
+function saveOptions(protocol: string, name: string, [scheduler = '', ...words]: readonly string[]): Converted {
+  if (protocol === 'FWM') return { reason: 'a firewall-mark virtual server, which kube-proxy does not make' };
+  if (!serviceFlags.has(protocol)) return { reason: 'not an ipvsadm line' };
+  if (!parseSocketAddress(name)) return whyNoSocket(name, 'cut off: a virtual server without a port');
+  if (!/^[a-z_]{1,16}$/.test(scheduler)) return { reason: 'a virtual server without a scheduler' };
+  const options = ` ${words.join(' ')}`
+    .replace(/ \(([^ ()]+)\)/, ' -b $1')
+    .replace(/ ops(?= |$)/, ' -o')
+    .replace(/ persistent (\d{1,10})(?= |$)/, ' -p $1')
+    .replace(/ mask (\S+)/, ' -M $1')
+    .replace(/ pe (\S+)/, ' --pe $1');
+  if (!/^(?: -\S+(?: [^- ]\S*)?)*(?: )?$/.test(options)) {
+    return { reason: 'a virtual server with words that ipvsadm -Ln does not print' };
+  }
+  return `-s ${scheduler}${options}`.trimEnd();
+}
+
+/** What stands after "->": how packets are forwarded, and the weight. */
+function saveReal(name: string, [forwarding = '', weight = '']: readonly string[]): Converted {
+  if (!parseSocketAddress(name)) return whyNoSocket(name, 'a real server without a port');
+  const flag = forwardingFlags.get(forwarding);
+  if (flag === undefined || !/^\d{1,10}$/.test(weight)) return { reason: 'a real server without all of its columns' };
+  return `-r ${name} ${flag} -w ${weight}`;
+}
+
+/** What the header of a set says. */
+interface ListedSet {
+  readonly name: string;
+  type: string;
+  /** How many entries it has; older versions of ipset do not say. */
+  count: number;
+  members: number;
+  /** Whether "Members:" was there, below which the entries stand. */
+  hasMembers: boolean;
+  isCreated: boolean;
+}
+
+/**
+ * What `ipset list` prints as `ipset save` prints it. What its header adds (revision, size, references) is left out. Takes any
+ * text. Where a set lacks entries that its header counts, or the end of its header, the `end` is missing; `ipset list -t`
+ * prints no `members`.
+ */
+export function saveIpsetList(text: string): SavedForm & { readonly lacks: 'members' | 'end' | undefined } {
+  const sets: ListedSet[] = [];
+  const form = convertLines(text, (line) => {
+    const name = /^Name: (\S+)$/.exec(line)?.[1];
+    if (name !== undefined) {
+      sets.push({ name, type: '', count: 0, members: 0, hasMembers: false, isCreated: false });
+      return '';
+    }
+    const set = sets.at(-1);
+    if (line === '') return '';
+    return set ? saveSetLine(set, line) : { reason: 'not below the name of a set' };
+  });
+  const isWhole = sets.every(
+    ({ isCreated, hasMembers, count, members }) => isCreated && hasMembers && count <= members,
+  );
+  const isTerse = sets.every(({ hasMembers }) => !hasMembers);
+  return { ...form, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
+}
+
+/** A line below the name of a set. */
+function saveSetLine(set: ListedSet, line: string): Converted {
+  if (set.hasMembers) {
+    const value = splitSetWords(line)?.[0];
+    if (value !== undefined && !isEntryOf(set.type, value)) return { reason: 'not an entry of its set' };
+    set.members++;
+    return `add ${set.name} ${line}`;
+  }
+  const [, key = '', value = ''] = /^([A-Z][A-Za-z ]*):(?: (.*))?$/.exec(line) ?? [];
+  const create = (): string => {
+    if (set.isCreated) return '';
+    set.isCreated = true;
+    return `create ${set.name} ${set.type} ${value}`;
+  };
+  switch (key) {
+    case 'Type':
+      set.type = value;
+      return '';
+    case 'Header':
+      return set.type === '' ? { reason: 'a header before the type of its set' } : create();
+    case 'Number of entries':
+      set.count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
+      return '';
+    case 'Members':
+      set.hasMembers = true;
+      return create();
+    case 'Revision':
+    case 'Size in memory':
+    case 'References':
+    case 'Default':
+      return '';
+    default:
+      return { reason: 'not a line that ipset list prints' };
+  }
+}
