@@ -122,21 +122,21 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
  * Whether a change in the kernel is nothing but what these reasons come to: the chain of an endpoint that was added or removed,
  * and the rules that choose among the endpoints.
  */
-function follows(change: KernelChange, reasons: readonly ServiceReason[]): boolean {
-  if (change.kind !== 'chain' || change.shared || change.reordered) return false;
+function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
+  if (!rules || rules.shared || rules.reordered) return false;
   const endpoints = new Set(
     reasons.flatMap((reason) =>
       reason.kind === 'endpoint-added' || reason.kind === 'endpoint-removed' ? [reason.endpoint] : [],
     ),
   );
   if (endpoints.size === 0) return false;
-  const rules = [...change.added, ...change.removed];
-  const kind = parseServiceChain(change.chain)?.kind;
+  const edited = [...rules.added, ...rules.removed];
+  const kind = parseServiceChain(rules.chain)?.kind;
   if (kind === 'cluster' || kind === 'local') {
-    return change.change === 'changed' && rules.every(leadsToEndpoint);
+    return change === 'changed' && edited.every(leadsToEndpoint);
   }
-  if (kind !== 'endpoint' || change.change === 'changed') return false;
-  return rules.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
+  if (kind !== 'endpoint' || change === 'changed') return false;
+  return edited.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
 }
 
 function leadsToEndpoint(rule: string): boolean {

@@ -4,7 +4,7 @@ import { count, formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/place.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { tableWords } from '../diff/changes/change-words.ts';
+import { tableWords } from '../diff/changes/kernel-change.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';

@@ -1,55 +1,35 @@
 import { groupBy } from '../cluster/group-by.ts';
-import { subtract } from './changes/compare-rules.ts';
+import { subtract } from './changes/kernel-change.ts';
 import { labelInComment } from './changes/owners.ts';
 import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
-import type { Chain, Rule, TableName, Tables } from '../kernel/iptables/iptables.ts';
+import type { Rule, Tables } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import type { StatePair } from './foreign-items.ts';
 
-/** How two states differ in what they do to packets. */
-export interface SilentDelta {
-  readonly delta: KernelDelta;
-  /** How many rules differ in nothing but their comments. */
-  readonly comments: number;
-}
-
-/** Compares two states by what their rules do, whatever the rules say of themselves. */
-export function alignComments({ from, to }: StatePair): SilentDelta {
+/**
+ * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
+ * nothing but that.
+ */
+export function alignComments({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
   const iptables: { [F in Family]?: Tables } = { ...from.iptables };
   let comments = 0;
   for (const family of families) {
     for (const { table, changes } of delta.iptables[family] ?? []) {
-      const names = new Set(
-        changes.map((change) => (typeof change.chain === 'string' ? change.chain : change.chain.name)),
-      );
-      const aligned = alignChains(from.iptables[family]?.[table], to.iptables[family]?.[table], names);
-      comments += aligned.comments;
-      iptables[family] = { ...iptables[family], [table]: aligned.chains } satisfies Partial<
-        Record<TableName, ReadonlyMap<string, Chain>>
-      >;
+      const [before, after] = [from.iptables[family]?.[table], to.iptables[family]?.[table]];
+      const chains = new Map(before);
+      for (const name of new Set(changes.map(({ chain }) => (typeof chain === 'string' ? chain : chain.name)))) {
+        const [old, fresh] = [before?.get(name), after?.get(name)];
+        const pairs = old && fresh && pairRules(old.rules, fresh.rules);
+        if (!pairs || pairs.size === 0) continue;
+        comments += pairs.size;
+        chains.set(name, { ...old, rules: old.rules.map((rule) => pairs.get(rule) ?? rule) });
+      }
+      iptables[family] = { ...iptables[family], [table]: chains };
     }
   }
   return comments === 0 ? { delta, comments } : { delta: diffStates({ ...from, iptables }, to), comments };
-}
-
-/** The chains of one side, with the comments of the other where that is all that a rule differs in. */
-function alignChains(
-  from: ReadonlyMap<string, Chain> = new Map(),
-  to: ReadonlyMap<string, Chain> = new Map(),
-  names: ReadonlySet<string>,
-): { readonly chains: ReadonlyMap<string, Chain>; readonly comments: number } {
-  const chains = new Map(from);
-  let comments = 0;
-  for (const name of names) {
-    const [before, after] = [from.get(name), to.get(name)];
-    if (!before || !after) continue;
-    const pairs = pairRules(before.rules, after.rules);
-    comments += pairs.size;
-    if (pairs.size > 0) chains.set(name, { ...before, rules: before.rules.map((rule) => pairs.get(rule) ?? rule) });
-  }
-  return { chains, comments };
 }
 
 /**

@@ -1,7 +1,6 @@
 import { count, formatCount } from '../base/format-count.ts';
-import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
-import { describeKernelChange } from './changes/change-words.ts';
-import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
+import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
+import { describeKernelChange, type ChangeKind, type KernelChange } from './changes/kernel-change.ts';
 import { printable } from '../base/printable.ts';
 import { describeGaps, describeReason, summarizeKinds } from './reason-words.ts';
 
@@ -29,15 +28,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...(hidden.length === 0
       ? []
       : [[line('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
-    ...reportRest('What belongs to no Service', diff.base, limits.lines),
-    ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
-    ...reportRest('Left by iptables mode, nothing jumps to them', diff.leftovers.dead, limits.lines),
-    ...reportRest('Left by iptables mode, packets still come to them', diff.leftovers.live, limits.lines),
-    ...reportRest(
-      "What may be kube-proxy's or another program's: the dump does not show which",
-      diff.unaccounted,
-      limits.lines,
-    ),
+    ...otherPartNames.flatMap((part) => reportPart(otherParts[part].title, diff[part], limits.lines)),
     [line('summary', summarizeDiff(diff))],
   ];
 }
@@ -55,7 +46,7 @@ function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDi
   ];
 }
 
-function reportRest(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
+function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
   if (changes.length === 0) return [];
   const lines = changes.map((change) => line(change.change, describeKernelChange(change)));
   return [[line('title', title), ...cut(lines, limit)]];
@@ -64,14 +55,15 @@ function reportRest(title: string, changes: readonly KernelChange[], limit: numb
 /** One line that says how much differs. */
 function summarizeDiff(diff: SideDiff): string {
   if (isSame(diff)) return summarizeSame(diff);
-  const { servicePorts, base, foreign, unaccounted } = diff;
-  const left = diff.leftovers.dead.length + diff.leftovers.live.length;
+  // Two parts may have one name.
+  const others = new Map<string, number>();
+  for (const part of otherPartNames) {
+    const { what } = otherParts[part];
+    others.set(what, (others.get(what) ?? 0) + diff[part].length);
+  }
   const parts = [
-    ...(servicePorts.length > 0 ? [summarizeKinds(kindsOf(servicePorts))] : []),
-    ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
-    ...(foreign.length > 0 ? [`${count(foreign.length, 'difference')} in what is not kube-proxy's`] : []),
-    ...(left > 0 ? [`${count(left, 'difference')} in what iptables mode left`] : []),
-    ...(unaccounted.length > 0 ? [`${count(unaccounted.length, 'difference')} in what may be kube-proxy's`] : []),
+    ...(diff.servicePorts.length > 0 ? [summarizeKinds(kindsOf(diff.servicePorts))] : []),
+    ...[...others].flatMap(([what, number]) => (number > 0 ? [`${count(number, 'difference')} in ${what}`] : [])),
   ];
   const missed = describeGaps(diff.gaps.filter(({ matters }) => matters)).join(', ');
   return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;

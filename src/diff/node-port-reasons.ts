@@ -8,33 +8,41 @@ import {
 } from '../kube-proxy/node-port-listeners.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { findDumpListeners } from '../dumps/dump-listeners.ts';
-import type { ServiceReason } from './service-changes.ts';
+import type { PortFacts } from './port-facts.ts';
+import { field, type ServiceReason } from './service-changes.ts';
 import type { Side } from './compared-side.ts';
 
 /**
- * What becomes of node ports where the two sides listen for them on other addresses, as those of two modes do: a number is the same
- * in the manifests, and stops to answer on some addresses of the node.
+ * What becomes of node ports that both sides have where they listen for them on other addresses, as those of two modes do:
+ * a number is the same in the manifests, and stops to answer on some addresses of the node.
  */
 export function findNodePortReasons(
   from: Side,
   to: Side,
-): (nodePorts: readonly NodePort[]) => readonly ServiceReason[] {
+): (before: readonly PortFacts[] | undefined, after: readonly PortFacts[] | undefined) => readonly ServiceReason[] {
   const [listenersBefore, listenersAfter] = [listenersOf(from), listenersOf(to)];
   const [localhostBefore, localhostAfter] = [localhostOf(from), localhostOf(to)];
-  return (nodePorts) => {
-    const reasons = new Map<string, ServiceReason>();
-    const isDual = new Set(nodePorts.map(({ family }) => family)).size > 1;
-    for (const nodePort of nodePorts) {
+  return (before, after) => {
+    const old = new Set(nodePortsOf(before).map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+    const kept = nodePortsOf(after).filter(({ family, protocol, port }) => old.has(`${family} ${protocol} ${port}`));
+    const isDual = new Set(kept.map(({ family }) => family)).size > 1;
+    const reasons = kept.flatMap((nodePort) => {
       const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
-      const add = (field: string, before: string | undefined, after: string | undefined): void => {
-        if (before === undefined || after === undefined || before === after) return;
-        reasons.set(field, { kind: 'field', field, from: before, to: after });
-      };
-      add(`${name} listens on`, listenersBefore(nodePort), listenersAfter(nodePort));
-      add(`${name} on localhost:`, localhostBefore(nodePort), localhostAfter(nodePort));
-    }
-    return [...reasons.values()];
+      const differing = (what: string, one: string | undefined, other: string | undefined) =>
+        one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
+      return [
+        ...differing('listens on', listenersBefore(nodePort), listenersAfter(nodePort)),
+        ...differing('on localhost:', localhostBefore(nodePort), localhostAfter(nodePort)),
+      ];
+    });
+    return [...new Map(reasons.map((reason) => [JSON.stringify(reason), reason])).values()];
   };
+}
+
+function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
+  return families.flatMap(({ family, protocol, nodePort: port }) =>
+    port === undefined ? [] : [{ family, protocol, port }],
+  );
 }
 
 /** What becomes of connections to a node port on localhost, in words; undefined where the side has no rules of nftables mode. */

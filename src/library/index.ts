@@ -22,6 +22,9 @@ export type { LibraryDiagnostic as Diagnostic, NamedText, Texts } from './texts.
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { Side } from '../diff/compared-side.ts';
-export type { KernelChange } from '../diff/changes/kernel-change.ts';
 export type { KernelState } from '../kernel/state.ts';
-export type { DifferenceJson as Difference, ServicePortDifference } from '../report/json.ts';
+export type {
+  ChangeJson as KernelChange,
+  DifferenceJson as Difference,
+  ServicePortDifference,
+} from '../report/json.ts';

@@ -1,7 +1,7 @@
 import { formatCount } from '../base/format-count.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { describeKernelChange } from '../diff/changes/change-words.ts';
+import { describeKernelChange } from '../diff/changes/kernel-change.ts';
 import { describeReason } from '../diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
 

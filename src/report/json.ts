@@ -1,6 +1,6 @@
 import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../diff/changes/kernel-change.ts';
+import type { ChangeKind, KernelChange } from '../diff/changes/kernel-change.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { describeGaps, describeReason } from '../diff/reason-words.ts';
@@ -18,11 +18,18 @@ export interface DifferenceJson {
   /** Sorted by name. */
   readonly servicePorts: readonly ServicePortDifference[];
   /** What belongs to no Service. */
-  readonly base: readonly KernelChange[];
+  readonly base: readonly ChangeJson[];
   /** What is not kube-proxy's, where that was asked for. */
-  readonly foreign: readonly KernelChange[];
+  readonly foreign: readonly ChangeJson[];
   /** What may be kube-proxy's or another program's: the dump does not show which. */
-  readonly unaccounted: readonly KernelChange[];
+  readonly unaccounted: readonly ChangeJson[];
+}
+
+/** One thing of the kernel that differs; the kind says which fields there are besides. */
+export interface ChangeJson {
+  readonly kind: string;
+  readonly change: ChangeKind;
+  readonly [field: string]: unknown;
 }
 
 /** What differs in one Service port: why, if both sides show it, and what that is in the kernel. */
@@ -30,24 +37,27 @@ export interface ServicePortDifference {
   /** "namespace/name:port". */
   readonly servicePort: string;
   readonly formerServicePort?: string;
-  readonly change: ServicePortDiff['change'];
+  readonly change: ChangeKind;
   readonly place?: Location;
   readonly reasons: readonly (ServiceReason & { readonly text: string })[];
-  readonly kernel: readonly KernelChange[];
+  readonly kernel: readonly ChangeJson[];
 }
 
 /** The whole difference for programs, without limits. */
 export function diffToJson(from: Side, to: Side, diff: SideDiff): DifferenceJson {
+  const { base, foreign, unaccounted, dead, live } = diff;
   return {
     from: { kind: from.kind, name: from.name },
     to: { kind: to.kind, name: to.name },
     differs: !isSame(diff),
     notCompared: describeGaps(diff.gaps),
     servicePorts: diff.servicePorts.map(servicePortToJson),
-    base: diff.base,
-    foreign: diff.foreign,
-    unaccounted: diff.unaccounted,
-    ...(diff.leftovers.dead.length + diff.leftovers.live.length > 0 ? { leftovers: diff.leftovers } : {}),
+    base: base.map(changeToJson),
+    foreign: foreign.map(changeToJson),
+    unaccounted: unaccounted.map(changeToJson),
+    ...(dead.length + live.length > 0
+      ? { leftovers: { dead: dead.map(changeToJson), live: live.map(changeToJson) } }
+      : {}),
     ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
   };
 }
@@ -60,8 +70,12 @@ function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
     change: port.change,
     ...(place ? { place } : {}),
     reasons: port.reasons.map((reason) => ({ ...reason, text: describeReason(reason) })),
-    kernel: [...port.kernel, ...port.follows],
+    kernel: [...port.kernel, ...port.follows].map(changeToJson),
   };
+}
+
+function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
+  return { kind, change, ...fields };
 }
 
 /** The comparison and what was said of the input, for programs. */

@@ -6,8 +6,7 @@ import {
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../diff/changes/change-words.ts';
-import type { ChangeKind } from '../diff/changes/kernel-change.ts';
+import { countObjects, type ChangeKind } from '../diff/changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/conflicts.ts';
