@@ -2,15 +2,8 @@ import { groupBy } from '../cluster/group-by.ts';
 import { coverForServices } from '../diff/foreign-items.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
-import {
-  affinity,
-  diffEndpointStates,
-  field,
-  list,
-  type EndpointState,
-  type ServicePortChange,
-  type ServiceReason,
-} from '../diff/service-changes.ts';
+import { affinity, type ServicePortChange } from '../diff/service-changes.ts';
+import { diffEndpointStates, field, list, type EndpointState, type ServiceReason } from '../diff/service-reasons.ts';
 import { classifyServers } from '../diff/foreign-servers.ts';
 import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
@@ -125,9 +118,7 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
 function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (!rules || rules.shared || rules.reordered) return false;
   const endpoints = new Set(
-    reasons.flatMap((reason) =>
-      reason.kind === 'endpoint-added' || reason.kind === 'endpoint-removed' ? [reason.endpoint] : [],
-    ),
+    reasons.flatMap(({ kind, endpoint }) => (kind === 'endpoint-changed' ? [] : (endpoint ?? []))),
   );
   if (endpoints.size === 0) return false;
   const edited = [...rules.added, ...rules.removed];

@@ -11,9 +11,9 @@ import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
 import { listKernelChanges } from './changes/list-changes.ts';
 import { findOwners, type SideOwners } from './changes/owners.ts';
 import { alignComments } from './align-comments.ts';
-import { diffServices, type ServicePortChange, type ServiceReason } from './service-changes.ts';
-import { findNodePortReasons } from './node-port-reasons.ts';
-import { factsOfCluster, type PortFacts } from './port-facts.ts';
+import { diffServices, type ServicePortChange } from './service-changes.ts';
+import { findNodePortReasons, type ServiceReason } from './service-reasons.ts';
+import { factsOfCluster, listFacts, type PortFacts } from './port-facts.ts';
 import { nameServers } from './name-servers.ts';
 import type { Side } from './compared-side.ts';
 
@@ -188,7 +188,7 @@ function groupChanges(
         ...(known?.reasons ?? []),
         ...nodePortReasons(old, fresh),
         // What a Service port has that is there on one side alone.
-        ...(families ? [{ kind: 'facts', families } as const] : []),
+        ...(families ? [{ kind: 'facts', text: listFacts(families).join(', '), fields: { families } } as const] : []),
       ],
       kernel: own.filter((each) => !isFollowing(each)),
       follows: own.filter(isFollowing),

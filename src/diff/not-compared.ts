@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -195,3 +195,41 @@ function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boole
 function holdsAnything(state: KernelState): boolean {
   return gapOrder.some((kind) => families.some((family) => kindGaps[kind].holds(state, family)));
 }
+
+/** The parts of a kernel that are not compared, in a few words each. What both sides lack alike is said once. */
+export function describeGaps(gaps: readonly Gap[]): readonly string[] {
+  const words = gaps.map(({ part, family, table, doubt }) => {
+    if (doubt) return describeDoubt(doubt);
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
+  });
+  return [...new Set(words)];
+}
+
+function describeDoubt(doubt: Doubt): string {
+  switch (doubt.kind) {
+    case 'unread':
+      return `what could not be read of ${doubt.file}`;
+    case 'empty':
+      return `what is not in ${doubt.file}, which is empty`;
+    case 'cut-line':
+      return `what may follow in ${doubt.file}, whose last line is cut off`;
+    case 'no-forwarding':
+      return `how real servers are reached, which the columns of ${doubt.file} do not show`;
+    case 'other-table':
+      return `table ${doubt.table} (nftables)`;
+  }
+}
+
+const partNames: { readonly [P in Gap['part']]: string } = {
+  rules: 'rules',
+  nftables: 'nftables rules',
+  sets: 'sets',
+  virtualServers: 'virtual servers',
+  links: 'addresses',
+  sysctls: 'sysctls',
+  ipvsTimeouts: 'IPVS timeouts',
+  modules: 'kernel modules',
+  base: 'rules and sets that belong to no Service',
+  rest: 'the rest',
+};

@@ -9,7 +9,7 @@ import {
   type Release,
 } from '../kube-proxy/releases.ts';
 import { diffSides, type SideDiff } from './diff-sides.ts';
-import type { ServiceReason } from './service-changes.ts';
+import type { ServiceReason } from './service-reasons.ts';
 import type { Side } from './compared-side.ts';
 
 /** A release of Kubernetes, and what its kube-proxy does. */
@@ -48,20 +48,22 @@ export function differingBehaviours(from: Behaviours, to: Behaviours, mode: Prox
 }
 
 /** Why kube-proxies of two releases differ, of one behaviour. */
-function reasonOf(
-  behaviour: Behaviour,
-  from: Pick<ReleaseSide, 'release' | 'behaviours'>,
-  to: Pick<ReleaseSide, 'release'>,
-): Extract<ServiceReason, { kind: 'behaviour' }> {
+function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): ServiceReason {
   const { before, after, pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
   const [old, wanted] = from.behaviours.has(behaviour) ? [after, before] : [before, after];
+  const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
+  // The rules differ and what becomes of packets does not.
+  const effect = samePackets ? '; packets meet the same' : '';
   return {
     kind: 'behaviour',
-    behaviour,
-    from: { release: from.release, does: old },
-    to: { release: to.release, does: wanted },
-    pullRequests,
-    ...(samePackets ? { samePackets } : {}),
+    text: `kube-proxy ${from.release} ${old}; ${to.release} ${wanted}${effect} (${pulls})`,
+    fields: {
+      behaviour,
+      from: { release: from.release, does: old },
+      to: { release: to.release, does: wanted },
+      pullRequests,
+      ...(samePackets ? { samePackets } : {}),
+    },
   };
 }
 

@@ -2,7 +2,6 @@ import { formatCount } from '../base/format-count.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { describeKernelChange } from '../diff/changes/kernel-change.ts';
-import { describeReason } from '../diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
@@ -57,7 +56,7 @@ export function findFailures({ folder, files, comparison, problems }: CheckRepor
 }
 
 function failureOf({ label, change, reasons, kernel, place }: ServicePortDiff): Failure {
-  const lines = reasons.length > 0 ? reasons.map(describeReason) : kernel.map(describeKernelChange);
+  const lines = reasons.length > 0 ? reasons.map(({ text }) => text) : kernel.map(describeKernelChange);
   return { label, title: `${label} ${change}`, lines: limit(lines), place: place?.locate() };
 }
 

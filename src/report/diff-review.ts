@@ -5,9 +5,8 @@ import { groupBy } from '../cluster/group-by.ts';
 import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { listFacts } from '../diff/port-facts.ts';
-import type { ServiceReason } from '../diff/service-changes.ts';
+import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { describeReason } from '../diff/reason-words.ts';
 import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
@@ -81,7 +80,9 @@ function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOf
   const said = reasons.flatMap((reason): readonly string[] => {
     switch (reason.kind) {
       case 'facts':
-        return listFacts(reason.families).filter((fact) => !/^(?:internal|external)TrafficPolicy Cluster$/.test(fact));
+        return listFacts(reason.fields.families ?? []).filter(
+          (fact) => !/^(?:internal|external)TrafficPolicy Cluster$/.test(fact),
+        );
       case 'service-added':
       case 'service-removed':
       case 'endpoint-added':
@@ -96,7 +97,7 @@ function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOf
       case 'field':
       case 'list':
       case 'scaled':
-        return [`${prefix}${describeReason(reason)}`];
+        return [`${prefix}${reason.text}`];
     }
   });
   const isWhole = wholeChange(reasons) !== undefined;
@@ -120,7 +121,7 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly string[] {
   // That there are more, or fewer, says it all.
   if (parts.length === 1 && parts[0]?.[0] !== 'changed' && number('scaled') > 0) return [];
   const own = reasons.filter(({ kind }) => kind.startsWith('endpoint-'));
-  if (own.length <= namedEndpoints) return own.map(describeReason);
+  if (own.length <= namedEndpoints) return own.map(({ text }) => text);
   return parts.map(([word, each]) => `${count(each, 'endpoint')} ${word}`);
 }
 

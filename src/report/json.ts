@@ -1,9 +1,9 @@
 import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { ChangeKind, KernelChange } from '../diff/changes/kernel-change.ts';
-import type { ServiceReason } from '../diff/service-changes.ts';
+import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { describeGaps, describeReason } from '../diff/reason-words.ts';
+import { describeGaps } from '../diff/not-compared.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckReport, FleetReport } from './check-report.ts';
 import { formatJson } from './format-json.ts';
@@ -39,9 +39,12 @@ export interface ServicePortDifference {
   readonly formerServicePort?: string;
   readonly change: ChangeKind;
   readonly place?: Location;
-  readonly reasons: readonly (ServiceReason & { readonly text: string })[];
+  readonly reasons: readonly ReasonJson[];
   readonly kernel: readonly ChangeJson[];
 }
+
+/** A reason; its kind says which fields there are besides. */
+type ReasonJson = Pick<ServiceReason, 'kind' | 'text'> & { readonly [field: string]: unknown };
 
 /** The whole difference for programs, without limits. */
 export function diffToJson(from: Side, to: Side, diff: SideDiff): DifferenceJson {
@@ -69,7 +72,7 @@ function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
     ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),
     change: port.change,
     ...(place ? { place } : {}),
-    reasons: port.reasons.map((reason) => ({ ...reason, text: describeReason(reason) })),
+    reasons: port.reasons.map(({ kind, fields, text }) => ({ kind, ...fields, text })),
     kernel: [...port.kernel, ...port.follows].map(changeToJson),
   };
 }

@@ -6,6 +6,7 @@ import { describeError } from '../bundle/errors.ts';
 import { diagnose, diagnoseFault, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
 import type { Dump } from '../dumps/dump.ts';
+import { isRefusedOnly } from './stored-side.ts';
 
 /** A dump, and what is to be said of its files. */
 export interface DumpReading {
@@ -49,11 +50,6 @@ export function readDumpFiles(
     diagnoseFault(fault, placeAtLine(paths.get(fault.file) ?? fault.file, fault.line)),
   );
   return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
-}
-
-/** Whether a tool's output is there, but none that kpc reads. */
-function isRefusedOnly({ files, faults }: Dump): boolean {
-  return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
 /** What is no tool's output, by its name: documents and programs may quote some. */

@@ -22,7 +22,6 @@ const tablesOfKinds = [
   'src/diff/changes/list-changes.ts',
   'src/diff/not-compared.ts',
   'src/diff/comparable-texts.ts',
-  'src/diff/reason-words.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
   'src/dumps/kind-drafts.ts',

@@ -167,7 +167,7 @@ async function describeMistakenInput(
 ): Promise<Diagnostic | undefined> {
   const hasErrors = diagnostics.some(isError);
   if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
-  const { describeNoManifests } = await import('../../sides/recognise-input.ts');
+  const { describeNoManifests } = await import('../../sides/read-side.ts');
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
   return describeNoManifests(file, { stdin });
 }

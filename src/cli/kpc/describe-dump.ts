@@ -31,7 +31,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { readNames } from '../../sides/name-dumps.ts';
+import { readNames } from '../../sides/read-side.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { reportInput } from './messages.ts';
 
@@ -46,20 +46,19 @@ export async function describeDump(
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { dump, reading } = stored;
-  const { side } = reading;
-  if (!(await reportInput(reading, options, terminal)) || !side) return exitStatus.badInput;
+  const { side } = stored.reading;
+  if (!(await reportInput(stored.reading, options, terminal))) return exitStatus.badInput;
   let names: Side['state'] | undefined;
   if (manifests.length > 0) {
     const found = await readNames({ ...options, file: manifests }, terminal.readStdin);
     if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
     names = nameServers(side.state, found.cluster);
   }
-  const owners = findOwners(names ? [names, dump.state] : [dump.state]);
+  const owners = findOwners(names ? [names, side.state] : [side.state]);
   const belongingOf = classifyServers(side, side);
-  const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
+  const decompiled = decompile(side.state, owners, belongingOf, side.coverage);
   for (const note of notesOf(decompiled, side, belongingOf, names)) await say(terminal, `note: ${printable(note)}\n`);
-  return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
+  return printDecompiled(decompiled, { state: side.state, owners, coverage: side.coverage }, what, options, terminal);
 }
 
 function notesOf(

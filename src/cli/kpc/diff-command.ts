@@ -135,10 +135,13 @@ async function runDiff(
   if (!fromSide || !toSide || !isRight) return exitStatus.badInput;
   for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${printable(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
-    const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
-    const names = await readNames(options, terminal.readStdin);
-    if (!(await reportInput(names, options, terminal)) || !names.cluster) return exitStatus.badInput;
-    return printDiff(nameDump(fromSide, names.cluster), nameDump(toSide, names.cluster), options, terminal);
+    const { readNames } = await import('../../sides/read-side.ts');
+    const { nameServers } = await import('../../diff/name-servers.ts');
+    const { cluster, ...names } = await readNames(options, terminal.readStdin);
+    if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
+    const named = (side: Side): Side =>
+      side.kind === 'dump' ? { ...side, labels: nameServers(side.state, cluster) } : side;
+    return printDiff(named(fromSide), named(toSide), options, terminal);
   }
   return printDiff(fromSide, toSide, options, terminal);
 }
@@ -170,12 +173,9 @@ async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: T
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
-  return printFound(from, to, diff, options, terminal, !options.rules && isOfServices(from) && isOfServices(to));
-}
-
-/** Whether a side says which Services it comes from. A dump is compared for its rules. */
-function isOfServices({ services }: Side): boolean {
-  return services !== undefined;
+  // A dump is compared for its rules.
+  const isReview = !options.rules && from.services !== undefined && to.services !== undefined;
+  return printFound(from, to, diff, options, terminal, isReview);
 }
 
 /** Prints how two sides differ. */
@@ -188,7 +188,7 @@ export async function printFound(
   isReview = false,
 ): Promise<ExitStatus> {
   const { isSame } = await import('../../diff/diff-sides.ts');
-  const { describeGaps } = await import('../../diff/reason-words.ts');
+  const { describeGaps } = await import('../../diff/not-compared.ts');
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await say(terminal, `note: not compared, because one side lacks them: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
