@@ -1,7 +1,7 @@
 import { compareText } from '../kernel/compare-text.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
-import type { ServerBelonging } from '../diff/foreign-servers.ts';
+import type { ServerBelonging } from '../diff/virtual-servers.ts';
 import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';

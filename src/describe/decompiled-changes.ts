@@ -4,7 +4,7 @@ import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import { affinity, type ServicePortChange } from '../diff/service-changes.ts';
 import { diffEndpointStates, field, list, type EndpointState, type ServiceReason } from '../diff/service-reasons.ts';
-import { classifyServers } from '../diff/foreign-servers.ts';
+import { classifyServers } from '../diff/virtual-servers.ts';
 import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';

@@ -1,14 +1,18 @@
+import { groupBy } from '../cluster/group-by.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { KernelDelta } from '../kernel/delta.ts';
+import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
+import type { Rule, Tables } from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
+import { subtract, type KernelChange } from './changes/kernel-change.ts';
+import { settingChange } from './changes/list-changes.ts';
+import { labelInComment } from './changes/owners.ts';
+import type { Side } from './compared-side.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
-import type { KernelChange } from './changes/kernel-change.ts';
-import { settingChange } from './changes/list-changes.ts';
-import type { Side } from './compared-side.ts';
 
 /**
  * Leaves out the settings that one side says nothing of: a dump tells those of a whole node, or of those that
@@ -109,4 +113,62 @@ export function diffAskedTimeouts({ from, to }: StatePair): KernelDelta['ipvsTim
   const after = to.ipvsTimeouts ?? none;
   const same = before.tcp === after.tcp && before.tcpFin === after.tcpFin && before.udp === after.udp;
   return same ? undefined : { from: before, to: after };
+}
+
+/**
+ * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
+ * nothing but that.
+ */
+export function alignComments({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
+  const delta = diffStates(from, to);
+  const iptables: { [F in Family]?: Tables } = { ...from.iptables };
+  let comments = 0;
+  for (const family of families) {
+    for (const { table, changes } of delta.iptables[family] ?? []) {
+      const [before, after] = [from.iptables[family]?.[table], to.iptables[family]?.[table]];
+      const chains = new Map(before);
+      for (const name of new Set(changes.map(({ chain }) => (typeof chain === 'string' ? chain : chain.name)))) {
+        const [old, fresh] = [before?.get(name), after?.get(name)];
+        const pairs = old && fresh && pairRules(old.rules, fresh.rules);
+        if (!pairs || pairs.size === 0) continue;
+        comments += pairs.size;
+        chains.set(name, { ...old, rules: old.rules.map((rule) => pairs.get(rule) ?? rule) });
+      }
+      iptables[family] = { ...iptables[family], [table]: chains };
+    }
+  }
+  return comments === 0 ? { delta, comments } : { delta: diffStates({ ...from, iptables }, to), comments };
+}
+
+/**
+ * Rules that are not on the other side, each with one there that differs in its comment alone. What names another Service port
+ * is another rule; what names none may be of any.
+ */
+function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
+  const pairs = new Map<Rule, Rule>();
+  const taken = new Set<Rule>();
+  const pair = (gone: readonly Rule[], made: readonly Rule[], keyOf: (rule: Rule) => string): void => {
+    const byKey = groupBy(
+      made.filter((each) => !taken.has(each)),
+      keyOf,
+    );
+    for (const rule of gone.filter((each) => !pairs.has(each))) {
+      const other = byKey.get(keyOf(rule))?.pop();
+      if (!other) continue;
+      pairs.set(rule, other);
+      taken.add(other);
+    }
+  };
+  const gone = subtract(from, to, ruleMeaning);
+  const made = subtract(to, from, ruleMeaning);
+  const isSilent = (rule: Rule): boolean => labelInComment(rule) === undefined;
+  pair(gone, made, (rule) => `${labelInComment(rule) ?? ''} ${bareMeaning(rule)}`);
+  pair(gone.filter(isSilent), made, bareMeaning);
+  pair(gone, made.filter(isSilent), bareMeaning);
+  return pairs;
+}
+
+/** What a rule does, without what it says of itself. */
+function bareMeaning(rule: Rule): string {
+  return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
 }

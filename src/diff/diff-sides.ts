@@ -4,17 +4,16 @@ import type { Place } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
+import { alignComments, alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
 import { listKernelChanges } from './changes/list-changes.ts';
 import { findOwners, type SideOwners } from './changes/owners.ts';
-import { alignComments } from './align-comments.ts';
 import { diffServices, type ServicePortChange } from './service-changes.ts';
 import { findNodePortReasons, type ServiceReason } from './service-reasons.ts';
 import { factsOfCluster, listFacts, type PortFacts } from './port-facts.ts';
-import { nameServers } from './name-servers.ts';
+import { nameServers } from './virtual-servers.ts';
 import type { Side } from './compared-side.ts';
 
 /** What differs and is not known to be a Service's: the title of each part, and what it is in a sentence. */

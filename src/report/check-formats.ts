@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { CheckResult } from '../sides/check-bundle.ts';
+import type { CheckResult } from '../sides/check-folder.ts';
 import type { CheckReport, FleetReport, OutputFormat, FolderForm } from './check-report.ts';
 import { checkToGithub, fleetToGithub } from './github.ts';
 import { checkToJson, fleetToJson } from './json.ts';

@@ -1,6 +1,6 @@
 import { createTwoFilesPatch, formatPatch } from 'diff';
 import { printable, printableLines } from '../base/printable.ts';
-import type { CheckResult } from '../sides/check-bundle.ts';
+import type { CheckResult } from '../sides/check-folder.ts';
 
 /**
  * Finding the least difference of two very different files takes quadratic time: past this many lines, about four

@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeError, hasCode } from '../bundle/errors.ts';
-import { isBundleFile } from '../bundle/folder.ts';
-import { isGoldenServiceFile } from '../bundle/golden-names.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
+import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
+import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
+import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CheckedFolderProblem } from '../diagnostics/sides.ts';
 import { readAnyFile } from './dump-files.ts';
@@ -109,4 +111,46 @@ function readManifest(path: string): AnyManifest | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A file before and after. */
+interface FilePair {
+  readonly name: string;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
+
+/** How a folder differs from the bundle that would be written to it. */
+export type CheckResult =
+  | { readonly kind: 'same' }
+  | {
+      readonly kind: 'differs';
+      readonly files: readonly string[];
+      /** Those of the files that no bundle has. */
+      readonly strangers: readonly string[];
+      /** Those that a bundle has, as they are and as they would be written; undefined for one that is not there. */
+      readonly pairs: readonly FilePair[];
+    }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/** Compares the bundle or golden in a folder (old) with a fresh one (new). */
+export async function checkBundle(folder: string, fresh: BundleFiles): Promise<CheckResult> {
+  let present: BundleFiles;
+  let strangers: readonly string[];
+  try {
+    present = await readFolder(folder, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
+    strangers = await listStrangers(folder);
+  } catch (error) {
+    return { kind: 'unreadable', reason: describeError(error) };
+  }
+  for (const [name, text] of present) {
+    const line = findConflict(text);
+    if (line !== undefined)
+      return { kind: 'unreadable', reason: `${name}:${line}: ${conflictText}, or write it again` };
+  }
+  const names = [...new Set([...fresh.keys(), ...present.keys()])];
+  const differing = names.filter((name) => fresh.get(name) !== present.get(name));
+  if (differing.length + strangers.length === 0) return { kind: 'same' };
+  const pairs = differing.map((name) => ({ name, from: present.get(name), to: fresh.get(name) }));
+  return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
 }

@@ -24,7 +24,7 @@ import { readDumpFiles } from './dump-files.ts';
 import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { checkMode } from '../input/configuration/choose-mode.ts';
-import { settleRelease } from './release-of-side.ts';
+import { settleRelease } from './releases.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { listFolder } from '../input/files/list-files.ts';
 import type { Stdin } from '../input/files/load-files.ts';

@@ -11,7 +11,6 @@ import {
   type BundleContent,
   type LongBundle,
 } from '../../bundle/make-bundle.ts';
-import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
 import { nameSome } from '../../base/name-some.ts';
@@ -306,6 +305,7 @@ async function check(
   { output: format }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  const { checkBundle } = await import('../../sides/check-folder.ts');
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {

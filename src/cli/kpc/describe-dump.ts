@@ -18,11 +18,10 @@ import {
 import { bareName, findHeld } from '../../describe/find-subject.ts';
 import type { SharedSubject } from '../../describe/find-nftables.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
-import { nameServers } from '../../diff/name-servers.ts';
 import { printable } from '../../base/printable.ts';
 import { findOwners, type Owners } from '../../diff/changes/owners.ts';
 import { count } from '../../base/format-count.ts';
-import { classifyServers } from '../../diff/foreign-servers.ts';
+import { classifyServers, nameServers } from '../../diff/virtual-servers.ts';
 import { tellsNftables, tellsRules, type Coverage, type Told } from '../../dumps/coverage.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import { formatDescription } from '../../report/colours.ts';

@@ -136,7 +136,7 @@ async function runDiff(
   for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${printable(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const { readNames } = await import('../../sides/read-side.ts');
-    const { nameServers } = await import('../../diff/name-servers.ts');
+    const { nameServers } = await import('../../diff/virtual-servers.ts');
     const { cluster, ...names } = await readNames(options, terminal.readStdin);
     if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
     const named = (side: Side): Side =>

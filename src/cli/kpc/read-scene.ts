@@ -2,7 +2,7 @@ import { findOwners } from '../../diff/changes/owners.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { decompile } from '../../describe/decompile.ts';
 import { printable } from '../../base/printable.ts';
-import { classifyServers } from '../../diff/foreign-servers.ts';
+import { classifyServers } from '../../diff/virtual-servers.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
