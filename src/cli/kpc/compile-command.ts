@@ -24,7 +24,7 @@ import { formatJson } from '../../report/format-json.ts';
 import { checkNodeName, chooseFleet, isFleet, type FleetOptions } from '../../compile/fleet-nodes.ts';
 import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
-import { describeFolderProblem } from '../../report/folder-problem.ts';
+import { describeFolderProblem } from '../../report/render-diagnostics.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append, namedInputs } from './input-options.ts';
@@ -313,7 +313,7 @@ async function check(
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
-  const { formatCheck, reportCheck } = await import('../../report/check-formats.ts');
+  const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
   const { printed, note } = formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);

@@ -216,7 +216,7 @@ async function formatDiff(
       return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
-      const { formatMarkdown } = await import('../../report/markdown.ts');
+      const { formatMarkdown } = await import('../../report/text.ts');
       return formatMarkdown(reportDiff(diff, limits));
     }
     case 'json': {
