@@ -1,14 +1,13 @@
 import type { Manifest } from '../bundle/manifest.ts';
 import { summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
 import { diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
-import { filePairs } from '../diff/comparable-texts.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
 import { diagnosticsToJson, diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
 import { formatMarkdown, formatText } from '../report/text.ts';
-import { formatUnifiedDiff } from '../report/unified.ts';
+import { formatSideDiffs } from '../report/unified.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 
@@ -84,9 +83,7 @@ export function formatDiff(
     case 'markdown':
       return formatMarkdown(report());
     case 'unified':
-      return filePairs(from, to)
-        .map((pair) => formatUnifiedDiff(pair.name, pair.from, pair.to))
-        .join('');
+      return formatSideDiffs(from, to);
   }
 }
 

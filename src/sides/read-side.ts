@@ -1,33 +1,34 @@
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readFolder } from '../bundle/folder.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
+import { describeError } from '../bundle/errors.ts';
+import { readFolder } from '../bundle/folder.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import type { Cluster, NodeContext } from '../cluster/model.ts';
-import type { Side } from '../diff/compared-side.ts';
+import type { NodeContext } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { nftTableName } from '../kube-proxy/nftables.ts';
-import { newestRelease, type Release } from '../kube-proxy/releases.ts';
+import { checkNodes, oneNode } from '../compile/chosen-nodes.ts';
+import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
+import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
+import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Side } from '../diff/compared-side.ts';
+import { checkMode } from '../input/configuration/choose-mode.ts';
+import { listFolder } from '../input/files/list-files.ts';
+import type { Stdin } from '../input/files/load-files.ts';
+import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { findTable } from '../kernel/nftables/table.ts';
-import { checkNodes, oneNode } from '../compile/chosen-nodes.ts';
-import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { nftTableName } from '../kube-proxy/nftables.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { hasProxyFlags } from '../kube-proxy/settings/flags.ts';
 import { settingsInMode } from '../kube-proxy/settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
-import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
-import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
-import { checkMode } from '../input/configuration/choose-mode.ts';
 import { settleRelease } from './releases.ts';
-import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { listFolder } from '../input/files/list-files.ts';
-import type { Stdin } from '../input/files/load-files.ts';
 import {
   sideOfBundle,
   sideOfDump,
@@ -39,7 +40,6 @@ import {
   type StoredSide,
   type UnreadableSide,
 } from './stored-side.ts';
-import { baseChains } from '../kube-proxy/chain-names.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
@@ -55,31 +55,37 @@ export interface SideContext {
 }
 
 /** Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. */
-export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
-  if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
+export async function readStoredSide(path: string, { node, stdin }: SideContext = {}): Promise<StoredSide> {
+  if (path === '-') return readStoredDump([path], stdin) ?? manifests;
+  if (!existsSync(path)) return manifests;
   try {
-    if (path !== '-' && holdsStored(path)) return await readStoredFolder(path);
+    if (holdsStored(path)) return await readStoredFolder(path);
     if (/\.(?:tgz|tar\.gz)$/.test(path)) {
       const { readPack } = await import('../bundle/pack/pack.ts');
       const packed = await readPack(path);
       if (packed) return sideOfBundle(path, packed);
     }
-    const found = readStoredDump([path], context.stdin);
+    const found = readStoredDump([path], stdin);
     if (found) return found;
-    const node = path === '-' ? undefined : findBundleInside(path);
-    if (node === undefined) {
-      const dump = path === '-' ? undefined : findDumpInside(path);
-      if (dump === undefined) return { kind: 'manifests', name: path };
-      return unreadable([diagnose('dump-folder', { path, example: dump })]);
+    if (!statSync(path).isDirectory() || listFolder(path, []).files.length > 0) return manifests;
+    const names = readdirSync(path).toSorted();
+    const bundle = findNode(path, names);
+    if (bundle !== undefined) {
+      const isOfFleet = node !== undefined && !/[/\\]/.test(node) && holdsStored(join(path, node));
+      if (isOfFleet) return await readStoredFolder(join(path, node));
+      return unreadable([diagnose('fleet-folder', { path, example: join(path, bundle) })]);
     }
-    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsStored(join(path, context.node))) {
-      return await readStoredFolder(join(path, context.node));
-    }
-    return unreadable([diagnose('fleet-folder', { path, example: join(path, node) })]);
+    const isFolder = (inside: string) => statSync(inside, { throwIfNoEntry: false })?.isDirectory() === true;
+    const dump = names
+      .map((name) => join(path, name))
+      .find((inside) => isFolder(inside) && readDumpFiles([inside], undefined) !== undefined);
+    return dump === undefined ? manifests : unreadable([diagnose('dump-folder', { path, example: dump })]);
   } catch (error) {
     return unreadable([diagnose('unreadable', { path, reason: describeError(error) })]);
   }
 }
+
+const manifests: StoredSide = { kind: 'manifests' };
 
 /** Whether a folder holds a bundle or a golden. */
 function holdsStored(path: string): boolean {
@@ -92,29 +98,9 @@ async function readStoredFolder(path: string): Promise<StoredSide> {
 }
 
 /** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
-export function readStoredDump(
-  paths: readonly string[],
-  stdin: Uint8Array | string | undefined,
-): ReturnType<typeof sideOfDump> | undefined {
+function readStoredDump(paths: readonly string[], stdin: SideContext['stdin']) {
   const found = readDumpFiles(paths, stdin);
   return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
-}
-
-/** The first folder inside a folder that holds a bundle; undefined where manifests are beside it. */
-function findBundleInside(path: string): string | undefined {
-  if (!statSync(path).isDirectory()) return undefined;
-  const found = findNode(path, readdirSync(path).toSorted());
-  return found !== undefined && listFolder(path, []).files.length > 0 ? undefined : found;
-}
-
-/** The first dump in a folder that holds none of its own and no manifests. */
-function findDumpInside(path: string): string | undefined {
-  if (!statSync(path).isDirectory() || listFolder(path, []).files.length > 0) return undefined;
-  return readdirSync(path)
-    .toSorted()
-    .map((name) => join(path, name))
-    .filter((inside) => statSync(inside, { throwIfNoEntry: false })?.isDirectory() === true)
-    .find((inside) => readDumpFiles([inside], undefined) !== undefined);
 }
 
 /** What the files and folders that a command names are, taken together. */
@@ -129,34 +115,33 @@ export type NamedInput =
 
 /** Finds out by their content what the paths are. Nothing is said of what cannot be read as manifests: their reader does. */
 export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<NamedInput> {
-  const manifests: string[] = [];
-  const dumps: { readonly path: string; readonly stored: DumpedSide }[] = [];
-  let bundle: { readonly path: string; readonly stored: StoredSide & { readonly kind: 'bundle' } } | undefined;
+  const others: string[] = [];
+  const dumps: string[] = [];
+  let dump: DumpedSide | undefined;
   for (const path of paths) {
     const stored = await readUnlessManifests(path, context);
-    if (stored.kind === 'unreadable') return { kind: 'unreadable', stored };
-    if (stored.kind === 'manifests') manifests.push(path);
-    else if (stored.kind === 'dump') dumps.push({ path, stored });
-    else bundle ??= { path, stored };
+    switch (stored.kind) {
+      case 'unreadable':
+        return { kind: 'unreadable', stored };
+      case 'bundle': {
+        const other = paths.find((each) => each !== path);
+        if (other === undefined) return { kind: 'bundle', stored };
+        const text = `${path} is a bundle: describe it by itself, without ${other}, or compare them with kpc diff`;
+        return { kind: 'mixed', text };
+      }
+      case 'dump':
+        dump ??= stored;
+        dumps.push(path);
+        break;
+      case 'manifests':
+        others.push(path);
+        break;
+    }
   }
-  if (bundle) {
-    const { path, stored } = bundle;
-    const other = paths.find((each) => each !== path);
-    if (other === undefined) return { kind: 'bundle', stored };
-    const text = `${path} is a bundle: describe it by itself, without ${other}, or compare them with kpc diff`;
-    return { kind: 'mixed', text };
-  }
-  const [first, ...others] = dumps;
-  if (!first) return { kind: 'manifests' };
+  if (!dump) return { kind: 'manifests' };
   // Several files that were taken from one node are one dump.
-  const joined =
-    others.length > 0 &&
-    readStoredDump(
-      dumps.map(({ path }) => path),
-      context.stdin,
-    );
-  const stored = joined || first.stored;
-  return stored.kind === 'dump' ? { kind: 'dump', stored, manifests } : { kind: 'unreadable', stored };
+  const stored = (dumps.length > 1 && readStoredDump(dumps, context.stdin)) || dump;
+  return stored.kind === 'dump' ? { kind: 'dump', stored, manifests: others } : { kind: 'unreadable', stored };
 }
 
 /** What is wrong with paths of which one is something else than manifests; undefined where each may be some. */
@@ -175,7 +160,7 @@ export async function describeNoManifests(
 /** Manifests are large, and their names tell. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<StoredSide> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
-  return isNamed ? { kind: 'manifests', name: path } : readStoredSide(path, context);
+  return isNamed ? manifests : readStoredSide(path, context);
 }
 
 /** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
@@ -331,16 +316,11 @@ function readingOf(
   };
 }
 
-/** The Services of manifests that lend their names to a dump; undefined where the manifests have errors. */
-export interface NamesReading {
-  readonly cluster: Cluster | undefined;
-  /** Errors only: what else there is to say of the manifests does not matter here. */
-  readonly diagnostics: readonly Diagnostic[];
-  readonly files: LoadedInputs['files'];
-}
-
-/** Reads the Services of manifests for their names. */
-export async function readNames(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<NamesReading> {
+/**
+ * Reads the Services of manifests, which lend their names to a dump; `cluster` is undefined where the manifests have errors.
+ * What else there is to say of them does not matter here.
+ */
+export async function readNames(options: FileOptions, readStdin: () => Promise<Stdin>) {
   const { diagnostics, files, prepared } = await loadInputs(options, readStdin);
   const errors = diagnostics.filter(isError);
   return { cluster: errors.length > 0 ? undefined : prepared.cluster, diagnostics: errors, files };

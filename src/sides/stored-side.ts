@@ -32,12 +32,12 @@ export interface SideReading {
 
 const noFiles: LoadedInputs['files'] = new Map();
 
-/** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
+/** A bundle or dump, which need nothing else to be read, or manifests that are yet to be compiled. */
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
   | DumpedSide
   | UnreadableSide
-  | { readonly kind: 'manifests'; readonly name: string };
+  | { readonly kind: 'manifests' };
 
 /** What was taken from a node. */
 export interface DumpedSide {
