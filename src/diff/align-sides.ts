@@ -106,20 +106,11 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
   ]);
 }
 
-/** A timeout that is left as it is from now on: nothing is to be done about it, but it is no longer asked for. */
-export function diffAskedTimeouts({ from, to }: StatePair): KernelDelta['ipvsTimeouts'] {
-  const none: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
-  const before = from.ipvsTimeouts ?? none;
-  const after = to.ipvsTimeouts ?? none;
-  const same = before.tcp === after.tcp && before.tcpFin === after.tcpFin && before.udp === after.udp;
-  return same ? undefined : { from: before, to: after };
-}
-
 /**
  * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
- * nothing but that.
+ * nothing but that. A timeout that is left as it is from now on is told too: it is no longer asked for.
  */
-export function alignComments({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
+export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
   const iptables: { [F in Family]?: Tables } = { ...from.iptables };
   let comments = 0;
@@ -137,7 +128,11 @@ export function alignComments({ from, to }: StatePair): { readonly delta: Kernel
       iptables[family] = { ...iptables[family], [table]: chains };
     }
   }
-  return comments === 0 ? { delta, comments } : { delta: diffStates({ ...from, iptables }, to), comments };
+  const aligned = comments === 0 ? delta : diffStates({ ...from, iptables }, to);
+  const none: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
+  const [before, after] = [from.ipvsTimeouts ?? none, to.ipvsTimeouts ?? none];
+  const isSame = (['tcp', 'tcpFin', 'udp'] as const).every((name) => before[name] === after[name]);
+  return { delta: { ...aligned, ipvsTimeouts: isSame ? undefined : { from: before, to: after } }, comments };
 }
 
 /**

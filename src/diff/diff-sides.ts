@@ -4,7 +4,7 @@ import type { Place } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { alignComments, alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
+import { alignSides, diffAligned, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
@@ -87,8 +87,8 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   );
   const owners = { from: findOwners(statesOf(from, to), renamed), to: findOwners(statesOf(to, from)) };
   const listPair = (pair: StatePair) => listKernelChanges(diffStates(pair.from, pair.to), owners);
-  const { delta, comments } = alignComments(own);
-  const changes = listKernelChanges({ ...delta, ipvsTimeouts: diffAskedTimeouts(own) }, owners);
+  const { delta, comments } = diffAligned(own);
+  const changes = listKernelChanges(delta, owners);
   const leftOf = findLeftovers(from, to);
   const kept = dropUnusedFamily(
     changes.filter((change) => leftOf(change) === undefined),

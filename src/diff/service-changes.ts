@@ -1,4 +1,4 @@
-import { explainEndpoints, isLocalNode, isUsed, type EndpointUse } from '../cluster/endpoint-choice.ts';
+import { explainEndpoints, isLocalNode, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { compareText } from '../kernel/compare-text.ts';
@@ -106,45 +106,33 @@ function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined
 
 /** Services that kube-proxy programs on neither side: they have names in DNS all the same. */
 function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly ServicePortChange[] {
-  const changes: ServicePortChange[] = [];
-  for (const label of new Set([...before.services.keys(), ...after.services.keys()])) {
-    const from = before.services.get(label);
-    const to = after.services.get(label);
-    if ((from && from.skipped === undefined) || (to && to.skipped === undefined)) continue;
-    const reasons = from && to ? diffHeadless(from, to) : diffPresence(from, to);
-    if (reasons.length === 0) continue;
-    changes.push({ label, change: changeOf(from, to), reasons, place: (to ?? from)?.place });
-  }
-  return changes;
+  return [...new Set([...before.services.keys(), ...after.services.keys()])].flatMap((label) => {
+    const [from, to] = [before.services.get(label), after.services.get(label)];
+    if ([from, to].some((service) => service && service.skipped === undefined)) return [];
+    const reasons = [
+      ...(from && to ? [] : [whole(to ? 'service-added' : 'service-removed')]),
+      ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
+      ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
+      ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
+      ...(from && to
+        ? diffNames(from, to)
+        : scaled(from?.headlessEndpoints.length ?? 0, to?.headlessEndpoints.length ?? 0)),
+    ];
+    return reasons.length === 0 ? [] : [{ label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
+  });
 }
 
-function diffPresence(from: ServiceInfo | undefined, to: ServiceInfo | undefined): readonly ServiceReason[] {
-  const skipOf = (service: ServiceInfo | undefined) => (service ? service.skipped : 'absent');
-  return [
-    whole(to ? 'service-added' : 'service-removed'),
-    ...programmed(skipOf(from), skipOf(to)),
-    ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
-    ...scaled(from?.headlessEndpoints.length ?? 0, to?.headlessEndpoints.length ?? 0),
-  ];
+function portsOf({ ports }: ServiceInfo): readonly string[] {
+  return ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
 }
 
-function diffHeadless(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
-  const names = (service: ServiceInfo) =>
-    service.headlessEndpoints.filter(({ ready }) => ready).map(({ address }) => address);
-  const ports = (service: ServiceInfo) =>
-    service.ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
+/** What DNS answers with, for the Service and for the host names of its Pods. */
+function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
+  const ready = ({ headlessEndpoints }: ServiceInfo) => headlessEndpoints.filter((endpoint) => endpoint.ready);
+  const names = (service: ServiceInfo) => ready(service).map(({ address }) => address);
   const hosts = (service: ServiceInfo) =>
-    service.headlessEndpoints.flatMap(({ hostname, address, ready }) =>
-      hostname === undefined || !ready ? [] : [`${hostname} ${address}`],
-    );
-  return [
-    ...programmed(from.skipped, to.skipped),
-    ...field('type', from.type, to.type),
-    ...list('ports', ports(from), ports(to)),
-    ...field('externalName', from.externalName ?? '', to.externalName ?? ''),
-    ...list('addresses in DNS', names(from), names(to)),
-    ...list('host names in DNS', hosts(from), hosts(to)),
-  ];
+    ready(service).flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`]));
+  return [...list('addresses in DNS', names(from), names(to)), ...list('host names in DNS', hosts(from), hosts(to))];
 }
 
 function diffServiceFields(
@@ -177,7 +165,9 @@ function diffPorts(
     for (const reason of found) reasons.set(JSON.stringify(reason), reason);
   };
   for (const port of to) {
-    const old = from.find((each) => isTwin(each, port)) ?? sole(from.filter(({ family }) => family === port.family));
+    const ofFamily = from.filter(({ family }) => family === port.family);
+    const old =
+      ofFamily.find(({ protocol }) => protocol === port.protocol) ?? (ofFamily.length === 1 ? ofFamily[0] : undefined);
     if (!old) {
       add(list('families', [], [port.family]));
       continue;
@@ -185,21 +175,15 @@ function diffPorts(
     const ofPort = diffPort(old, port);
     add(ofPort);
     // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
-    if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) add(diffEndpoints(old, port, fromSide, toSide));
+    if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
+      add(diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide)));
+    }
     add(diffHealthCheck(old, port, fromSide, toSide));
   }
   for (const port of from) {
     if (to.every(({ family }) => family !== port.family)) add(list('families', [port.family], []));
   }
   return [...reasons.values()];
-}
-
-function isTwin(a: ServicePort, b: ServicePort): boolean {
-  return a.family === b.family && a.protocol === b.protocol;
-}
-
-function sole<T>(items: readonly T[]): T | undefined {
-  return items.length === 1 ? items[0] : undefined;
 }
 
 function diffPort(from: ServicePort, to: ServicePort): readonly ServiceReason[] {
@@ -252,17 +236,6 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, t
   });
 }
 
-function diffEndpoints(
-  from: ServicePort,
-  to: ServicePort,
-  fromSide: SideServices,
-  toSide: SideServices,
-): readonly ServiceReason[] {
-  const statesOf = (port: ServicePort, { node }: SideServices) =>
-    new Map(explainEndpoints(port, node).map((use) => [use.endpoint.label, stateOf(use)]));
-  return diffEndpointStates(statesOf(from, fromSide), statesOf(to, toSide));
-}
-
 /** kube-proxy answers on the health check node port by how many of the Service's ready endpoints are on the node. */
 function diffHealthCheck(
   from: ServicePort,
@@ -281,14 +254,16 @@ function countLocal({ namespace, service, family }: ServicePort, { cluster, node
     .reduce((sum, check) => sum + check.readyEndpoints.filter(({ nodeName }) => isLocalNode(nodeName, node)).length, 0);
 }
 
-function stateOf({ endpoint, cluster, local }: EndpointUse): EndpointState {
-  return {
-    condition: conditionOf(endpoint),
-    node: endpoint.status.nodeName,
-    zone: endpoint.status.zone,
-    hints: [...endpoint.status.nodeHints, ...endpoint.status.zoneHints],
-    used: isUsed(cluster) || isUsed(local),
-  };
+/** What a node makes of the endpoints of a port, by "ip:port". */
+function statesOf(port: ServicePort, { node }: SideServices): ReadonlyMap<string, EndpointState> {
+  return new Map(
+    explainEndpoints(port, node).map(({ endpoint, cluster, local }) => {
+      const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;
+      const used = isUsed(cluster) || isUsed(local);
+      const hints = [...nodeHints, ...zoneHints];
+      return [endpoint.label, { condition: conditionOf(endpoint), node: nodeName, zone, hints, used }];
+    }),
+  );
 }
 
 /** An endpoint's conditions in words. */

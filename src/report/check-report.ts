@@ -28,47 +28,35 @@ export interface CheckReport {
   /** Files whose bytes differ; empty where nothing does. */
   readonly files: readonly string[];
   /** Undefined where the folder holds no bundle that can be read: it is not clear then what differs. */
-  readonly comparison: Comparison | undefined;
+  readonly comparison: { readonly from: Side; readonly to: Side; readonly diff: SideDiff } | undefined;
   /** Why there is no comparison. */
   readonly problems: readonly string[];
   /** Every Service port that was compiled, with its place. */
   readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
 }
 
-interface Comparison {
-  readonly from: Side;
-  readonly to: Side;
-  readonly diff: SideDiff;
-}
-
 /** One thing that is not as in the golden bundle. */
 interface Failure {
-  readonly label: string | undefined;
+  readonly label?: string;
   readonly title: string;
   readonly lines: readonly string[];
-  readonly place: Location | undefined;
+  readonly place?: Location | undefined;
 }
 
 /** All that is not as in the golden bundle. */
 function findFailures({ folder, files, comparison, problems }: CheckReport): readonly Failure[] {
   if (files.length === 0) return [];
-  const whole = (title: string, lines: readonly string[]): Failure => ({
-    label: undefined,
-    title,
-    lines: limit(lines),
-    place: undefined,
-  });
-  if (!comparison) return [whole(`${folder} cannot be compared`, problems)];
+  if (!comparison) return [{ title: `${folder} cannot be compared`, lines: problems }];
   const { servicePorts, base } = comparison.diff;
-  const failures = [
-    ...servicePorts.map(({ label, change, reasons, kernel, place }): Failure => {
-      const lines = reasons.length > 0 ? reasons.map(({ text }) => text) : kernel.map(describeKernelChange);
-      return { label, title: `${label} ${change}`, lines: limit(lines), place: place?.locate() };
-    }),
-    ...(base.length > 0 ? [whole('What belongs to no Service', base.map(describeKernelChange))] : []),
-  ];
+  const failures = servicePorts.map(({ label, change, reasons, kernel, place }): Failure => {
+    const lines = reasons.length > 0 ? reasons.map(({ text }) => text) : kernel.map(describeKernelChange);
+    return { label, title: `${label} ${change}`, lines: limit(lines), place: place?.locate() };
+  });
+  if (base.length > 0) {
+    failures.push({ title: 'What belongs to no Service', lines: limit(base.map(describeKernelChange)) });
+  }
   // Another version of kpc, say, or a setting that does not show in the kernel.
-  return failures.length > 0 ? failures : [whole(`${folder} differs`, [`in ${files.join(', ')}`])];
+  return failures.length > 0 ? failures : [{ title: `${folder} differs`, lines: [`in ${files.join(', ')}`] }];
 }
 
 /** So many lines are told of each thing. */

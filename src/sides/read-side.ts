@@ -200,14 +200,13 @@ export async function compileSide(
     nodeName,
     node,
     gates,
-    bundle: like?.services?.settings.release,
-    dump: like?.kind === 'dump' ? like : undefined,
+    like,
     mode: wanted.mode,
     compileBy: (release) => sideOfManifests(path, compileBy(release)),
   });
   const refused =
-    settled.kind === 'settled' ? checkMode(wanted.mode, { release: settled.release, gates }) : [settled.diagnostic];
-  if (settled.kind !== 'settled' || refused.length > 0) {
+    settled.kind === 'release' ? checkMode(wanted.mode, { release: settled.release, gates }) : [settled.diagnostic];
+  if (settled.kind !== 'release' || refused.length > 0) {
     return failedReading(loaded, [...wrong, ...refused, ...loaded.diagnostics]);
   }
   const isTaken = wanted !== loaded.prepared.settings;

@@ -33,38 +33,31 @@ import {
 import { sideOfManifests } from './stored-side.ts';
 
 /** What there is to tell by which release manifests are to be compiled that are compared with another side. */
-export interface ReleaseClues {
+interface ReleaseClues {
   readonly nodeName: string;
   readonly node: Node | undefined;
-  /** The release of the bundle on the other side. */
-  readonly bundle: Release | undefined;
-  /** The dump on the other side. */
-  readonly dump: Side | undefined;
+  /** The bundle or the dump on the other side. */
+  readonly like: Side | undefined;
   readonly gates: FeatureGates;
   readonly mode: ProxyMode;
   readonly compileBy: (release: Release) => Side;
 }
 
-export type SettledRelease =
-  /** `reason` says why where it was found out. */
-  | { readonly kind: 'settled'; readonly release: Release; readonly reason: string | undefined }
-  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
-
-/** By which release manifests are compiled: what was asked for, else what the other side shows. */
-export function settleRelease(choice: VersionChoice, clues: ReleaseClues): SettledRelease {
-  switch (choice.kind) {
-    case 'release':
-      return { kind: 'settled', release: choice.release, reason: undefined };
-    case 'auto': {
-      const found = releaseOfNode(clues.node, clues.nodeName);
-      if (found.kind === 'unknown') return found;
-      return { kind: 'settled', release: found.release, reason: nodeSays(clues.nodeName) };
-    }
-    case 'default': {
-      if (clues.dump) return { kind: 'settled', ...matchDump(clues.dump, clues) };
-      return { kind: 'settled', release: clues.bundle ?? newestRelease, reason: undefined };
-    }
+/** By which release manifests are compiled: what was asked for, else what the other side shows. `reason` says why if it was found out. */
+export function settleRelease(
+  choice: VersionChoice,
+  clues: ReleaseClues,
+):
+  | { readonly kind: 'release'; readonly release: Release; readonly reason?: string | undefined }
+  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic } {
+  const { nodeName, node, like } = clues;
+  if (choice.kind === 'release') return choice;
+  if (choice.kind === 'auto') {
+    const found = releaseOfNode(node, nodeName);
+    return found.kind === 'unknown' ? found : { ...found, reason: nodeSays(nodeName) };
   }
+  if (like?.kind === 'dump') return { kind: 'release', ...matchDump(like, clues) };
+  return { kind: 'release', release: like?.services?.settings.release ?? newestRelease };
 }
 
 function nodeSays(nodeName: string): string {
@@ -80,10 +73,10 @@ function matchDump(
   { nodeName, node, gates, mode, compileBy }: ReleaseClues,
 ): { readonly release: Release; readonly reason: string | undefined } {
   const named = releaseRunBy(node);
-  const candidates = distinctReleases(named === undefined ? [] : [named], gates, mode);
   let best: { readonly release: Release; readonly differences: number } | undefined;
-  for (const release of candidates) {
-    const differences = countDifferences(dump, compileBy(release));
+  for (const release of distinctReleases(named === undefined ? [] : [named], gates, mode)) {
+    const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
+    const differences = servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
     if (best === undefined || differences < best.differences) best = { release, differences };
     if (differences === 0) break;
   }
@@ -103,28 +96,6 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
   });
 }
 
-function countDifferences(dump: Side, compiled: Side): number {
-  const { servicePorts, base } = diffSides(dump, compiled, { foreign: false });
-  return servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
-}
-
-/** The manifests to compare by two releases, and the node. */
-export interface ReleaseComparison {
-  readonly loaded: LoadedInputs;
-  readonly nodeName: string;
-  readonly from: Release;
-  readonly to: Release;
-  readonly name: string;
-}
-
-export interface ComparedReleases {
-  readonly from: Side;
-  readonly to: Side;
-  readonly diff: SideDiff;
-  /** What was compared, for people. */
-  readonly notes: readonly string[];
-}
-
 /** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
 interface ReleaseSide {
   readonly release: Release;
@@ -132,11 +103,14 @@ interface ReleaseSide {
   readonly side: ReturnType<typeof sideOfManifests>;
 }
 
-/** Compiles the same manifests by two releases, and tells the difference with the behaviour that makes it. */
+/** Compiles the same manifests by two releases, and tells the difference with the behaviour that makes it, and what was compared. */
 export function compareReleases(
-  { loaded, nodeName, name, ...pair }: ReleaseComparison,
+  loaded: LoadedInputs,
+  name: string,
+  pair: { readonly nodeName: string; readonly from: Release; readonly to: Release },
   options: { readonly ipFamily: IpFamilyChoice; readonly foreign?: boolean | undefined },
-): ComparedReleases {
+): { readonly from: Side; readonly to: Side; readonly diff: SideDiff; readonly notes: readonly string[] } {
+  const { nodeName } = pair;
   const { prepared, hostAddresses } = loaded;
   const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
     const content = compileNode(prepareForBehaviours(prepared, release, does), { nodeName, hostAddresses, ipFamily });
@@ -240,37 +214,29 @@ function toggle(does: Behaviours, behaviour: Behaviour): Behaviours {
   return toggled;
 }
 
-/** The releases to compare; undefined where one cannot be told, which the diagnostics say. */
-export interface ReleasePair {
-  readonly from: Release | undefined;
-  readonly to: Release | undefined;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-/** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names. */
+/** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined where one cannot be told. */
 export function chooseReleases(
   { version, prepared }: LoadedInputs,
   nodeName: string,
   toVersion: string,
   toFlag: string,
-): ReleasePair {
+): {
+  readonly from: Release | undefined;
+  readonly to: Release | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+} {
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
   const diagnostics: Diagnostic[] = [];
   const settle = (choice: VersionChoice, flag: string): Release | undefined => {
-    if (choice.kind === 'release') return choice.release;
-    const found = releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
+    const found = choice.kind === 'release' ? choice : releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
     if (found.kind === 'release') return found.release;
     diagnostics.push(found.diagnostic);
     return undefined;
   };
-  const from = settle(
-    version,
-    version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given',
-  );
-  const to = settle(wanted.choice, `${toFlag} auto`);
+  const fromFlag = version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
+  const [from, to] = [settle(version, fromFlag), settle(wanted.choice, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
   const seen = named.map((release) => prepareForRelease(prepared, release));
-  diagnostics.push(...checkReleases(prepared, seen));
-  return { from, to, diagnostics };
+  return { from, to, diagnostics: [...diagnostics, ...checkReleases(prepared, seen)] };
 }

@@ -44,7 +44,7 @@ export async function runReleaseDiff(
   const diagnostics = makeStrict([...wrong, ...mode, ...mergeDiagnostics(node, loaded.diagnostics)], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
-  const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
+  const compared = compareReleases(loaded, path ?? '-f', { nodeName, from, to }, options);
   for (const note of compared.notes) await say(terminal, `note: ${printable(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
 }
