@@ -1,5 +1,6 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nftables.ts';
-import { targetsOf, type NftOwners } from '../diff/changes/nft-owners.ts';
+import { targetsOf } from '../diff/changes/nft-owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
@@ -11,11 +12,10 @@ import { parsePort } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { PortAddress } from '../diff/port-facts.ts';
-
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
-export function decompileNftables(state: KernelState, owners: NftOwners): readonly ShownPort[] {
+export function decompileNftables(state: KernelState, owners: Owners): readonly ShownPort[] {
   return state.nftables
     .filter(({ name }) => isKubeProxyTable(name))
     .flatMap((table) => new TableReader(table, owners).read());
@@ -24,13 +24,13 @@ export function decompileNftables(state: KernelState, owners: NftOwners): readon
 /** Reads one table. */
 class TableReader {
   readonly #table: NftTable;
-  readonly #owners: NftOwners;
+  readonly #owners: Owners;
   readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
   /** Whose packets to any cluster IP are masqueraded, by the one rule that newer releases have for all. */
   readonly #toAllClusterIPs: MasqueradedClients | undefined;
 
-  constructor(table: NftTable, owners: NftOwners) {
+  constructor(table: NftTable, owners: Owners) {
     this.#table = table;
     this.#owners = owners;
     this.#clusterIPs = new Set(this.#elements(nftSets.clusterIPs).map(({ key }) => formatKey(key)));

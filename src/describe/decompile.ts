@@ -1,7 +1,7 @@
 import { count } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Owners } from '../diff/changes/owners.ts';
-import type { ServerBelonging } from '../diff/foreign-servers.ts';
+import type { ServerBelonging } from '../diff/virtual-servers.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';

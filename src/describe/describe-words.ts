@@ -2,7 +2,7 @@ import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import type { Location } from '../kernel/place.ts';
-import { tableWords } from '../diff/changes/change-words.ts';
+import { tableWords } from '../diff/changes/kernel-change.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
 import { splitName } from './asked.ts';

@@ -2,16 +2,9 @@ import { groupBy } from '../cluster/group-by.ts';
 import { coverForServices } from '../diff/foreign-items.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
-import {
-  affinity,
-  diffEndpointStates,
-  field,
-  list,
-  type EndpointState,
-  type ServicePortChange,
-  type ServiceReason,
-} from '../diff/service-changes.ts';
-import { classifyServers } from '../diff/foreign-servers.ts';
+import { affinity, type ServicePortChange } from '../diff/service-changes.ts';
+import { diffEndpointStates, field, list, type EndpointState, type ServiceReason } from '../diff/service-reasons.ts';
+import { classifyServers } from '../diff/virtual-servers.ts';
 import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { PortFacts } from '../diff/port-facts.ts';
@@ -122,21 +115,19 @@ function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[]
  * Whether a change in the kernel is nothing but what these reasons come to: the chain of an endpoint that was added or removed,
  * and the rules that choose among the endpoints.
  */
-function follows(change: KernelChange, reasons: readonly ServiceReason[]): boolean {
-  if (change.kind !== 'chain' || change.shared || change.reordered) return false;
+function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
+  if (!rules || rules.shared || rules.reordered) return false;
   const endpoints = new Set(
-    reasons.flatMap((reason) =>
-      reason.kind === 'endpoint-added' || reason.kind === 'endpoint-removed' ? [reason.endpoint] : [],
-    ),
+    reasons.flatMap(({ kind, endpoint }) => (kind === 'endpoint-changed' ? [] : (endpoint ?? []))),
   );
   if (endpoints.size === 0) return false;
-  const rules = [...change.added, ...change.removed];
-  const kind = parseServiceChain(change.chain)?.kind;
+  const edited = [...rules.added, ...rules.removed];
+  const kind = parseServiceChain(rules.chain)?.kind;
   if (kind === 'cluster' || kind === 'local') {
-    return change.change === 'changed' && rules.every(leadsToEndpoint);
+    return change === 'changed' && edited.every(leadsToEndpoint);
   }
-  if (kind !== 'endpoint' || change.change === 'changed') return false;
-  return rules.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
+  if (kind !== 'endpoint' || change === 'changed') return false;
+  return edited.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
 }
 
 function leadsToEndpoint(rule: string): boolean {

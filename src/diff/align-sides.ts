@@ -1,39 +1,35 @@
+import { groupBy } from '../cluster/group-by.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { KernelDelta } from '../kernel/delta.ts';
+import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
+import type { Rule, Tables } from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
-import { setFamily } from '../kube-proxy/sets.ts';
+import { subtract, type KernelChange } from './changes/kernel-change.ts';
+import { settingChange } from './changes/list-changes.ts';
+import { labelInComment } from './changes/owners.ts';
+import type { Side } from './compared-side.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
-import type { KernelChange, OwnedChange } from './changes/kernel-change.ts';
-import type { Side } from './compared-side.ts';
-
-/** Two sides whose settings can be compared one by one. */
-export interface AlignedSides {
-  readonly from: Side;
-  readonly to: Side;
-  /** Whether one of them has sysctls that the other does not tell. */
-  readonly untoldSysctls: boolean;
-}
 
 /**
  * Leaves out the settings that one side says nothing of: a dump tells those of a whole node, or of those that
- * kube-proxy sets only some, and a bundle asks for its own.
+ * kube-proxy sets only some, and a bundle asks for its own. `untoldSysctls`: whether a side has sysctls that the other
+ * should tell and does not.
  */
-export function alignSides(from: Side, to: Side): AlignedSides {
-  const before = alignSysctls(from, to);
-  const after = alignSysctls(to, from);
-  return {
-    from: withSettings(from, before.told, alignTimeouts(from, to)),
-    to: withSettings(to, after.told, alignTimeouts(to, from)),
-    untoldSysctls: before.untold + after.untold > 0,
+export function alignSides(
+  from: Side,
+  to: Side,
+): { readonly from: Side; readonly to: Side; readonly untoldSysctls: boolean } {
+  const align = (side: Side, other: Side) => {
+    const { told: sysctls, untold } = alignSysctls(side, other);
+    const state: KernelState = { ...side.state, sysctls, ipvsTimeouts: alignTimeouts(side, other) };
+    return { side: { ...side, state }, untold };
   };
-}
-
-function withSettings(side: Side, sysctls: KernelState['sysctls'], ipvsTimeouts: KernelState['ipvsTimeouts']): Side {
-  return { ...side, state: { ...side.state, sysctls, ipvsTimeouts } };
+  const [before, after] = [align(from, to), align(to, from)];
+  return { from: before.side, to: after.side, untoldSysctls: before.untold + after.untold > 0 };
 }
 
 /** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
@@ -68,53 +64,27 @@ function alignTimeouts(side: Side, other: Side): IpvsTimeouts | undefined {
   return { tcp: pick('tcp'), tcpFin: pick('tcpFin'), udp: pick('udp') };
 }
 
-/** Changes to tell of, and what was left out of them. */
-export interface KeptChanges {
-  readonly changes: readonly OwnedChange[];
-  readonly gaps: readonly Gap[];
-}
-
 /**
  * Leaves out what a dump has of a family that the other side was not compiled for, but for what belongs to Services:
  * kube-proxy makes its own chains and sets of both families, whichever the Services use.
  */
-export function dropUnusedFamily(changes: readonly OwnedChange[], from: Side, to: Side): KeptChanges {
+export function dropUnusedFamily(
+  changes: readonly KernelChange[],
+  from: Side,
+  to: Side,
+): { readonly changes: readonly KernelChange[]; readonly gaps: readonly Gap[] } {
+  const isUnused = (family: Family, side: Side, other: Side) =>
+    other.kind === 'dump' && side.kind !== 'dump' && !side.families.includes(family);
   const unused = families.filter((family) => isUnused(family, from, to) || isUnused(family, to, from));
-  const isLeftOut = (family: Family, { owner, change }: OwnedChange) =>
-    owner === undefined && familyOfBase(change) === family;
+  const isLeftOut = ({ owner, family }: KernelChange) =>
+    owner === undefined && family !== undefined && unused.includes(family);
+  const found = new Set(changes.filter(isLeftOut).map(({ family }) => family));
   return {
-    changes: changes.filter((change) => !unused.some((family) => isLeftOut(family, change))),
+    changes: changes.filter((change) => !isLeftOut(change)),
     gaps: unused
-      .filter((family) => changes.some((change) => isLeftOut(family, change)))
+      .filter((family) => found.has(family))
       .map((family): Gap => ({ part: 'base', family, matters: true, held: true })),
   };
-}
-
-function isUnused(family: Family, side: Side, other: Side): boolean {
-  return other.kind === 'dump' && side.kind !== 'dump' && !side.families.includes(family);
-}
-
-function familyOfBase(change: KernelChange): Family | undefined {
-  switch (change.kind) {
-    case 'chain':
-    case 'nft-table':
-    case 'nft-counter':
-    case 'nft-chain':
-    case 'nft-set':
-    case 'nft-element':
-      return change.family;
-    case 'set':
-    case 'set-entry':
-      return setFamily({ name: change.set, family: undefined });
-    case 'virtual-server':
-    case 'address':
-    case 'link':
-    case 'sysctl':
-    case 'ipvs-timeouts':
-    case 'module':
-    case 'setting':
-      return undefined;
-  }
 }
 
 /** What differs of the settings that kpc-apply goes by on the node, where both sides were compiled. */
@@ -122,9 +92,9 @@ export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
   if (!from.services || !to.services) return [];
   const before = nodeSettings(from.services.settings);
   const after = nodeSettings(to.services.settings);
-  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name): readonly KernelChange[] => {
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
     const [old, wanted] = [before.get(name) ?? '', after.get(name) ?? ''];
-    return old === wanted ? [] : [{ kind: 'setting', change: 'changed', name, from: old, to: wanted }];
+    return old === wanted ? [] : [settingChange(name, old, wanted)];
   });
 }
 
@@ -136,11 +106,64 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
   ]);
 }
 
-/** A timeout that is left as it is from now on: nothing is to be done about it, but it is no longer asked for. */
-export function diffAskedTimeouts({ from, to }: StatePair): KernelDelta['ipvsTimeouts'] {
+/**
+ * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
+ * nothing but that. A timeout that is left as it is from now on is told too: it is no longer asked for.
+ */
+export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
+  const delta = diffStates(from, to);
+  const iptables: { [F in Family]?: Tables } = { ...from.iptables };
+  let comments = 0;
+  for (const family of families) {
+    for (const { table, changes } of delta.iptables[family] ?? []) {
+      const [before, after] = [from.iptables[family]?.[table], to.iptables[family]?.[table]];
+      const chains = new Map(before);
+      for (const name of new Set(changes.map(({ chain }) => (typeof chain === 'string' ? chain : chain.name)))) {
+        const [old, fresh] = [before?.get(name), after?.get(name)];
+        const pairs = old && fresh && pairRules(old.rules, fresh.rules);
+        if (!pairs || pairs.size === 0) continue;
+        comments += pairs.size;
+        chains.set(name, { ...old, rules: old.rules.map((rule) => pairs.get(rule) ?? rule) });
+      }
+      iptables[family] = { ...iptables[family], [table]: chains };
+    }
+  }
+  const aligned = comments === 0 ? delta : diffStates({ ...from, iptables }, to);
   const none: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
-  const before = from.ipvsTimeouts ?? none;
-  const after = to.ipvsTimeouts ?? none;
-  const same = before.tcp === after.tcp && before.tcpFin === after.tcpFin && before.udp === after.udp;
-  return same ? undefined : { from: before, to: after };
+  const [before, after] = [from.ipvsTimeouts ?? none, to.ipvsTimeouts ?? none];
+  const isSame = (['tcp', 'tcpFin', 'udp'] as const).every((name) => before[name] === after[name]);
+  return { delta: { ...aligned, ipvsTimeouts: isSame ? undefined : { from: before, to: after } }, comments };
+}
+
+/**
+ * Rules that are not on the other side, each with one there that differs in its comment alone. What names another Service port
+ * is another rule; what names none may be of any.
+ */
+function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
+  const pairs = new Map<Rule, Rule>();
+  const taken = new Set<Rule>();
+  const pair = (gone: readonly Rule[], made: readonly Rule[], keyOf: (rule: Rule) => string): void => {
+    const byKey = groupBy(
+      made.filter((each) => !taken.has(each)),
+      keyOf,
+    );
+    for (const rule of gone.filter((each) => !pairs.has(each))) {
+      const other = byKey.get(keyOf(rule))?.pop();
+      if (!other) continue;
+      pairs.set(rule, other);
+      taken.add(other);
+    }
+  };
+  const gone = subtract(from, to, ruleMeaning);
+  const made = subtract(to, from, ruleMeaning);
+  const isSilent = (rule: Rule): boolean => labelInComment(rule) === undefined;
+  pair(gone, made, (rule) => `${labelInComment(rule) ?? ''} ${bareMeaning(rule)}`);
+  pair(gone.filter(isSilent), made, bareMeaning);
+  pair(gone, made.filter(isSilent), bareMeaning);
+  return pairs;
+}
+
+/** What a rule does, without what it says of itself. */
+function bareMeaning(rule: Rule): string {
+  return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
 }

@@ -14,7 +14,6 @@ import {
 } from '../kernel/iptables/iptables.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
-import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './foreign-items.ts';
@@ -72,23 +71,11 @@ function writeFiles(state: KernelState, byMeaning: boolean): Readonly<Record<str
 
 /** A state without what a tool chooses itself. */
 function withoutForm(state: KernelState): KernelState {
-  return mapKinds<KernelState>((kind) => bare[kind](state[kind]));
-}
-
-/** What is left of the objects of each kind without what a tool chooses itself. */
-const bare: { readonly [K in ObjectKind]: (objects: KernelState[K]) => KernelState[K] } = {
-  iptables: asTheyAre,
-  nftables: asTheyAre,
-  sets: (sets) => sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNamed),
-  virtualServers: asTheyAre,
-  links: (links) => links.map((link) => ({ ...link, kind: 'dummy' })),
-  sysctls: asTheyAre,
-  ipvsTimeouts: asTheyAre,
-  modules: asTheyAre,
-};
-
-function asTheyAre<Objects>(objects: Objects): Objects {
-  return objects;
+  return {
+    ...state,
+    sets: state.sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNamed),
+    links: state.links.map((link) => ({ ...link, kind: 'dummy' })),
+  };
 }
 
 /** Files whose form says less than what is in them. */

@@ -1,9 +1,8 @@
 import { count, formatCount } from '../base/format-count.ts';
-import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
-import { describeKernelChange } from './changes/change-words.ts';
-import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
+import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
+import { describeKernelChange, type ChangeKind, type KernelChange } from './changes/kernel-change.ts';
 import { printable } from '../base/printable.ts';
-import { describeGaps, describeReason, summarizeKinds } from './reason-words.ts';
+import { describeGaps } from './not-compared.ts';
 
 /** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
@@ -28,23 +27,15 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
     ...(hidden.length === 0
       ? []
-      : [[line('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
-    ...reportRest('What belongs to no Service', diff.base, limits.lines),
-    ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
-    ...reportRest('Left by iptables mode, nothing jumps to them', diff.leftovers.dead, limits.lines),
-    ...reportRest('Left by iptables mode, packets still come to them', diff.leftovers.live, limits.lines),
-    ...reportRest(
-      "What may be kube-proxy's or another program's: the dump does not show which",
-      diff.unaccounted,
-      limits.lines,
-    ),
+      : [[line('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
+    ...otherPartNames.flatMap((part) => reportPart(otherParts[part].title, diff[part], limits.lines)),
     [line('summary', summarizeDiff(diff))],
   ];
 }
 
 function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
   const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
-  const reasons = port.reasons.map((reason) => line('reason', describeReason(reason)));
+  const reasons = port.reasons.map((reason) => line('reason', reason.text));
   const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
   return [
     line('heading', `${port.label} ${port.change}`),
@@ -55,7 +46,7 @@ function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDi
   ];
 }
 
-function reportRest(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
+function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
   if (changes.length === 0) return [];
   const lines = changes.map((change) => line(change.change, describeKernelChange(change)));
   return [[line('title', title), ...cut(lines, limit)]];
@@ -64,17 +55,29 @@ function reportRest(title: string, changes: readonly KernelChange[], limit: numb
 /** One line that says how much differs. */
 function summarizeDiff(diff: SideDiff): string {
   if (isSame(diff)) return summarizeSame(diff);
-  const { servicePorts, base, foreign, unaccounted } = diff;
-  const left = diff.leftovers.dead.length + diff.leftovers.live.length;
+  // Two parts may have one name.
+  const others = new Map<string, number>();
+  for (const part of otherPartNames) {
+    const { what } = otherParts[part];
+    others.set(what, (others.get(what) ?? 0) + diff[part].length);
+  }
   const parts = [
-    ...(servicePorts.length > 0 ? [summarizeKinds(kindsOf(servicePorts))] : []),
-    ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
-    ...(foreign.length > 0 ? [`${count(foreign.length, 'difference')} in what is not kube-proxy's`] : []),
-    ...(left > 0 ? [`${count(left, 'difference')} in what iptables mode left`] : []),
-    ...(unaccounted.length > 0 ? [`${count(unaccounted.length, 'difference')} in what may be kube-proxy's`] : []),
+    ...(diff.servicePorts.length > 0 ? [summarizeKinds(diff.servicePorts)] : []),
+    ...[...others].flatMap(([what, number]) => (number > 0 ? [`${count(number, 'difference')} in ${what}`] : [])),
   ];
   const missed = describeGaps(diff.gaps.filter(({ matters }) => matters)).join(', ');
   return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
+}
+
+/** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" where all do the same. */
+function summarizeKinds(differing: readonly ServicePortDiff[]): string {
+  const ports = count(differing.length, 'Service port');
+  const kinds = (['changed', 'added', 'removed'] as const).flatMap((kind) => {
+    const number = differing.filter(({ change }) => change === kind).length;
+    return number > 0 ? [[kind, number] as const] : [];
+  });
+  if (kinds.length === 1) return `${ports} ${kinds[0]?.[0]}`;
+  return `${ports} differ: ${kinds.map(([kind, number]) => `${formatCount(number)} ${kind}`).join(', ')}`;
 }
 
 /** Comments do nothing to a packet. */
@@ -97,10 +100,6 @@ function countCompared({ compared }: SideDiff): string {
   const { all, withoutEndpoints: lacking } = compared;
   const without = lacking === 0 ? '' : lacking === all ? ', without endpoints' : `, ${lacking} without endpoints`;
   return ` (${count(all, 'Service port')}${without})`;
-}
-
-function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {
-  return ports.map(({ change }) => change);
 }
 
 /** A line of a report; the text may hold anything. */

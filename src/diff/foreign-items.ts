@@ -1,23 +1,16 @@
-import { families, type Family } from '../kernel/family.ts';
-import {
-  isBuiltInChain,
-  tableNames,
-  type Chain,
-  type Rule,
-  type TableName,
-  type Tables,
-} from '../kernel/iptables/iptables.ts';
+import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
+import { families } from '../kernel/family.ts';
+import type { Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
-import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
-import { serviceLink } from '../kube-proxy/service-link.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
-import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
-import { classifyServers, type ServerBelonging } from './foreign-servers.ts';
-import type { Side } from './compared-side.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
+import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
+import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import type { Side } from './compared-side.ts';
+import { classifyServers, type ServerBelonging } from './virtual-servers.ts';
 
 /** Two states cut down to what can be compared. */
 export interface StatePair {
@@ -39,16 +32,17 @@ export interface Separation {
 /** Tells what is kube-proxy's from what is not. */
 export function separate(from: Side, to: Side): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
-  const pair = {
-    from: coverState(from.state, coverage),
-    to: coverState(to.state, coverage),
-  };
+  const pair = { from: coverState(from.state, coverage), to: coverState(to.state, coverage) };
   const belongingOf = classifyServers(from, to);
   const owns = ownershipOf(from, to, belongingOf);
+  const both = (take: (state: KernelState) => KernelState): StatePair => ({ from: take(pair.from), to: take(pair.to) });
   return {
-    own: { from: restrictState(pair.from, owns), to: restrictState(pair.to, owns) },
-    foreign: { from: foreignState(pair.from, owns, belongingOf), to: foreignState(pair.to, owns, belongingOf) },
-    untold: { from: untoldState(pair.from, belongingOf), to: untoldState(pair.to, belongingOf) },
+    own: both((state) => restrictState(state, owns)),
+    foreign: both((state) => foreignState(state, owns, belongingOf)),
+    untold: both(({ virtualServers }) => ({
+      ...emptyState,
+      virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold'),
+    })),
     whole: { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
 }
@@ -118,40 +112,17 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
 
 type BelongingOf = (server: VirtualServer) => ServerBelonging;
 
-/** Virtual servers of which a dump does not tell whose they are. */
-function untoldState({ virtualServers }: KernelState, belongingOf: BelongingOf): KernelState {
-  return { ...emptyState, virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold') };
-}
-
 /** What restrictState leaves out, and is not in doubt. */
 function foreignState(state: KernelState, owns: Ownership, belongingOf: BelongingOf): KernelState {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    const tables = state.iptables[family];
-    if (tables) iptables[family] = foreignTables(tables, family, owns);
-  }
-  return {
-    iptables,
-    nftables: state.nftables.filter(({ name }) => !isKubeProxyTable(name)),
-    sets: state.sets.filter((set) => !owns.set(set.name)),
-    virtualServers: state.virtualServers.filter((server) => belongingOf(server) === 'other'),
-    links: state.links.filter((link) => !owns.link(link.name)),
-    sysctls: new Map(),
-    ipvsTimeouts: undefined,
-    modules: [],
+  const others: Ownership = {
+    chain: (name, table, family) => !owns.chain(name, table, family) && classifyChain(table, name) !== 'canary',
+    jump: (rule, chain, table, family) => !ownsJump(owns, rule, chain, table, family),
+    table: (name) => !isKubeProxyTable(name),
+    set: (name) => !owns.set(name),
+    virtualServer: (server) => belongingOf(server) === 'other',
+    link: (name) => !owns.link(name),
+    address: () => true,
+    sysctl: () => false,
   };
-}
-
-function foreignTables(tables: Tables, family: Family, owns: Ownership): Tables {
-  const result: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
-  for (const table of tableNames) {
-    const chains = [...(tables[table]?.values() ?? [])].flatMap((chain) => {
-      if (classifyChain(table, chain.name) === 'canary') return [];
-      if (!isBuiltInChain(table, chain.name)) return owns.chain(chain.name, table, family) ? [] : [chain];
-      const rules = chain.rules.filter((rule) => !ownsJump(owns, rule, chain.name, table, family));
-      return rules.length > 0 ? [{ ...chain, rules }] : [];
-    });
-    if (chains.length > 0) result[table] = new Map(chains.map((chain) => [chain.name, chain]));
-  }
-  return result;
+  return { ...restrictState(state, others), ipvsTimeouts: undefined, modules: [] };
 }

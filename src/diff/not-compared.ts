@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -25,7 +25,21 @@ export interface Gap {
   readonly held: boolean;
 }
 
-type GapPart = Exclude<ObjectKind, 'iptables'> | 'rules' | 'base' | 'rest';
+/** The parts of a kernel, each in a few words. */
+const partNames = {
+  rules: 'rules',
+  nftables: 'nftables rules',
+  sets: 'sets',
+  virtualServers: 'virtual servers',
+  links: 'addresses',
+  sysctls: 'sysctls',
+  ipvsTimeouts: 'IPVS timeouts',
+  modules: 'kernel modules',
+  base: 'rules and sets that belong to no Service',
+  rest: 'the rest',
+} as const;
+
+type GapPart = keyof typeof partNames;
 
 /** Two sides, and what they hold. */
 interface ComparedSides {
@@ -37,58 +51,63 @@ interface ComparedSides {
   readonly untoldSysctls: boolean;
 }
 
-interface Compared extends ComparedSides {
-  /** Whether a kube-proxy of the sides' modes programs such objects. */
-  readonly isAsked: (kind: ObjectKind) => boolean;
-}
-
 /** What of the objects of one kind is not compared. */
 interface KindGaps {
-  /** The gaps, where there is anything to compare. */
-  find(compared: Compared): readonly Gap[];
-  /** Whether a state holds any that are kube-proxy's, for a family. */
-  holds(state: KernelState, family: Family): boolean;
-  /** Whether these gaps leave nothing of the kind; undefined where that says nothing of a node. */
-  isWhole?(gaps: readonly Gap[]): boolean;
+  readonly part: GapPart;
+  /** Whether a side tells of them family by family. */
+  readonly byFamily?: true;
+  /** Whether a side tells of them, of a table if they are rules. */
+  readonly tells: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
+  /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
+  readonly holds?: (state: KernelState, family: Family) => boolean;
+  /** Whether a difference may hide where they are not compared. */
+  readonly matters?: (sides: ComparedSides) => boolean;
+  /** Whether they say nothing of a node. */
+  readonly isMinor?: true;
 }
 
 /** In the order in which people are to read of them. */
 const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
   nftables: {
-    find: (compared) =>
-      families
-        .filter((family) => !tell(compared, ({ nftables }) => nftables.includes(family)))
-        .map((family): Gap => ({ part: 'nftables', family, matters: true, held: hold(compared, 'nftables', [family]) }))
-        .filter(({ held }) => held || compared.isAsked('nftables')),
+    part: 'nftables',
+    byFamily: true,
+    tells: ({ nftables }, family) => nftables.some((each) => each === family),
     holds: ({ nftables }, family) => nftables.some((table) => table.family === family),
-    isWhole: (gaps) => families.every((family) => hasGap(gaps, 'nftables', family)),
   },
   iptables: {
-    find: (compared) => families.flatMap((family) => findRuleGaps(compared, family)),
+    part: 'rules',
+    byFamily: true,
+    tells: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
     holds: ({ iptables }, family) => Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0),
-    isWhole: (gaps) => families.every((family) => hasGap(gaps, 'rules', family)),
   },
-  sets: gapsOfAll('sets', ({ sets }, family) => sets.some((set) => setFamily(set) === family)),
-  virtualServers: gapsOfAll('virtualServers', ({ virtualServers }, family) =>
-    virtualServers.some((server) => server.family === family),
-  ),
+  sets: {
+    part: 'sets',
+    tells: ({ sets }) => sets,
+    holds: ({ sets }, family) => sets.some((set) => setFamily(set) === family),
+  },
+  virtualServers: {
+    part: 'virtualServers',
+    tells: ({ virtualServers }) => virtualServers,
+    holds: ({ virtualServers }, family) => virtualServers.some((server) => server.family === family),
+  },
   // A link is in no family: that it is there says nothing of what it is there for.
-  links: gapsOfAll('links', ({ links }, family) =>
-    links.some(({ addresses }) => addresses.some((address) => address.family === family)),
-  ),
-  sysctls: {
-    ...gapsOfSettings(
-      'sysctls',
-      () => true,
-      ({ untoldSysctls }) => !untoldSysctls,
-    ),
-    isWhole: (gaps) => hasGap(gaps, 'sysctls'),
+  links: {
+    part: 'links',
+    tells: ({ links }) => links,
+    holds: ({ links }, family) => links.some((link) => link.addresses.some((address) => address.family === family)),
   },
+  sysctls: { part: 'sysctls', tells: ({ sysctls }) => sysctls },
   // A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only.
-  ipvsTimeouts: gapsOfSettings('ipvsTimeouts', ({ from, to }) =>
-    [from, to].some(({ kind, state: { ipvsTimeouts } }) => kind !== 'dump' && ipvsTimeouts && sum(ipvsTimeouts) > 0),
-  ),
-  modules: gapsOfSettings('modules', () => false),
+  ipvsTimeouts: {
+    part: 'ipvsTimeouts',
+    isMinor: true,
+    tells: ({ ipvsTimeouts }) => ipvsTimeouts,
+    matters: ({ from, to }) =>
+      [from, to].some(({ kind, state: { ipvsTimeouts } }) => {
+        return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
+      }),
+  },
+  modules: { part: 'modules', isMinor: true, tells: ({ modules }) => modules, matters: () => false },
 };
 
 const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
@@ -98,70 +117,38 @@ const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
  * compare.
  */
 export function findGaps(sides: ComparedSides): readonly Gap[] {
-  const { from, to } = sides;
-  const compared = { ...sides, isAsked: askedOf(from, to) };
+  const isAsked = askedOf(sides.from, sides.to);
+  const ofKinds = gapOrder.flatMap((kind) =>
+    (kindGaps[kind].byFamily ? families : [undefined]).flatMap((family): readonly Gap[] => {
+      const { part, matters = () => true } = kindGaps[kind];
+      const held = [sides.whole.from, sides.whole.to].some((state) => holds(state, kind, family ? [family] : families));
+      if (!held && !isAsked(kind)) return [];
+      return untoldParts(kind, family, sides).map((table) => ({ part, family, table, matters: matters(sides), held }));
+    }),
+  );
+  const doubts = [...sides.from.doubts, ...sides.to.doubts];
   return [
-    ...gapOrder.flatMap((kind) => kindGaps[kind].find(compared)),
-    ...[from, to].flatMap(({ doubts }) =>
-      doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
-    ),
+    ...ofKinds,
+    ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
   ];
 }
 
-/** Whether both sides tell something. */
-function tell({ from, to }: Compared, tells: (coverage: Coverage) => boolean): boolean {
-  return tells(from.coverage) && tells(to.coverage);
+/** The tables that one of two sides does not tell of; undefined for all that there is of a kind. */
+function untoldParts(
+  kind: ObjectKind,
+  family: Family | undefined,
+  { from, to, untoldSysctls }: ComparedSides,
+): readonly (TableName | undefined)[] {
+  if (kind === 'sysctls' && untoldSysctls) return [undefined];
+  const tables = kind === 'iptables' ? workingTables : [undefined];
+  const untold = tables.filter((table) =>
+    [from, to].some(({ coverage }) => !kindGaps[kind].tells(coverage, family, table)),
+  );
+  return untold.length === tables.length ? [undefined] : untold;
 }
 
-/** Whether either side holds objects of the kind, for one of the families. */
-function hold({ whole }: Compared, kind: ObjectKind, ofFamilies: readonly Family[]): boolean {
-  return [whole.from, whole.to].some((state) => ofFamilies.some((family) => kindGaps[kind].holds(state, family)));
-}
-
-function hasGap(gaps: readonly Gap[], part: GapPart, family?: Family): boolean {
-  return gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
-}
-
-function findRuleGaps(compared: Compared, family: Family): readonly Gap[] {
-  const untold = workingTables.filter((table) => !tell(compared, ({ iptables }) => iptables[family].includes(table)));
-  const held = hold(compared, 'iptables', [family]);
-  if (!held && !compared.isAsked('iptables')) return [];
-  const gap: Gap = { part: 'rules', family, matters: true, held };
-  if (untold.length === workingTables.length) return [gap];
-  return untold.map((table): Gap => ({ ...gap, table }));
-}
-
-/** Of a kind that a side tells of both families, or of none. */
-function gapsOfAll(kind: 'sets' | 'virtualServers' | 'links', holds: KindGaps['holds']): KindGaps {
-  return {
-    find: (compared) => {
-      if (tell(compared, (coverage) => coverage[kind])) return [];
-      const held = hold(compared, kind, families);
-      return held || compared.isAsked(kind) ? [{ part: kind, family: undefined, matters: true, held }] : [];
-    },
-    holds,
-    isWhole: (gaps) => hasGap(gaps, kind),
-  };
-}
-
-/** Of settings of a node, which a dump need not tell, and which any node has. */
-function gapsOfSettings(
-  kind: 'sysctls' | 'ipvsTimeouts' | 'modules',
-  matter: (compared: Compared) => boolean,
-  isWhole: (compared: Compared) => boolean = () => true,
-): KindGaps {
-  return {
-    find: (compared) => {
-      const isTold = tell(compared, (coverage) => coverage[kind]) && isWhole(compared);
-      if (isTold || !compared.isAsked(kind)) return [];
-      return [{ part: kind, family: undefined, matters: matter(compared), held: false }];
-    },
-    holds: () => false,
-  };
-}
-
-function sum({ tcp, tcpFin, udp }: NonNullable<KernelState['ipvsTimeouts']>): number {
-  return tcp + tcpFin + udp;
+function holds(state: KernelState, kind: ObjectKind, ofFamilies: readonly Family[]): boolean {
+  return ofFamilies.some((family) => kindGaps[kind].holds?.(state, family) === true);
 }
 
 /**
@@ -189,9 +176,39 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, 
 
 /** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
 function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boolean): boolean {
-  return gapOrder.every((kind) => !isAsked(kind) || (kindGaps[kind].isWhole?.(gaps) ?? true));
+  const isGap = (part: GapPart, family: Family | undefined): boolean =>
+    gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
+  return gapOrder.every((kind) => {
+    const { part, byFamily, isMinor } = kindGaps[kind];
+    return !isAsked(kind) || isMinor || (byFamily ? families : [undefined]).every((family) => isGap(part, family));
+  });
 }
 
 function holdsAnything(state: KernelState): boolean {
-  return gapOrder.some((kind) => families.some((family) => kindGaps[kind].holds(state, family)));
+  return gapOrder.some((kind) => holds(state, kind, families));
+}
+
+/** The parts of a kernel that are not compared, in a few words each. What both sides lack alike is said once. */
+export function describeGaps(gaps: readonly Gap[]): readonly string[] {
+  const words = gaps.map(({ part, family, table, doubt }) => {
+    if (doubt) return describeDoubt(doubt);
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
+  });
+  return [...new Set(words)];
+}
+
+function describeDoubt(doubt: Doubt): string {
+  switch (doubt.kind) {
+    case 'unread':
+      return `what could not be read of ${doubt.file}`;
+    case 'empty':
+      return `what is not in ${doubt.file}, which is empty`;
+    case 'cut-line':
+      return `what may follow in ${doubt.file}, whose last line is cut off`;
+    case 'no-forwarding':
+      return `how real servers are reached, which the columns of ${doubt.file} do not show`;
+    case 'other-table':
+      return `table ${doubt.table} (nftables)`;
+  }
 }

@@ -94,11 +94,6 @@ export function describePolicies({
   ];
 }
 
-/** All that is known of a Service port, in one line. */
-export function describeFacts(families: readonly PortFacts[]): string {
-  return listFacts(families).join(', ');
-}
-
 /** All that is known of a Service port, item by item; what both families say alike is said once. */
 export function listFacts(families: readonly PortFacts[]): readonly string[] {
   const [first] = families;

@@ -14,9 +14,9 @@ import { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { diagnosticsToJson } from '../report/json.ts';
+import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
-import { checkOptionNames, checkText, mapOf, type LibraryDiagnostic, type NamedText, type Texts } from './texts.ts';
+import { checkOptionNames, checkText, mapOf, type NamedText, type Texts } from './texts.ts';
 
 /** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
 export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags {
@@ -54,7 +54,7 @@ export interface CompiledBundle {
 export interface CompileResult {
   /** Undefined if a diagnostic is an error. */
   readonly bundle: CompiledBundle | undefined;
-  readonly diagnostics: readonly LibraryDiagnostic[];
+  readonly diagnostics: readonly JsonDiagnostic[];
 }
 
 /** The options beside kube-proxy's flags. */
@@ -105,7 +105,7 @@ export interface NodeBundle extends CompiledBundle {
 export interface FleetResult {
   /** Sorted by node. Each is compiled when it is asked for; undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
-  readonly diagnostics: readonly LibraryDiagnostic[];
+  readonly diagnostics: readonly JsonDiagnostic[];
 }
 
 /** As compile, for many nodes, which takes much less time than one after the other. */

@@ -15,13 +15,25 @@ export {
   type InputOptions,
   type NodeBundle,
 } from './compile.ts';
-export { describe } from './describe.ts';
-export { diff, type DiffOptions, formatDiff, type FormatOptions } from './diff.ts';
-export { parseBundle, parseDump, type ParsedBundle, type ParsedDump } from './parse.ts';
-export type { LibraryDiagnostic as Diagnostic, NamedText, Texts } from './texts.ts';
+export {
+  describe,
+  diff,
+  type DiffOptions,
+  formatDiff,
+  type FormatOptions,
+  parseBundle,
+  parseDump,
+  type ParsedBundle,
+  type ParsedDump,
+} from './sides.ts';
+export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { Side } from '../diff/compared-side.ts';
-export type { KernelChange } from '../diff/changes/kernel-change.ts';
 export type { KernelState } from '../kernel/state.ts';
-export type { DifferenceJson as Difference, ServicePortDifference } from '../report/json.ts';
+export type {
+  ChangeJson as KernelChange,
+  DifferenceJson as Difference,
+  JsonDiagnostic as Diagnostic,
+  ServicePortDifference,
+} from '../report/json.ts';

@@ -1,6 +1,4 @@
-import { joinWords } from '../base/join-words.ts';
-import { nearest } from '../base/find-nearest.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
+import { findNearest } from '../base/find-nearest.ts';
 
 /** A text, with the name that diagnostics give it: the path of a file, say. */
 export interface NamedText {
@@ -13,22 +11,14 @@ export interface NamedText {
  * row for each.
  */
 export function checkOptionNames(options: object, known: Readonly<Record<string, true>>): void {
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(known, name)) continue;
-    const near = nearest(
-      name.toLowerCase(),
-      Object.keys(known).map((each) => each.toLowerCase()),
-    );
-    const meant = Object.keys(known).filter((each) => near.includes(each.toLowerCase()));
-    throw new TypeError(`no option "${name}"${meant.length > 0 ? `: did you mean ${joinWords(meant, 'or')}?` : ''}`);
-  }
+  const strange = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  if (strange === undefined) return;
+  const near = findNearest(strange, Object.keys(known));
+  throw new TypeError(`no option "${strange}"${near === undefined ? '' : `: did you mean ${near}?`}`);
 }
 
 /** File name → text. */
 export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>>;
-
-/** Something to report about an input, with its place if it has one. An error means that there is no result. */
-export type LibraryDiagnostic = JsonDiagnostic;
 
 /** Throws if a program without types passes something else, such as a buffer or a path. */
 export function checkText(value: NamedText, what: string): NamedText {

@@ -5,44 +5,40 @@ import { groupBy } from '../cluster/group-by.ts';
 import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { listFacts } from '../diff/port-facts.ts';
-import type { ServiceReason } from '../diff/service-changes.ts';
+import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { describeReason } from '../diff/reason-words.ts';
 import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
-
-/** How packets end, or why kpc did not ask. */
-type PacketEffects = ({ readonly kind: 'asked' } & ServiceEffects) | { readonly kind: 'too-many' };
 
 /** Both sides of manifests or bundles, and how they differ. */
 export interface Review {
   readonly from: Side;
   readonly to: Side;
   readonly diff: SideDiff;
-  readonly packets: PacketEffects;
+  /** How packets end; undefined where there are too many Services to ask. */
+  readonly packets: ServiceEffects | undefined;
 }
 
 /** A difference as the review of a change: each Service in two lines, then what becomes of packets; no rules. */
 export function reportReview({ from, to, diff, packets }: Review, limits: ReportLimits): readonly ReportBlock[] {
+  const whole = reportDiff(diff, limits);
+  // What belongs to no Service is all there is to say if no Service differs.
+  if (diff.servicePorts.length === 0) return whole;
   const mark = markAssumed([from, to]);
   const services = [...groupBy(diff.servicePorts, serviceOf)];
-  const shown = services.slice(0, limits.servicePorts);
-  const hidden = services.length - shown.length;
-  const lines = shown.flatMap(([name, ports]) => serviceLines(name, ports, mark));
-  const hasStars = lines.some(({ text }) => text.includes('*'));
-  const more = hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : [];
-  // What belongs to no Service is all there is to say if no Service differs.
-  const rest = reportDiff({ ...diff, servicePorts: [], base: services.length === 0 ? diff.base : [] }, limits);
-  const summary = reportDiff(diff, limits).at(-1) ?? [];
+  const lines = services.slice(0, limits.servicePorts).flatMap(([name, ports]) => serviceLines(name, ports, mark));
+  const hidden = services.length - limits.servicePorts;
+  const summary = whole.at(-1) ?? [];
   return [
-    ...(services.length === 0
-      ? []
-      : [[line('title', 'Services'), ...lines, ...more, ...(hasStars ? [line('reason', '* assumed')] : [])]]),
-    ...(services.length === 0 ? [] : [packetLines(packets, to, limits)]),
-    ...rest.slice(0, -1),
-    services.length === 0
-      ? summary
-      : summary.map(({ role, text }) => ({ role, text: `${text} --rules shows the rules.` })),
+    [
+      line('title', 'Services'),
+      ...lines,
+      ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
+      ...(lines.some(({ text }) => text.includes('*')) ? [line('reason', '* assumed')] : []),
+    ],
+    packetLines(packets, to, limits),
+    ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
+    summary.map(({ role, text }) => ({ role, text: `${text} --rules shows the rules.` })),
   ];
 }
 
@@ -51,9 +47,8 @@ function serviceLines(
   ports: readonly ServicePortDiff[],
   mark: (service: string, text: string) => string,
 ): readonly ReportLine[] {
-  const kinds = new Set(ports.flatMap(({ reasons, change }) => [wholeChange(reasons) ?? change]));
-  const [only] = kinds;
-  const change = kinds.size === 1 && only && ports.every(({ reasons }) => wholeChange(reasons)) ? only : 'changed';
+  const [only, ...others] = new Set(ports.map(({ reasons }) => wholeChange(reasons)));
+  const change = others.length === 0 ? (only ?? 'changed') : 'changed';
   const texts = [...new Set(ports.flatMap((port) => portTexts(port, ports.length > 1)))].map((text) =>
     mark(name, text),
   );
@@ -77,32 +72,19 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
 /** What there is to say of a Service port; endpoints are counted. */
 function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOfMany: boolean): readonly string[] {
   const port = label.slice(serviceOf({ label }).length + 1);
-  const prefix = isOneOfMany && port !== '' && wholeChange(reasons) === undefined ? `${port}: ` : '';
-  const said = reasons.flatMap((reason): readonly string[] => {
-    switch (reason.kind) {
-      case 'facts':
-        return listFacts(reason.families).filter((fact) => !/^(?:internal|external)TrafficPolicy Cluster$/.test(fact));
-      case 'service-added':
-      case 'service-removed':
-      case 'endpoint-added':
-      case 'endpoint-removed':
-      case 'endpoint-changed':
-        return [];
-      case 'behaviour':
-      case 'port-added':
-      case 'port-removed':
-      case 'port-renamed':
-      case 'programmed':
-      case 'field':
-      case 'list':
-      case 'scaled':
-        return [`${prefix}${describeReason(reason)}`];
-    }
-  });
   const isWhole = wholeChange(reasons) !== undefined;
-  const endpoints = isWhole ? [] : countEndpoints(reasons).map((text) => `${prefix}${text}`);
-  const isSilent = said.length + endpoints.length === 0 && kernel.length + follows.length > 0;
-  return [...said, ...endpoints, ...(isSilent ? [`${prefix}its rules`] : [])];
+  const prefix = isOneOfMany && port !== '' && !isWhole ? `${port}: ` : '';
+  const said = reasons.flatMap(({ kind, text, fields, endpoint }) => {
+    if (kind === 'facts') {
+      return listFacts(fields.families ?? []).filter(
+        (fact) => !/^(?:internal|external)TrafficPolicy Cluster$/.test(fact),
+      );
+    }
+    const isToldElsewhere = endpoint !== undefined || kind === 'service-added' || kind === 'service-removed';
+    return isToldElsewhere ? [] : [`${prefix}${text}`];
+  });
+  const all = [...said, ...(isWhole ? [] : countEndpoints(reasons).map((text) => `${prefix}${text}`))];
+  return all.length === 0 && kernel.length + follows.length > 0 ? [`${prefix}its rules`] : all;
 }
 
 /** So many endpoints are named; more are counted. */
@@ -110,18 +92,16 @@ const namedEndpoints = 2;
 
 /** What becomes of endpoints, unless the number of them has said it. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly string[] {
-  const number = (kind: ServiceReason['kind']): number => reasons.filter((reason) => reason.kind === kind).length;
-  const counts = [
-    ['added', number('endpoint-added')],
-    ['removed', number('endpoint-removed')],
-    ['changed', number('endpoint-changed')],
-  ] as const;
-  const parts = counts.filter(([, each]) => each > 0);
+  const own = reasons.filter(({ endpoint }) => endpoint !== undefined);
+  const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
+    const number = own.filter(({ kind }) => kind === `endpoint-${word}`).length;
+    return number > 0 ? [{ word, number }] : [];
+  });
   // That there are more, or fewer, says it all.
-  if (parts.length === 1 && parts[0]?.[0] !== 'changed' && number('scaled') > 0) return [];
-  const own = reasons.filter(({ kind }) => kind.startsWith('endpoint-'));
-  if (own.length <= namedEndpoints) return own.map(describeReason);
-  return parts.map(([word, each]) => `${count(each, 'endpoint')} ${word}`);
+  const isOneWay = counts.length === 1 && counts[0]?.word !== 'changed';
+  if (isOneWay && reasons.some(({ kind }) => kind === 'scaled')) return [];
+  if (own.length <= namedEndpoints) return own.map(({ text }) => text);
+  return counts.map(({ word, number }) => `${count(number, 'endpoint')} ${word}`);
 }
 
 /** The texts in two lines of about the same length; in one if they are short. */
@@ -163,37 +143,34 @@ const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
 /** More kinds of senders than this are all that there are on most nodes, and are not named. */
 const mostSenders = 3;
 
-function packetLines(packets: PacketEffects, { services }: Side, { lines: limit }: ReportLimits): ReportBlock {
+function packetLines(
+  packets: ServiceEffects | undefined,
+  { services }: Side,
+  { lines: limit }: ReportLimits,
+): ReportBlock {
   const name = services?.node.name ?? '';
   const where = name === '' ? '' : ` on ${name}${services?.assumed.node ? ' (assumed)' : ''}`;
   const title = line('title', `Packets${where}`);
-  if (packets.kind === 'too-many') {
+  if (!packets) {
     return [title, line('reason', 'not compared, for there are many Services: "kpc equivalence" compares them')];
   }
   const { effects, choosesOthers, touchesHairpins } = packets;
-  const hairpins = touchesHairpins
-    ? [line('more', 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them')]
-    : [];
-  if (effects.length === 0)
-    return [
-      title,
-      line('reason', choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise'),
-      ...hairpins,
-    ];
+  const nothing = choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise';
   const shown = effects.length <= limit + 1 ? effects : effects.slice(0, limit);
   const hidden = effects.length - shown.length;
   return [
     title,
+    ...(effects.length === 0 ? [line('reason', nothing)] : []),
     ...shown.map(({ target, senders, from, to, services: names, severity, example }) => {
       const whose = names.length === 0 ? '' : ` of ${someOf(names)}`;
       const whom = senders.length > mostSenders ? '' : `, from ${senders.join(', ')}`;
-      return line(
-        severityRoles[severity],
-        `${targetWords[target]}${whose} (such as ${example.to})${whom}: ${from} → ${to}`,
-      );
+      const text = `${targetWords[target]}${whose} (such as ${example.to})${whom}: ${from} → ${to}`;
+      return line(severityRoles[severity], text);
     }),
     ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more`)] : []),
-    ...hairpins,
+    ...(touchesHairpins
+      ? [line('more', 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them')]
+      : []),
   ];
 }
 

@@ -4,7 +4,7 @@ import type { Preparation } from '../packet/equivalence/preparations.ts';
 import type { Effect, Finding, Severity } from '../packet/equivalence/findings.ts';
 import { formatDescription } from './colours.ts';
 import { formatTestSuite } from './junit.ts';
-import { escapeMarkdown } from './markdown.ts';
+import { escapeMarkdown } from './text.ts';
 
 /** What was compared, and what was found. */
 export interface EquivalenceReport {

@@ -1,91 +1,65 @@
 import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../diff/changes/kernel-change.ts';
-import type { ServiceReason } from '../diff/service-changes.ts';
+import type { ChangeKind, KernelChange } from '../diff/changes/kernel-change.ts';
+import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { describeGaps, describeReason } from '../diff/reason-words.ts';
+import { describeGaps } from '../diff/not-compared.ts';
 import type { Location } from '../kernel/place.ts';
-import type { CheckReport, FleetReport } from './check-report.ts';
-import { formatJson } from './format-json.ts';
+
+/** One thing of the kernel that differs; the kind says which fields there are besides. */
+export interface ChangeJson {
+  readonly kind: string;
+  readonly change: ChangeKind;
+  readonly [field: string]: unknown;
+}
+
+/** A reason; its kind says which fields there are besides. */
+type ReasonJson = Pick<ServiceReason, 'kind' | 'text'> & { readonly [field: string]: unknown };
 
 /** How two sides differ, for programs: --output json of kpc diff. */
-export interface DifferenceJson {
-  readonly from: Pick<Side, 'kind' | 'name'>;
-  readonly to: Pick<Side, 'kind' | 'name'>;
-  readonly differs: boolean;
-  /** What one of the sides does not show. */
-  readonly notCompared: readonly string[];
-  /** Sorted by name. */
-  readonly servicePorts: readonly ServicePortDifference[];
-  /** What belongs to no Service. */
-  readonly base: readonly KernelChange[];
-  /** What is not kube-proxy's, where that was asked for. */
-  readonly foreign: readonly KernelChange[];
-  /** What may be kube-proxy's or another program's: the dump does not show which. */
-  readonly unaccounted: readonly KernelChange[];
-}
+export type DifferenceJson = ReturnType<typeof diffToJson>;
 
 /** What differs in one Service port: why, if both sides show it, and what that is in the kernel. */
-export interface ServicePortDifference {
-  /** "namespace/name:port". */
-  readonly servicePort: string;
-  readonly formerServicePort?: string;
-  readonly change: ServicePortDiff['change'];
-  readonly place?: Location;
-  readonly reasons: readonly (ServiceReason & { readonly text: string })[];
-  readonly kernel: readonly KernelChange[];
-}
+export type ServicePortDifference = ReturnType<typeof servicePortToJson>;
 
 /** The whole difference for programs, without limits. */
-export function diffToJson(from: Side, to: Side, diff: SideDiff): DifferenceJson {
+export function diffToJson(from: Side, to: Side, diff: SideDiff) {
+  const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
   return {
     from: { kind: from.kind, name: from.name },
     to: { kind: to.kind, name: to.name },
     differs: !isSame(diff),
+    /** What one of the sides does not show. */
     notCompared: describeGaps(diff.gaps),
+    /** Sorted by name. */
     servicePorts: diff.servicePorts.map(servicePortToJson),
-    base: diff.base,
-    foreign: diff.foreign,
-    unaccounted: diff.unaccounted,
-    ...(diff.leftovers.dead.length + diff.leftovers.live.length > 0 ? { leftovers: diff.leftovers } : {}),
+    /** What belongs to no Service. */
+    base: diff.base.map(changeToJson),
+    /** What is not kube-proxy's, where that was asked for. */
+    foreign: diff.foreign.map(changeToJson),
+    /** What may be kube-proxy's or another program's: the dump does not show which. */
+    unaccounted: diff.unaccounted.map(changeToJson),
+    /** What iptables mode left on the node of a dump, which is in another mode: chains that nothing jumps to, and others. */
+    ...(dead.length + live.length > 0 ? { leftovers: { dead, live } } : {}),
     ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
   };
 }
 
-function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
+function servicePortToJson(port: ServicePortDiff) {
   const place = port.place?.locate();
   return {
+    /** "namespace/name:port". */
     servicePort: port.label,
     ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),
     change: port.change,
     ...(place ? { place } : {}),
-    reasons: port.reasons.map((reason) => ({ ...reason, text: describeReason(reason) })),
-    kernel: [...port.kernel, ...port.follows],
+    reasons: port.reasons.map(({ kind, fields, text }): ReasonJson => ({ kind, ...fields, text })),
+    kernel: [...port.kernel, ...port.follows].map(changeToJson),
   };
 }
 
-/** The comparison and what was said of the input, for programs. */
-export function checkToJson(report: CheckReport, diagnostics: readonly Diagnostic[]): string {
-  const { folder, files } = report;
-  const same = files.length === 0;
-  const result = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
-  return formatJson(result);
-}
-
-/** What differs, as an object to be written as JSON. */
-function comparisonToJson({ files, comparison, problems }: CheckReport): object {
-  return {
-    files,
-    problems,
-    ...(comparison ? { diff: diffToJson(comparison.from, comparison.to, comparison.diff) } : {}),
-  };
-}
-
-/** What --check finds in the folders of many nodes. */
-export function fleetToJson({ folder, nodes, changed, stale, example }: FleetReport): string {
-  const same = changed.length + stale.length === 0;
-  const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
-  return formatJson({ folder, same, nodes: nodes.length, changed, stale, ...diff });
+function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
+  return { kind, change, ...fields };
 }
 
 /** A diagnostic for programs: --output json. What it takes as arguments, its code says. */

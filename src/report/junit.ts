@@ -1,17 +1,5 @@
 import { printableLines } from '../base/printable.ts';
 import type { Location } from '../kernel/place.ts';
-import { findFailures, type CheckReport, type FleetReport } from './check-report.ts';
-
-/** A JUnit report: a test case for each Service port that is compiled, and for each thing that differs. */
-export function checkToJunit(report: CheckReport): string {
-  const failed = new Map(findFailures(report).map((failure) => [failure.label ?? failure.title, failure]));
-  const places = new Map(report.compiled.map(({ label, place }) => [label, place]));
-  for (const [name, { place }] of failed) places.set(name, place);
-  return formatTestSuite(
-    `kpc compile --check ${report.folder}`,
-    [...places].map(([name, place]) => ({ name, place, failure: failed.get(name) })),
-  );
-}
 
 /** One test case of a JUnit report. */
 export interface TestCase {
@@ -50,16 +38,4 @@ function quoteXml(text: string): string {
 /** XML has no way to write most control characters at all. */
 function escapeXml(text: string): string {
   return printableLines(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-}
-
-/** A JUnit report: a test case for each node. */
-export function fleetToJunit({ folder, nodes, changed, stale }: FleetReport): string {
-  const failures = new Map([...changed, ...stale].map(({ node, what }) => [node, what]));
-  return formatTestSuite(
-    `kpc compile --check ${folder}`,
-    [...new Set([...nodes, ...failures.keys()])].map((name) => {
-      const what = failures.get(name);
-      return { name, place: undefined, failure: what === undefined ? undefined : { title: what, lines: [] } };
-    }),
-  );
 }

@@ -6,12 +6,12 @@ import {
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../diff/changes/change-words.ts';
-import type { ChangeKind } from '../diff/changes/kernel-change.ts';
+import { countObjects } from '../diff/changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/conflicts.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
+import { formatJson } from './format-json.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/group-by.ts';
@@ -56,25 +56,21 @@ function summarizeChanges(plan: Plan): string {
   return `Plan: ${added} to add, ${changed} to change, ${removed} to remove`;
 }
 
-/** "Drift: 2 chains are missing, 1 set is extra; kpc-apply apply repairs it". */
+/** "Drift: 2 chains missing, 1 set extra; kpc-apply apply repairs it". */
 function summarizeDrift(plan: Plan): string {
-  const [missing, differing, extra] = listByChange(plan);
-  const parts = [
-    ...(missing ? [`${missing} missing`] : []),
-    ...(differing ? [`${differing} changed`] : []),
-    ...(extra ? [`${extra} extra`] : []),
-  ];
+  const words = ['missing', 'changed', 'extra'];
+  const parts = listByChange(plan).flatMap((objects, i) => (objects === '' ? [] : [`${objects} ${words[i]}`]));
   return `Drift: ${parts.join(', ')}; kpc-apply apply repairs it`;
 }
 
 /** What is added, changed and removed, each as "17 sets and 11 chains", or ''. */
-function listByChange(plan: Plan): readonly [added: string, changed: string, removed: string] {
+function listByChange(plan: Plan): readonly string[] {
   const counts = countPlan(plan);
-  const list = (change: ChangeKind): string =>
+  return (['added', 'changed', 'removed'] as const).map((change) =>
     joinWords(
       counts.filter((each) => each.change === change).map(({ object, number }) => countObjects(number, object)),
-    );
-  return [list('added'), list('changed'), list('removed')];
+    ),
+  );
 }
 
 /** What a plan is shown for. */
@@ -139,7 +135,7 @@ function nameSetting(path: string): string {
 }
 
 /** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */
-export function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
+function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
   const release = readKubeProxyVersion(manifest.kubeProxyVersion);
   return release === newestRelease ? undefined : release;
 }
@@ -152,4 +148,49 @@ function describeGuarded(plan: Plan): readonly string[] {
   return [
     `${those} until then, and ${accessFilter.chain} with its sets, which closes ${length === 1 ? 'it' : 'them'}\n`,
   ];
+}
+
+/** A plan for programs: `changes` is empty where nothing would change. */
+export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
+  const release = olderReleaseOf(bundle);
+  return formatJson({
+    kubernetesVersion: release,
+    ...planValue(plan),
+    warnings: unlessEmpty(foresight?.warnings ?? []),
+    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
+  });
+}
+
+/** The plan itself, as JSON has it. */
+export function planValue(plan: Plan): object {
+  return {
+    changes: describePlan(plan),
+    conflicts: plan.share.conflicts,
+    foreignVirtualServers: plan.share.foreign,
+    draining: plan.draining,
+    higherSettings: unlessEmpty(
+      plan.higherSettings.map(({ setting: { name, value, reason }, from }) => ({
+        name,
+        value: from,
+        wanted: value,
+        reason,
+      })),
+    ),
+    leftSettings: unlessEmpty(
+      plan.leftSettings.map(({ setting: { path, value, onlyFrom }, from }) => ({
+        path,
+        value: from,
+        made: onlyFrom,
+        before: value,
+      })),
+    ),
+    heldAddresses: unlessEmpty(plan.held),
+    addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
+    connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
+  };
+}
+
+/** JSON leaves out what is undefined. */
+function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length > 0 ? list : undefined;
 }

@@ -1,7 +1,10 @@
 import { Chalk } from 'chalk';
+import type { Finding } from '../apply/doctor/finding.ts';
 import { printable } from '../base/printable.ts';
+import type { FleetProblem } from '../bundle/fleet/fleet-folder.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Location } from '../kernel/place.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
 export type LineOf = (file: string, line: number) => string;
@@ -51,4 +54,39 @@ function excerptLine(line: string, column: number): { readonly line: string; rea
   const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;
   const shown = printable(line.slice(start, start + maxWidth));
   return { line: shown, caret: `${' '.repeat(column - 1 - start)}^` };
+}
+
+/** Why a folder was left alone, and what to do about it, for people. */
+export function describeFolderProblem(problem: FleetProblem): readonly [wrong: string, help?: string] {
+  switch (problem.kind) {
+    case 'io':
+      return [`cannot write ${problem.folder}: ${problem.reason}`];
+    case 'is-a-bundle':
+      return [`${problem.folder} is the bundle of one node`, 'name another folder for the bundles of several nodes'];
+    case 'is-a-golden':
+      return [`${problem.folder} is a golden, for git`, 'write it with --golden, or name another folder with -o'];
+    case 'is-no-golden':
+      return [`${problem.folder} is a bundle, for a node`, 'write it with -o, or name another folder with --golden'];
+    case 'is-a-file':
+      return [`${problem.folder} is a file`, 'name a folder'];
+    case 'not-a-bundle': {
+      const names = problem.strangers.slice(0, 3).map(printable).join(', ');
+      return [
+        `${problem.folder} holds files that don't belong to a bundle (${names}), and they would be deleted`,
+        'name another folder',
+      ];
+    }
+  }
+}
+
+/** What kpc-apply doctor found, for people. */
+export function formatFindings(findings: readonly Finding[], colour: boolean): string {
+  const chalk = new Chalk({ level: colour ? 1 : 0 });
+  const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
+  const lines = findings.flatMap(({ severity, text, advice, mode }, i) => [
+    ...(mode === undefined || mode === findings[i - 1]?.mode ? [] : ['', chalk.bold(`For ${modeFacts[mode].title}:`)]),
+    `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
+    ...(advice === undefined ? [] : [`        ${chalk.dim(printable(advice))}`]),
+  ]);
+  return `${lines.join('\n')}\n`;
 }

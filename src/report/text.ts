@@ -1,14 +1,10 @@
-import { printable } from '../base/printable.ts';
-import { reportDiff, type ReportBlock, type ReportLine } from '../diff/diff-report.ts';
-import { isSame } from '../diff/diff-sides.ts';
-import type { Side } from '../diff/compared-side.ts';
-import { type CheckReport, summarizeFleet, type FleetReport } from './check-report.ts';
+import type { ReportBlock, ReportLine } from '../diff/diff-report.ts';
 
 /** Gives a line its colour on a terminal; the text as it is elsewhere. */
 export type Paint = (role: ReportLine['role'], text: string) => string;
 
 /** What each line begins with, by its role. */
-export const signs: { readonly [R in ReportLine['role']]: string } = {
+const signs: { readonly [R in ReportLine['role']]: string } = {
   heading: '',
   title: '',
   reason: '    ',
@@ -26,26 +22,33 @@ export function formatText(blocks: readonly ReportBlock[], paint: Paint): string
     .join('\n');
 }
 
-/** What changed in words, for people who have the lines that differ before them already. */
-export function checkToText({ comparison, problems }: CheckReport): string {
-  if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
-  const releases = describeReleases(comparison.from, comparison.to);
-  // Another version of kpc, say, or the name of the node.
-  if (isSame(comparison.diff)) {
-    return `The Services and the kernel state are the same: only the files differ.\n${releases}`;
+/** A report as Markdown, for a comment on a pull request: what changes in the kernel is folded away. */
+export function formatMarkdown(blocks: readonly ReportBlock[]): string {
+  const summary = blocks.flat().filter(({ role }) => role === 'summary');
+  const parts = summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`);
+  for (const block of blocks) {
+    const lines = block.filter(({ role }) => role !== 'summary');
+    if (lines.length > 0) parts.push(formatMarkdownBlock(lines));
   }
-  return releases + formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
+  return parts.join('\n');
 }
 
-/** A line that names the releases, where the bundle is of another one than what was compiled. */
-function describeReleases({ services: from }: Side, { services: to }: Side): string {
-  if (!from || !to || from.settings.release === to.settings.release) return '';
-  return `The folder follows the kube-proxy of Kubernetes ${from.settings.release}; this compile follows ${to.settings.release}.\n`;
+function formatMarkdownBlock(lines: readonly ReportLine[]): string {
+  const firstKernel = lines.findIndex(({ role }) => role === 'added' || role === 'removed' || role === 'changed');
+  const head = firstKernel < 0 ? lines : lines.slice(0, firstKernel);
+  const kernel = firstKernel < 0 ? [] : lines.slice(firstKernel);
+  const isTitle = ({ role }: ReportLine) => role === 'heading' || role === 'title';
+  const titles = head.filter(isTitle).map(({ text }) => `### ${escapeMarkdown(text)}\n`);
+  const items = head
+    .filter((line) => !isTitle(line))
+    .map(({ role, text }) => `- ${role === 'more' ? '… ' : ''}${escapeMarkdown(text)}\n`);
+  const text = [...titles, ...(items.length > 0 ? ['\n', ...items] : [])].join('');
+  if (kernel.length === 0) return text;
+  const diff = kernel.map(({ role, text: words }) => `${signs[role].trim() || '…'} ${words}\n`).join('');
+  return `${text}\n<details><summary>In the kernel</summary>\n\n\`\`\`diff\n${diff.replaceAll('`', "'")}\`\`\`\n\n</details>\n`;
 }
 
-/** The nodes whose folders are not as they should be, a line each. */
-export function fleetToText(report: FleetReport): string {
-  const lines = [...report.changed, ...report.stale].map(({ node, what }) => `${node}: ${what}`);
-  if (report.changed.length > 0) lines.push(summarizeFleet(report));
-  return lines.map((line) => `${printable(line)}\n`).join('');
+/** Names and values are the users': they must not turn into links, tags or headings. */
+export function escapeMarkdown(text: string): string {
+  return text.replace(/[\\`*_[\]<>|#@]/g, '\\$&');
 }

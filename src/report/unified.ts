@@ -1,6 +1,8 @@
 import { createTwoFilesPatch, formatPatch } from 'diff';
 import { printable, printableLines } from '../base/printable.ts';
-import type { CheckResult } from '../sides/check-bundle.ts';
+import { filePairs } from '../diff/comparable-texts.ts';
+import type { Side } from '../diff/compared-side.ts';
+import type { CheckResult } from '../sides/check-folder.ts';
 
 /**
  * Finding the least difference of two very different files takes quadratic time: past this many lines, about four
@@ -38,6 +40,13 @@ export function formatFileDiffs(
   const diffs = pairs.map(({ name, from, to }) => formatUnifiedDiff(`${folder}/${name}`, from, to));
   const others = strangers.map((name) => `${printable(`Only in ${folder}: ${name}`)}\n`);
   return [...diffs, ...others].join('');
+}
+
+/** The unified diffs of what can be compared of two sides. */
+export function formatSideDiffs(from: Side, to: Side): string {
+  return filePairs(from, to)
+    .map((pair) => formatUnifiedDiff(pair.name, pair.from, pair.to))
+    .join('');
 }
 
 /** The least number of lines that come or go, whatever their order: it finds files that are too different, without computing the difference. */

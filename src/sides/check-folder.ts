@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeError, hasCode } from '../bundle/errors.ts';
-import { isBundleFile } from '../bundle/folder.ts';
-import { isGoldenServiceFile } from '../bundle/golden-names.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
+import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
+import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
+import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CheckedFolderProblem } from '../diagnostics/sides.ts';
 import { readAnyFile } from './dump-files.ts';
@@ -26,12 +28,17 @@ function findProblem(folder: string, expected: Expected): CheckedFolderProblem |
     if (hasCode(error, 'ENOENT')) return { problem: 'missing' };
     return { problem: 'unreadable', reason: describeError(error) };
   }
-  switch (expected.kind) {
-    case 'bundle':
-      return findBundleProblem(folder, names);
-    case 'fleet':
-      return expected.nodes === 0 ? undefined : findFleetProblem(folder, names);
+  const isFleet = expected.kind === 'fleet';
+  if (isFleet && expected.nodes === 0) return undefined;
+  if (names.length === 0) return { problem: 'empty' };
+  const isGolden = holdsFile(folder, goldenHead);
+  if (isGolden || holdsFile(folder, 'manifest.json')) {
+    if (isFleet) return { problem: 'one-node' };
+    return isGolden ? undefined : findManifestProblem(folder, names);
   }
+  const node = findNode(folder, names);
+  if (isFleet) return node === undefined ? { problem: 'no-bundle-of-a-node' } : undefined;
+  return node === undefined ? { problem: 'no-bundle' } : { problem: 'fleet', example: join(folder, node) };
 }
 
 /** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */
@@ -40,28 +47,12 @@ export function holdsFile(folder: string, name: string): boolean {
   return existsSync(path) && !statSync(path).isDirectory();
 }
 
-function findBundleProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
-  if (names.length === 0) return { problem: 'empty' };
-  if (holdsFile(folder, goldenHead)) return undefined;
-  if (holdsFile(folder, 'manifest.json')) return findManifestProblem(folder, names);
-  const node = findNode(folder, names);
-  return node === undefined ? { problem: 'no-bundle' } : { problem: 'fleet', example: join(folder, node) };
-}
-
 /** A bundle that was edited is still one, as long as something of one is left. */
 function findManifestProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
   const manifest = readManifest(join(folder, 'manifest.json'));
   if (manifest?.dumped === true) return { problem: 'dump' };
   if (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1) return undefined;
   return { problem: 'other-manifest' };
-}
-
-function findFleetProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
-  if (names.length === 0) return { problem: 'empty' };
-  if (holdsFile(folder, 'manifest.json') || holdsFile(folder, goldenHead)) {
-    return { problem: 'one-node' };
-  }
-  return findNode(folder, names) === undefined ? { problem: 'no-bundle-of-a-node' } : undefined;
 }
 
 /** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */
@@ -109,4 +100,43 @@ function readManifest(path: string): AnyManifest | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** How a folder differs from the bundle that would be written to it. */
+export type CheckResult =
+  | { readonly kind: 'same' }
+  | {
+      readonly kind: 'differs';
+      readonly files: readonly string[];
+      /** Those of the files that no bundle has. */
+      readonly strangers: readonly string[];
+      /** Those that a bundle has, as they are and as they would be written; undefined for one that is not there. */
+      readonly pairs: readonly {
+        readonly name: string;
+        readonly from: string | undefined;
+        readonly to: string | undefined;
+      }[];
+    }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/** Compares the bundle or golden in a folder (old) with a fresh one (new). */
+export async function checkBundle(folder: string, fresh: BundleFiles): Promise<CheckResult> {
+  let present: BundleFiles;
+  let strangers: readonly string[];
+  try {
+    present = await readFolder(folder, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
+    strangers = await listStrangers(folder);
+  } catch (error) {
+    return { kind: 'unreadable', reason: describeError(error) };
+  }
+  for (const [name, text] of present) {
+    const line = findConflict(text);
+    if (line !== undefined)
+      return { kind: 'unreadable', reason: `${name}:${line}: ${conflictText}, or write it again` };
+  }
+  const names = [...new Set([...fresh.keys(), ...present.keys()])];
+  const differing = names.filter((name) => fresh.get(name) !== present.get(name));
+  if (differing.length + strangers.length === 0) return { kind: 'same' };
+  const pairs = differing.map((name) => ({ name, from: present.get(name), to: fresh.get(name) }));
+  return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
 }

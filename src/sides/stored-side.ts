@@ -11,7 +11,6 @@ import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { coverAll } from '../dumps/coverage.ts';
-import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
@@ -32,37 +31,35 @@ export interface SideReading {
 
 const noFiles: LoadedInputs['files'] = new Map();
 
-/** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
+/** A bundle or dump, which need nothing else to be read, or manifests that are yet to be compiled. */
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
   | DumpedSide
-  | { readonly kind: 'unreadable'; readonly reading: SideReading }
-  | { readonly kind: 'manifests'; readonly name: string };
+  | UnreadableSide
+  | { readonly kind: 'manifests' };
 
 /** What was taken from a node. */
 export interface DumpedSide {
   readonly kind: 'dump';
-  readonly reading: SideReading;
-  readonly dump: Dump;
+  readonly reading: SideReading & { readonly side: Side };
   /** The node's own addresses; undefined where the dump does not tell them. */
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
 }
 
-/** A side that nothing can be compared with, and why. */
-export function unreadable(reason: Diagnostic): StoredSide & { readonly kind: 'unreadable' } {
-  return { kind: 'unreadable', reading: withoutSide([reason]) };
+/** A side that nothing can be compared with; its diagnostics say why. */
+export interface UnreadableSide {
+  readonly kind: 'unreadable';
+  readonly reading: SideReading;
 }
 
-function withoutSide(diagnostics: readonly Diagnostic[]): SideReading {
-  return { side: undefined, diagnostics, files: noFiles, notes: [] };
+export function unreadable(reasons: readonly Diagnostic[]): UnreadableSide {
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics: reasons, files: noFiles, notes: [] } };
 }
 
 /** The side that a bundle's files are; `path` is what the user calls it. */
 export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' | 'dump' } {
   const result = readBundle(files);
-  if (result.kind === 'broken') {
-    return brokenSide(path, result.problems.map(describeBundleProblem));
-  }
+  if (result.kind === 'broken') return brokenSide(path, result.problems.map(describeBundleProblem));
   const { manifest, state } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
   return sideOfStored(path, 'a bundle', result.bundle);
@@ -77,7 +74,7 @@ export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { r
 
 function brokenSide(path: string, problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
   const diagnostics = problems.map((problem) => diagnose('bad-bundle', { path, problem }));
-  return { kind: 'bundle', manifest: undefined, reading: withoutSide(diagnostics) };
+  return { ...unreadable(diagnostics), kind: 'bundle', manifest: undefined };
 }
 
 function sideOfStored(
@@ -119,61 +116,43 @@ function sideOfStored(
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
   // Of a family that has no rules there is none in its files, which is to say that the node has none.
-  const dump: Dump = { state, coverage: { ...coverAll(), modules: false }, files: [], faults: [], doubts: [] };
+  const side = sideOf(path, { state, coverage: { ...coverAll(), modules: false }, doubts: [] });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
-  return {
-    kind: 'dump',
-    dump,
-    hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
-    reading: { side: sideOf(path, dump), diagnostics: [], files: noFiles, notes },
-  };
+  const { hostAddresses } = nodeOfBundle(manifest);
+  return { kind: 'dump', hostAddresses, reading: { side, diagnostics: [], files: noFiles, notes } };
 }
 
 /** The side that a dump is; `diagnostics` is what there is to say of its files. */
-export function sideOfDump(
-  name: string,
-  dump: Dump,
-  diagnostics: readonly Diagnostic[],
-): DumpedSide | (StoredSide & { readonly kind: 'unreadable' }) {
-  const isRefused = dump.files.length === 0 && dump.faults.some(({ code }) => code === 'unread-output');
-  if (!isRefused) {
-    return {
-      kind: 'dump',
-      dump,
-      reading: readingOfDump(name, dump, diagnostics),
-      hostAddresses: hostAddressesOf(dump),
-    };
+export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagnostic[]): DumpedSide | UnreadableSide {
+  if (isRefusedOnly(dump)) {
+    // One sentence says what to print instead.
+    return unreadable(
+      diagnostics.map((each) =>
+        each.code === 'unread-output' ? diagnose(each.code, { ...each.arguments, isAll: true }, each.place) : each,
+      ),
+    );
   }
-  // One sentence says what to print instead.
-  const errors = diagnostics.map((each) =>
-    each.code === 'unread-output' ? diagnose(each.code, { ...each.arguments, isAll: true }, each.place) : each,
-  );
-  return { kind: 'unreadable', reading: withoutSide(errors) };
-}
-
-function readingOfDump(path: string, dump: Dump, diagnostics: readonly Diagnostic[]): SideReading {
   const names = [...new Set(dump.files.map((file) => file.name))];
-  const read = names.map((name) => describeFile(name, dump.files)).join(', ');
-  return {
-    side: sideOf(path, dump),
-    diagnostics,
-    files: noFiles,
-    notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
-  };
+  const read = names.map((file) => describeFile(file, dump.files)).join(', ');
+  const notes = [`${name}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`];
+  const links = dump.state.links.filter((link) => link.name !== serviceLink);
+  // ip addr show kube-ipvs0 shows that link alone.
+  const hostAddresses =
+    dump.coverage.links && links.length > 0
+      ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
+      : undefined;
+  return { kind: 'dump', hostAddresses, reading: { side: sideOf(name, dump), diagnostics, files: noFiles, notes } };
 }
 
-function sideOf(name: string, { state, coverage, doubts }: Dump): Side {
-  return {
-    kind: 'dump',
-    name,
-    state,
-    labels: undefined,
-    coverage,
-    families: bothFamilies,
-    doubts,
-    services: undefined,
-  };
+/** Whether a tool's output is there, but none that kpc reads. */
+export function isRefusedOnly({ files, faults }: Dump): boolean {
+  return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
+}
+
+function sideOf(name: string, { state, coverage, doubts }: Pick<Dump, 'state' | 'coverage' | 'doubts'>): Side {
+  const families = bothFamilies;
+  return { kind: 'dump', name, state, labels: undefined, coverage, families, doubts, services: undefined };
 }
 
 /** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
@@ -207,11 +186,4 @@ export function sideOfManifests(
 
 function podAddresses(workloads: BundleContent['assumedEndpoints'] = []): ReadonlySet<string> {
   return new Set(workloads.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses)));
-}
-
-function hostAddressesOf({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
-  const links = state.links.filter(({ name }) => name !== serviceLink);
-  // ip addr show kube-ipvs0 shows that link alone.
-  if (!coverage.links || links.length === 0) return undefined;
-  return links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { nftChanges } from '../../src/diff/changes/nft-changes.ts';
-import { describeKernelChange } from '../../src/diff/changes/change-words.ts';
+import { nftSteps } from '../../src/diff/changes/nft-changes.ts';
+import { describeKernelChange } from '../../src/diff/changes/kernel-change.ts';
+import type { SideOwners } from '../../src/diff/changes/owners.ts';
 import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
 import { applyNftDelta } from '../support/apply-nft-delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
@@ -23,12 +24,11 @@ const ownerless = {
   ofNftSet: () => undefined,
   ofNftElement: () => undefined,
 };
-type SideOwners = Parameters<typeof nftChanges.list>[1];
 const owners = { from: ownerless, to: ownerless } as unknown as SideOwners;
 const told = (from: NftTable, to: NftTable) =>
-  nftChanges
-    .list(diffNftTables([from], [to]), owners)
-    .map(({ change }) => `${change.change} ${describeKernelChange(change)}`);
+  nftSteps(diffNftTables([from], [to]))
+    .flatMap(({ list }) => list(owners))
+    .map((change) => `${change.change} ${describeKernelChange(change)}`);
 
 const strangeParts: readonly (readonly [what: string, text: string, heads: readonly string[]])[] = [
   ['a quota', '\tquota q {\n\t\tover 10 mbytes\n\t}\n', ['quota q']],
@@ -51,9 +51,7 @@ describe.each(strangeParts)('%s', (_, text, heads) => {
     expect(told(strange, plain)).toEqual([
       `changed table kube-proxy (nftables): made anew without ${heads.join(', ')}`,
     ]);
-    expect(nftChanges.count(diffNftTables([strange], [plain]))).toEqual([
-      { object: 'table', change: 'changed', number: 1 },
-    ]);
+    expect(nftSteps(diffNftTables([strange], [plain])).flatMap(({ counts }) => counts)).toEqual([['table', 'changed']]);
   });
 
   test('goes: the table is replaced in one transaction', () => {

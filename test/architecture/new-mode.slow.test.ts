@@ -16,12 +16,10 @@ const tablesOfKinds = [
   'src/apply/plan/ownership.ts',
   // What of it is there for a Service port.
   'src/describe/kernel-items.ts',
-  // Its changes, how it compares line by line, what of it is another program's, what is not compared, and its name.
+  // Its changes.
   'src/diff/changes/list-changes.ts',
-  'src/diff/comparable-texts.ts',
-  'src/diff/foreign-items.ts',
+  // Its name, and what of it is not compared.
   'src/diff/not-compared.ts',
-  'src/diff/reason-words.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
   'src/dumps/drafted-state.ts',

@@ -130,7 +130,7 @@ describe('a dump that holds only a part of a node', () => {
     files.delete('ipset-save');
     const diff = diffSides(sideOf(files), bundle, { foreign: true });
     expect(diff.unaccounted).toEqual([]);
-    expect(diff.foreign.filter(isServer)).toMatchObject([{ address: '172.30.0.1' }]);
+    expect(diff.foreign.filter(isServer)).toMatchObject([{ fields: { address: '172.30.0.1' } }]);
   });
 });
 

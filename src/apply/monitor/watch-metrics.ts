@@ -8,7 +8,7 @@ import type { Failure } from '../state/failure.ts';
 import type { BundleMark } from '../state/record.ts';
 import { tools } from '../node/tools.ts';
 import type { Host } from '../node/host.ts';
-import { changedObjects } from '../../diff/changes/change-lister.ts';
+import { changedObjects } from '../../diff/changes/kernel-change.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { createMetrics } from './metrics.ts';
 

@@ -1,7 +1,11 @@
-import { describeSubject, objectOf } from '../../diff/changes/change-words.ts';
-import type { ChangeCount, ChangedObject } from '../../diff/changes/change-lister.ts';
-import type { ChangeKind, KernelChange, OwnedChange } from '../../diff/changes/kernel-change.ts';
-import { countChanges, listChangesToMake } from '../../diff/changes/list-changes.ts';
+import type { ChangedObject, ChangeKind, KernelChange } from '../../diff/changes/kernel-change.ts';
+import {
+  countChanges,
+  listChangesToMake,
+  moduleChange,
+  sysctlChange,
+  type ChangeCount,
+} from '../../diff/changes/list-changes.ts';
 import { findOwners } from '../../diff/changes/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Plan } from './plan.ts';
@@ -28,12 +32,9 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
 export function describePlan(plan: Plan): readonly PlannedChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
-  return [...changesOfNode(plan), ...listChangesToMake(plan.delta, owners)].map(({ owner, change }) => ({
-    service: owner,
-    action: actions[change.change],
-    object: objectOf(change),
-    text: describeSubject(change),
-  }));
+  return [...changesOfNode(plan), ...listChangesToMake(plan.delta, owners)].map(
+    ({ owner, object, change, subject }) => ({ service: owner, action: actions[change], object, text: subject }),
+  );
 }
 
 /** How many things a plan changes, in the order of steps. */
@@ -47,14 +48,14 @@ export function countPlan(plan: Plan): readonly ChangeCount[] {
 }
 
 /** What stands beside the delta: modules and settings, which no tool's input holds. */
-function changesOfNode({ modules, settings }: Plan): readonly OwnedChange[] {
-  const changes: readonly KernelChange[] = [
-    ...modules.map((name): KernelChange => ({ kind: 'module', change: 'added', name })),
-    ...settings.map(({ setting: { name, value, reason }, from }): KernelChange => {
-      return { kind: 'sysctl', change: 'changed', name, from, to: value, reason };
-    }),
+function changesOfNode({ modules, settings }: Plan): readonly KernelChange[] {
+  return [
+    ...modules.map((name) => moduleChange(name, 'added')),
+    ...settings.map(({ setting: { name, value, reason }, from }) => ({
+      ...sysctlChange(name, from, value, reason),
+      change: 'changed' as const,
+    })),
   ];
-  return changes.map((change) => ({ owner: undefined, change }));
 }
 
 /** "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys that a record has. */

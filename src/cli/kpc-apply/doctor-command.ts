@@ -38,7 +38,7 @@ async function runDoctor(
     ...(await examineState(host, options.stateDir)),
   ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
   // Colours are for this command alone.
-  const { formatFindings } = await import('../../report/doctor-text.ts');
+  const { formatFindings } = await import('../../report/render-diagnostics.ts');
   await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
   return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;
 }

@@ -10,7 +10,7 @@ import { addStateOption } from './options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { version } from '../../base/version.ts';
-import { describeFolderProblem } from '../../report/folder-problem.ts';
+import { describeFolderProblem } from '../../report/render-diagnostics.ts';
 
 interface DumpOptions extends NodeOptions {
   readonly out: string;

@@ -15,8 +15,7 @@ import {
   type ClaimOptions,
   type TrustOptions,
 } from './options.ts';
-import { formatPlanJson } from '../../report/plan-json.ts';
-import { formatPlanText } from '../../report/plan-text.ts';
+import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 

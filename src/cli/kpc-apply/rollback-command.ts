@@ -13,8 +13,7 @@ import {
 } from '../../apply/change/roll-back.ts';
 import { printable } from '../../base/printable.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { planValue } from '../../report/plan-json.ts';
-import { describeLeftSettings, formatPlanText } from '../../report/plan-text.ts';
+import { describeLeftSettings, formatPlanText, planValue } from '../../report/plan-text.ts';
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
 import { standBy } from '../../apply/change/put-back-unconfirmed.ts';
 import { reportOutcome } from './apply-command.ts';

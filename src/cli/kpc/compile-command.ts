@@ -11,7 +11,6 @@ import {
   type BundleContent,
   type LongBundle,
 } from '../../bundle/make-bundle.ts';
-import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
 import { nameSome } from '../../base/name-some.ts';
@@ -24,7 +23,7 @@ import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts
 import { formatJson } from '../../report/format-json.ts';
 import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
-import { describeFolderProblem } from '../../report/folder-problem.ts';
+import { describeFolderProblem } from '../../report/render-diagnostics.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { addInputOptions, append, namedInputs } from './input-options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
@@ -145,7 +144,7 @@ async function describeMistakenInput(
 ): Promise<Diagnostic | undefined> {
   const hasErrors = diagnostics.some(isError);
   if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
-  const { describeNoManifests } = await import('../../sides/recognise-input.ts');
+  const { describeNoManifests } = await import('../../sides/read-side.ts');
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
   return describeNoManifests(file, { stdin });
 }
@@ -284,6 +283,7 @@ async function check(
   { output: format }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
+  const { checkBundle } = await import('../../sides/check-folder.ts');
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
@@ -291,7 +291,7 @@ async function check(
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
-  const { formatCheck, reportCheck } = await import('../../report/check-formats.ts');
+  const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
   const { printed, note } = formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);

@@ -5,8 +5,7 @@ import type { View } from '../../describe/described-node.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { addLimit } from './diff-command.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
-import type { NamedInput } from '../../sides/recognise-input.ts';
+import type { NamedInput, SideOptions } from '../../sides/read-side.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
@@ -139,7 +138,7 @@ async function runDescribe(
   flags: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { recogniseInputs } = await import('../../sides/recognise-input.ts');
+  const { recogniseInputs } = await import('../../sides/read-side.ts');
   const { bundle, fromDump, file = [], node } = options;
   const paths = [...(bundle === undefined ? [] : [bundle]), ...(fromDump === undefined ? [] : [fromDump]), ...file];
   const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;

@@ -5,14 +5,13 @@ import { describeSharedInWords, describeShownPort, line } from '../../describe/d
 import { findInDump, type DumpedServices } from '../../describe/find-subject.ts';
 import { formatRows, rowsOfDump } from '../../describe/service-table.ts';
 import { findOwners } from '../../diff/changes/owners.ts';
+import { classifyServers, nameServers } from '../../diff/virtual-servers.ts';
+import { type Coverage, showsRules, type Shown } from '../../dumps/coverage.ts';
 import type { Side } from '../../diff/compared-side.ts';
-import { classifyServers } from '../../diff/foreign-servers.ts';
-import { nameServers } from '../../diff/name-servers.ts';
-import { showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { readNames } from '../../sides/name-dumps.ts';
+import { readNames } from '../../sides/read-side.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -27,21 +26,19 @@ export async function describeDump(
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { dump, reading } = stored;
-  const { side } = reading;
-  if (!(await reportInput(reading, options, terminal)) || !side) return exitStatus.badInput;
+  const { side } = stored.reading;
+  if (!(await reportInput(stored.reading, options, terminal))) return exitStatus.badInput;
   let names: Side['state'] | undefined;
   if (manifests.length > 0) {
     const found = await readNames({ ...options, file: manifests }, terminal.readStdin);
     if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
     names = nameServers(side.state, found.cluster);
   }
-  const { state } = dump;
-  const { coverage } = side;
+  const { state, coverage } = side;
   const owners = findOwners(names ? [names, state] : [state]);
   const belongingOf = classifyServers(side, side);
   const read = { ...decompile(state, owners, belongingOf, coverage), state, owners, coverage };
-  const belonging = side.state.virtualServers.map(belongingOf);
+  const belonging = state.virtualServers.map(belongingOf);
   for (const note of notesOf(read, belonging, names !== undefined)) await say(terminal, `note: ${printable(note)}\n`);
   return what === undefined ? printAll(read, options, terminal) : printSubject(what.trim(), read, options, terminal);
 }

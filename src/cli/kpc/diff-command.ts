@@ -66,31 +66,22 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
     .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
-      const { from, to, options } = chooseSides(first, second, given);
+      const named = [first, second].filter((side) => side !== undefined);
+      const { file: files = [], ...others } = given;
+      // Where too few sides are named, -f names them.
+      const areInFiles =
+        given.toKubernetesVersion === undefined && named.length < 2 && named.length + files.length === 2;
+      const [from, to] = areInFiles ? [...named, ...files] : named;
+      const options: DiffOptions = areInFiles ? others : given;
       const quiet = quieten(terminal, options);
       if (options.toKubernetesVersion !== undefined) {
         const { runReleaseDiff } = await import('./diff-releases.ts');
-        done(await runReleaseDiff([from, to], { ...options, toKubernetesVersion: options.toKubernetesVersion }, quiet));
+        done(await runReleaseDiff(named, { ...options, toKubernetesVersion: options.toKubernetesVersion }, quiet));
       } else if (from === undefined || to === undefined) {
         command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
-      } else done(await runDiff(from, to, options, givenFlags(), quiet));
+      } else done(await runDiff([from, to], options, givenFlags(), quiet));
     },
   );
-}
-
-/** Which sides are compared: those of the arguments, or where there are too few, of -f. */
-function chooseSides(
-  first: string | undefined,
-  second: string | undefined,
-  options: DiffOptions,
-): { readonly from: string | undefined; readonly to: string | undefined; readonly options: DiffOptions } {
-  const { file: files = [], ...others } = options;
-  const named = [first, second].filter((side) => side !== undefined);
-  if (options.toKubernetesVersion !== undefined || named.length + files.length !== 2 || files.length === 0) {
-    return { from: first, to: second, options };
-  }
-  const [from, to] = [...named, ...files];
-  return { from, to, options: others };
 }
 
 /** --limit: how much of a list is shown. */
@@ -104,43 +95,44 @@ export function addLimit(): Option {
 }
 
 async function runDiff(
-  from: string,
-  to: string,
+  paths: readonly [from: string, to: string],
   options: DiffOptions,
   flags: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
   tuneForShortRun();
-  const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
-  if (from === '-' && to === '-') {
-    return refuse(terminal, 'only one side can be read from stdin');
-  }
-  const stdin = [from, to].includes('-') ? await terminal.readStdin() : undefined;
+  const { compileSide, readNames, readStoredSide } = await import('../../sides/read-side.ts');
+  if (paths.every((path) => path === '-')) return refuse(terminal, 'only one side can be read from stdin');
+  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
   const context = { node: options.node, stdin };
-  const stored = { from: await readStoredSide(from, context), to: await readStoredSide(to, context) };
-  const strays = flags.filter((flag) => !isUseful(flag, [from, to], [stored.from, stored.to]));
-  if (strays.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
-    const names = strays.join(', ');
-    return refuse(terminal, `${names}: only for manifests, and neither ${from} nor ${to} is manifests`);
+  const [from, to] = [await readStoredSide(paths[0], context), await readStoredSide(paths[1], context)];
+  // What each side is, whatever flags say of how manifests are compiled.
+  const isStored = [from, to].every(({ kind }) => kind === 'bundle' || kind === 'dump');
+  const strays = flags.filter((flag) => !isUseful(flag, paths, [from, to]));
+  if (strays.length > 0 && isStored) {
+    const sides = paths.join(' nor ');
+    return refuse(terminal, `${strays.join(', ')}: only for manifests, and neither ${sides} is manifests`);
   }
-  const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
+  const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> =>
     side.kind === 'manifests'
-      ? compileSide(side.name, other, { ...options, into: 'kpc describe -' }, terminal.readStdin)
+      ? compileSide(path, other, { ...options, into: 'kpc describe -' }, terminal.readStdin)
       : side.reading;
-  const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
-  const found = sortDiagnostics(readings.flatMap(({ diagnostics }) => diagnostics));
+  const readings = [await finish(paths[0], from, to), await finish(paths[1], to, from)] as const;
+  const diagnostics = sortDiagnostics(readings.flatMap((reading) => reading.diagnostics));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
-  const isRight = await reportInput({ diagnostics: found, files }, options, terminal);
-  const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
+  const isRight = await reportInput({ diagnostics, files }, options, terminal);
+  let [fromSide, toSide] = readings.map(({ side }) => side);
   if (!fromSide || !toSide || !isRight) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${printable(note)}\n`);
-  if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
-    const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
-    const names = await readNames(options, terminal.readStdin);
-    if (!(await reportInput(names, options, terminal)) || !names.cluster) return exitStatus.badInput;
-    return printDiff(nameDump(fromSide, names.cluster), nameDump(toSide, names.cluster), options, terminal);
+  for (const note of readings.flatMap(({ notes }) => notes)) await say(terminal, `note: ${printable(note)}\n`);
+  if (options.file && isStored) {
+    const { nameServers } = await import('../../diff/virtual-servers.ts');
+    const { cluster, ...names } = await readNames(options, terminal.readStdin);
+    if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
+    const name = (side: Side): Side =>
+      side.kind === 'dump' ? { ...side, labels: nameServers(side.state, cluster) } : side;
+    [fromSide, toSide] = [name(fromSide), name(toSide)];
   }
-  return printDiff(fromSide, toSide, options, terminal);
+  return compareSides(fromSide, toSide, options, terminal);
 }
 
 /** Whether a flag says something of sides that are no manifests: names for a dump, or which node of a fleet is meant. */
@@ -150,32 +142,21 @@ function isUseful(flag: string, paths: readonly string[], sides: readonly Stored
   return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.reading.side?.name !== paths[i]);
 }
 
-/** Whether a side is what it is, whatever flags say of how manifests are compiled. */
-function isReadAlready({ kind }: StoredSide): boolean {
-  return kind === 'bundle' || kind === 'dump';
-}
-
-/** If the sides follow two releases, the manifests do not show why they differ. */
-function noteReleases(from: Side, to: Side): readonly string[] {
+async function compareSides(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
   const [before, after] = [from.services?.settings.release, to.services?.settings.release];
-  if (before === undefined || after === undefined || before === after) return [];
-  return [
-    `${from.name} follows Kubernetes ${before}, ${to.name} follows ${after}: a Service can differ though its manifest is the same; ` +
-      `"kpc diff --kubernetes-version ${before} --to-kubernetes-version ${after} -f MANIFESTS" says why`,
-  ];
-}
-
-async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
-  for (const note of noteReleases(from, to)) await say(terminal, `note: ${printable(note)}\n`);
+  // If the sides follow two releases, the manifests do not show why they differ.
+  if (before !== undefined && after !== undefined && before !== after) {
+    const follows = `${from.name} follows Kubernetes ${before}, ${to.name} follows ${after}`;
+    const command = `kpc diff --kubernetes-version ${before} --to-kubernetes-version ${after} -f MANIFESTS`;
+    const note = `${follows}: a Service can differ though its manifest is the same; "${command}" says why`;
+    await say(terminal, `note: ${printable(note)}\n`);
+  }
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/read-back-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
-  return printFound(from, to, diff, options, terminal, !options.rules && isOfServices(from) && isOfServices(to));
-}
-
-/** Whether a side says which Services it comes from. A dump is compared for its rules. */
-function isOfServices({ services }: Side): boolean {
-  return services !== undefined;
+  // A dump is compared for its rules.
+  const isReview = !options.rules && from.services !== undefined && to.services !== undefined;
+  return printFound(from, to, diff, options, terminal, isReview);
 }
 
 /** Prints how two sides differ. */
@@ -188,7 +169,7 @@ export async function printFound(
   isReview = false,
 ): Promise<ExitStatus> {
   const { isSame } = await import('../../diff/diff-sides.ts');
-  const { describeGaps } = await import('../../diff/reason-words.ts');
+  const { describeGaps } = await import('../../diff/not-compared.ts');
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await say(terminal, `note: not compared, because one side lacks them: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
@@ -216,7 +197,7 @@ async function formatDiff(
       return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
-      const { formatMarkdown } = await import('../../report/markdown.ts');
+      const { formatMarkdown } = await import('../../report/text.ts');
       return formatMarkdown(reportDiff(diff, limits));
     }
     case 'json': {
@@ -224,11 +205,8 @@ async function formatDiff(
       return formatJson(diffToJson(from, to, diff));
     }
     case 'unified': {
-      const { filePairs } = await import('../../diff/comparable-texts.ts');
-      const { formatUnifiedDiff } = await import('../../report/unified.ts');
-      return filePairs(from, to)
-        .map((pair) => formatUnifiedDiff(pair.name, pair.from, pair.to))
-        .join('');
+      const { formatSideDiffs } = await import('../../report/unified.ts');
+      return formatSideDiffs(from, to);
     }
   }
 }
@@ -240,7 +218,7 @@ async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimi
   const { reportReview } = await import('../../report/diff-review.ts');
   const ports = [from, to].map(({ services }) => services?.cluster.servicePorts.length ?? 0);
   if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
-    return reportReview({ from, to, diff, packets: { kind: 'too-many' } }, limits);
+    return reportReview({ from, to, diff, packets: undefined }, limits);
   }
   const { effectsByService } = await import('../../packet/equivalence/findings.ts');
   const { findOwners } = await import('../../diff/changes/owners.ts');
@@ -250,6 +228,5 @@ async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimi
     return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);
   });
   if (!old || !fresh) return [];
-  const effects = effectsByService(...onOneNode(old, fresh));
-  return reportReview({ from, to, diff, packets: { kind: 'asked', ...effects } }, limits);
+  return reportReview({ from, to, diff, packets: effectsByService(...onOneNode(old, fresh)) }, limits);
 }

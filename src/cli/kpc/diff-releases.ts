@@ -4,7 +4,7 @@ import { checkNodes, oneNode } from '../../compile/chosen-nodes.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { printable } from '../../base/printable.ts';
-import { chooseReleases } from '../../sides/compare-releases.ts';
+import { chooseReleases, compareReleases } from '../../sides/releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -44,8 +44,7 @@ export async function runReleaseDiff(
   const diagnostics = makeStrict([...wrong, ...mode, ...mergeDiagnostics(node, loaded.diagnostics)], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
-  const { compareReleases } = await import('../../sides/compare-releases.ts');
-  const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
+  const compared = compareReleases(loaded, path ?? '-f', { nodeName, from, to }, options);
   for (const note of compared.notes) await say(terminal, `note: ${printable(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
 }

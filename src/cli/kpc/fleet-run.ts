@@ -17,11 +17,10 @@ import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { InputTexts } from '../../compile/load-texts.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
 import { showProgress } from './messages.ts';
-import { describeFolderProblem } from '../../report/folder-problem.ts';
+import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
 import { refuse } from '../shared/refuse.ts';
 
 /** What a run for many nodes works on. */
@@ -75,7 +74,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
 
 /** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
 export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
-  const { formatFleetCheck, reportCheck } = await import('../../report/check-formats.ts');
+  const { formatFleetCheck, reportCheck } = await import('../../report/check-report.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;

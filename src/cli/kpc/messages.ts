@@ -152,8 +152,8 @@ export async function reportFailure(
     await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics) }));
   }
   if (format === 'github') {
-    const { checkToGithub } = await import('../../report/github.ts');
-    await terminal.out(checkToGithub(undefined, diagnostics));
+    const { diagnosticsToGithub } = await import('../../report/github.ts');
+    await terminal.out(diagnosticsToGithub(diagnostics));
   }
   return exitStatus.badInput;
 }

@@ -1,142 +1,124 @@
+import { count } from '../../base/format-count.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import type { ChainChange, FamilyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import { actingRules, ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
-import { tally, type ChangeLister } from './change-lister.ts';
-import { compareRules, subtract } from './compare-rules.ts';
-import type { ChangeKind, OwnedChange } from './kernel-change.ts';
+import {
+  compareRules,
+  subtract,
+  type ChangeKind,
+  changeOf,
+  describeRuleEdits,
+  tableWords,
+  type KernelChange,
+  type RuleEdits,
+  type Step,
+} from './kernel-change.ts';
 import type { Owners, SideOwners } from './owners.ts';
 
-export const tableChanges: ChangeLister<FamilyTablesDelta> = {
-  list: (delta, owners) =>
-    families.flatMap((family) =>
-      (delta[family] ?? []).flatMap(({ table, changes }) => chainChanges(family, table, changes, owners)),
-    ),
-  count: (delta) =>
-    tally(families.flatMap((family) => (delta[family] ?? []).flatMap(({ changes }) => kindsOf(changes)))),
-};
-
-/** Rules that come and go one by one are in one of the kernel's own chains, which stays. */
-function kindsOf(changes: readonly ChainChange[]): readonly (readonly ['chain', ChangeKind])[] {
-  const own = new Set<string>();
-  const kinds = changes.flatMap((change): readonly ChangeKind[] => {
-    switch (change.kind) {
-      case 'write-chain':
-        return [change.from ? 'changed' : 'added'];
-      case 'delete-chain':
-        return ['removed'];
-      case 'insert-rule':
-      case 'delete-rule':
-        own.add(change.chain);
-        return [];
-    }
-  });
-  return [...kinds, ...[...own].map((): ChangeKind => 'changed')].map((kind) => ['chain', kind]);
+/** The steps of the chains of iptables. */
+export function chainSteps(delta: FamilyTablesDelta): readonly Step[] {
+  return families.flatMap((family) =>
+    (delta[family] ?? []).flatMap(({ table, changes }) => stepsOfTable({ family, table }, changes)),
+  );
 }
 
-/** The rules of one chain that one owner gains and loses. */
-interface RuleShare {
-  readonly added: string[];
-  readonly removed: string[];
+interface Place {
+  readonly family: Family;
+  readonly table: TableName;
 }
 
-function chainChanges(
-  family: Family,
-  table: TableName,
-  changes: readonly ChainChange[],
-  owners: SideOwners,
-): readonly OwnedChange[] {
-  const inserted = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
-  const result: OwnedChange[] = [];
+function stepsOfTable(place: Place, changes: readonly ChainChange[]): readonly Step[] {
+  const steps: Step[] = [];
+  const builtIn = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
+  const write = (from: Chain | undefined, to: Chain | undefined): void => {
+    const list = (owners: SideOwners) => chainChanges(place, from, to, owners);
+    steps.push({ counts: [['chain', changeOf(from, to)]], list });
+  };
   for (const change of changes) {
     switch (change.kind) {
       case 'write-chain':
-        for (const found of chainChange(family, table, change.from, change.chain, owners)) result.push(found);
+        write(change.from, change.chain);
         break;
       case 'delete-chain':
-        for (const found of chainChange(family, table, change.chain, undefined, owners)) result.push(found);
+        write(change.chain, undefined);
         break;
       case 'insert-rule':
       case 'delete-rule': {
-        const draft = inserted.get(change.chain) ?? { added: [], removed: [] };
-        (change.kind === 'insert-rule' ? draft.added : draft.removed).push(change.rule);
-        inserted.set(change.chain, draft);
+        const edits = builtIn.get(change.chain) ?? { added: [], removed: [] };
+        (change.kind === 'insert-rule' ? edits.added : edits.removed).push(change.rule);
+        builtIn.set(change.chain, edits);
         break;
       }
       default:
         change satisfies never;
     }
   }
-  // One of the kernel's own chains: only jumps to kube-proxy's chains are looked at.
-  for (const [name, { added, removed }] of inserted) {
-    const at = { family, table, chain: name };
-    for (const found of ruleChanges(at, removed, added, undefined, owners)) result.push(found);
+  // One of the kernel's own chains, which stays: only jumps to kube-proxy's chains are looked at.
+  for (const [chain, { added, removed }] of builtIn) {
+    const list = (owners: SideOwners) => sharedChanges({ ...place, chain }, removed, added, 'changed', owners);
+    steps.push({ counts: [['chain', 'changed']], list });
   }
-  return result;
+  return steps;
 }
 
-function chainChange(
-  family: Family,
-  table: TableName,
+function chainChanges(
+  place: Place,
   from: Chain | undefined,
   to: Chain | undefined,
   owners: SideOwners,
-): readonly OwnedChange[] {
+): readonly KernelChange[] {
   const chain = (to ?? from)?.name ?? '';
   const owner = (to && owners.to.ofChain(to)) ?? (from && owners.from.ofChain(from));
-  const place = { family, table, chain };
-  const change: ChangeKind = !from ? 'added' : !to ? 'removed' : 'changed';
-  const fromRules = actingRules(from?.rules ?? []);
-  const toRules = actingRules(to?.rules ?? []);
-  if (owner === undefined) {
-    const rules = ruleChanges(place, fromRules, toRules, change, owners);
-    if (change === 'changed' || rules.some((each) => each.owner === undefined)) return rules;
-    return [{ owner, change: { kind: 'chain', change, ...place, ...emptyRules } }, ...rules];
-  }
-  const rules = compareRules(fromRules.map(ruleMeaning), toRules.map(ruleMeaning));
-  const reordered = change === 'changed' && rules.added.length + rules.removed.length === 0;
-  return [{ owner, change: { kind: 'chain', change, ...place, shared: false, ...rules, reordered } }];
+  const [before, after] = [actingRules(from?.rules ?? []), actingRules(to?.rules ?? [])];
+  if (owner === undefined) return sharedChanges({ ...place, chain }, before, after, changeOf(from, to), owners);
+  const edits = compareRules(before.map(ruleMeaning), after.map(ruleMeaning));
+  return [chainChange({ ...place, chain, shared: false }, edits, changeOf(from, to), owner)];
 }
 
-const emptyRules = { shared: true, rulesFrom: 0, rulesTo: 0, added: [], removed: [], reordered: false } as const;
+function chainChange(
+  { family, ...place }: Place & { readonly chain: string; readonly shared: boolean },
+  edits: RuleEdits,
+  change: ChangeKind,
+  owner: string | undefined,
+): KernelChange {
+  const rules = { ...place, ...edits };
+  const number = change === 'removed' ? edits.rulesFrom : edits.rulesTo;
+  const what =
+    change === 'changed'
+      ? `: ${describeRuleEdits(edits, place.shared).join(', ')}`
+      : number === 0
+        ? ''
+        : ` with ${count(number, 'rule')}`;
+  const subject = `${place.chain} (${tableWords(family, place.table)})${what}`;
+  return { owner, object: 'chain', change, subject, family, rules, kind: 'chain', fields: { family, ...rules } };
+}
 
 /** The rules of a chain that Service ports share: what each of them gains and loses, and what belongs to none. */
-function ruleChanges(
-  place: { readonly family: Family; readonly table: TableName; readonly chain: string },
+function sharedChanges(
+  place: Place & { readonly chain: string },
   from: readonly Rule[],
   to: readonly Rule[],
-  whole: ChangeKind | undefined,
+  whole: ChangeKind,
   owners: SideOwners,
-): readonly OwnedChange[] {
-  const shares = new Map<string | undefined, RuleShare>();
-  const shareOf = (owner: string | undefined): RuleShare => {
+): readonly KernelChange[] {
+  const shares = new Map<string | undefined, { readonly added: string[]; readonly removed: string[] }>();
+  const shareOf = (owner: string | undefined) => {
     const share = shares.get(owner) ?? { added: [], removed: [] };
     shares.set(owner, share);
     return share;
   };
   for (const rule of subtract(from, to, ruleMeaning)) shareOf(owners.from.ofRule(rule)).removed.push(ruleMeaning(rule));
   for (const rule of subtract(to, from, ruleMeaning)) shareOf(owners.to.ofRule(rule)).added.push(ruleMeaning(rule));
-  if (shares.size === 0) {
-    if (standsInOrder(from, owners.from, to, owners.to)) return [];
-    return [
-      { owner: undefined, change: { kind: 'chain', change: 'changed', ...place, ...emptyRules, reordered: true } },
-    ];
-  }
-  return [...shares].map(([owner, share]) => ({
-    owner,
-    change: {
-      kind: 'chain',
-      // The chain is there for all of them: a Service port only has rules in it.
-      change: owner === undefined && whole !== undefined ? whole : 'changed',
-      ...place,
-      shared: true,
-      rulesFrom: share.removed.length,
-      rulesTo: share.added.length,
-      added: share.added,
-      removed: share.removed,
-      reordered: false,
-    },
-  }));
+  const reordered = shares.size === 0 && !standsInOrder(from, owners.from, to, owners.to);
+  // A chain that is new or gone is told of even if all its rules are Service ports'.
+  const isSilent = shares.has(undefined) || (whole === 'changed' && !reordered);
+  const own = isSilent ? [] : [[undefined, { added: [], removed: [] }] as const];
+  return [...own, ...shares].map(([owner, { added, removed }]) => {
+    const edits = { rulesFrom: removed.length, rulesTo: added.length, added, removed, reordered };
+    // The chain is there for all of them: a Service port only has rules in it.
+    return chainChange({ ...place, shared: true }, edits, owner === undefined ? whole : 'changed', owner);
+  });
 }
 
 /**
@@ -144,9 +126,7 @@ function ruleChanges(
  * a map, in another order each time; only what belongs to no Service port has its place among them.
  */
 function standsInOrder(from: readonly Rule[], fromOwners: Owners, to: readonly Rule[], toOwners: Owners): boolean {
-  const before = orderOf(from, fromOwners);
-  const after = orderOf(to, toOwners);
-  return before.length === after.length && before.every((text, i) => text === after[i]);
+  return orderOf(from, fromOwners).join('\n') === orderOf(to, toOwners).join('\n');
 }
 
 /** The rules with each run of those that Service ports own in an order of its own. */

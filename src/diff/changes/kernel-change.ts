@@ -1,151 +1,149 @@
-import type { Family, Protocol } from '../../kernel/family.ts';
+import { count } from '../../base/format-count.ts';
+import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
-import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
+import type { SideOwners } from './owners.ts';
 
 export type ChangeKind = 'added' | 'removed' | 'changed';
 
-/** One thing of the kernel that differs, in the kernel's words. */
-export type KernelChange =
-  | {
-      readonly kind: 'virtual-server';
-      readonly change: ChangeKind;
-      readonly protocol: Protocol;
-      readonly address: string;
-      readonly port: number;
-      /** Scheduler, persistence and flags, as ipvsadm writes them; what is there on a side only. */
-      readonly optionsFrom?: string;
-      readonly optionsTo?: string;
-      /** "ip:port" of real servers. */
-      readonly added: readonly string[];
-      readonly removed: readonly string[];
-      readonly edited: readonly { readonly server: string; readonly from: string; readonly to: string }[];
-    }
-  | { readonly kind: 'set-entry'; readonly change: 'added' | 'removed'; readonly set: string; readonly value: string }
-  | {
-      readonly kind: 'set';
-      readonly change: ChangeKind;
-      readonly set: string;
-      /** Entries that belong to no Service port. */
-      readonly entries: number;
-      /** The line that makes it, on each side. */
-      readonly from?: string;
-      readonly to?: string;
-    }
-  | {
-      readonly kind: 'chain';
-      readonly change: ChangeKind;
-      readonly family: Family;
-      readonly table: TableName;
-      readonly chain: string;
-      /** Whether Service ports share the chain: then all that is said here is of the rules of one of them. */
-      readonly shared: boolean;
-      readonly rulesFrom: number;
-      readonly rulesTo: number;
-      /** Rules in one text for all ways to write them. */
-      readonly added: readonly string[];
-      readonly removed: readonly string[];
-      /** Whether the same rules stand in another order. */
-      readonly reordered: boolean;
-    }
-  /** A table of nftables, with what in it belongs to no Service port. */
-  | {
-      readonly kind: 'nft-table';
-      readonly change: 'added' | 'removed';
-      readonly family: Family;
-      readonly table: string;
-      readonly chains: number;
-      readonly sets: number;
-    }
-  /** A table of nftables that is made anew, since one side holds what kpc knows by its text alone. */
-  | {
-      readonly kind: 'nft-table';
-      readonly change: 'changed';
-      readonly family: Family;
-      readonly table: string;
-      /** The first line of each such part: "counter hits". */
-      readonly strangeFrom: readonly string[];
-      readonly strangeTo: readonly string[];
-    }
-  | {
-      readonly kind: 'nft-chain';
-      readonly change: ChangeKind;
-      readonly family: Family;
-      readonly table: string;
-      readonly chain: string;
-      readonly rulesFrom: number;
-      readonly rulesTo: number;
-      /** Rules in one text for all ways to write them. */
-      readonly added: readonly string[];
-      readonly removed: readonly string[];
-      /** Whether the same rules stand in another order. */
-      readonly reordered: boolean;
-      /** Where the kernel enters it and what becomes of packets that no rule decides, where that differs; '' for a chain without. */
-      readonly base?: { readonly from: string; readonly to: string };
-      /** "ip:port" of what its rules send packets to, where nothing else differs. */
-      readonly endpointsAdded: readonly string[];
-      readonly endpointsRemoved: readonly string[];
-    }
-  | {
-      readonly kind: 'nft-counter';
-      readonly change: 'added' | 'removed';
-      readonly family: Family;
-      readonly table: string;
-      readonly counter: string;
-    }
-  /** A set or a map of nftables. */
-  | {
-      readonly kind: 'nft-set';
-      readonly change: ChangeKind;
-      readonly family: Family;
-      readonly table: string;
-      readonly set: string;
-      readonly isMap: boolean;
-      /** Elements that belong to no Service port. */
-      readonly elements: number;
-      /** What it is, on each side. */
-      readonly from?: string;
-      readonly to?: string;
-    }
-  | {
-      readonly kind: 'nft-element';
-      readonly change: ChangeKind;
-      readonly family: Family;
-      readonly table: string;
-      readonly set: string;
-      readonly key: string;
-      /** What becomes of a packet, on each side; undefined in a set. */
-      readonly from?: string;
-      readonly to?: string;
-    }
-  | { readonly kind: 'address'; readonly change: 'added' | 'removed'; readonly link: string; readonly address: string }
-  | { readonly kind: 'link'; readonly change: 'added' | 'removed'; readonly link: string; readonly addresses: number }
-  | {
-      readonly kind: 'sysctl';
-      readonly change: ChangeKind;
-      readonly name: string;
-      readonly from?: string | undefined;
-      readonly to?: string | undefined;
-      /** Why this value, where the node decided it: "32768 × 4 cores". */
-      readonly reason?: string | undefined;
-    }
-  | {
-      readonly kind: 'ipvs-timeouts';
-      readonly change: 'changed';
-      readonly from: IpvsTimeouts;
-      readonly to: IpvsTimeouts;
-    }
-  | { readonly kind: 'module'; readonly change: 'added' | 'removed'; readonly name: string }
-  /** What kpc-apply goes by on the node: nothing in the state shows it. */
-  | {
-      readonly kind: 'setting';
-      readonly change: 'changed';
-      readonly name: string;
-      readonly from: string;
-      readonly to: string;
-    };
+/** What things of a kernel are called, each in the words that people are told. */
+export const changedObjects = [
+  'virtual server',
+  'set',
+  'set entry',
+  'set element',
+  'table',
+  'map',
+  'counter',
+  'chain',
+  'link',
+  'address',
+  'sysctl',
+  'IPVS timeouts',
+  'kernel module',
+  'setting',
+] as const;
 
-/** A change, and the Service port that it is about; undefined for what every node has. */
-export interface OwnedChange {
+export type ChangedObject = (typeof changedObjects)[number];
+
+/** One thing of the kernel that differs, in the kernel's words. */
+export interface KernelChange {
+  /** The Service port that it is about; undefined for what every node has. */
   readonly owner: string | undefined;
-  readonly change: KernelChange;
+  readonly object: ChangedObject;
+  readonly change: ChangeKind;
+  /** Which one it is and what differs of it, on one line. */
+  readonly subject: string;
+  /** Of sets and rules. */
+  readonly family?: Family | undefined;
+  /** Of a chain of iptables. */
+  readonly rules?: ChainRules;
+  /** What kind of thing it is for programs, and what they are told of it. */
+  readonly kind: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** How the rules of a chain differ. */
+export interface RuleEdits {
+  readonly rulesFrom: number;
+  readonly rulesTo: number;
+  /** Rules in one text for all ways to write them. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Whether the same rules stand in another order. */
+  readonly reordered: boolean;
+}
+
+/** A chain of iptables with what differs of its rules. */
+export interface ChainRules extends RuleEdits {
+  readonly table: TableName;
+  readonly chain: string;
+  /** Whether Service ports share the chain: then all that is said here is of the rules of one of them. */
+  readonly shared: boolean;
+}
+
+/** So many things of one kind that change; one where there is no number. */
+export type Counted = readonly [object: ChangedObject, change: ChangeKind, number?: number];
+
+/** One step of a delta. */
+export interface Step {
+  /** What it changes, of all owners. */
+  readonly counts: readonly Counted[];
+  /** Its changes one by one. */
+  readonly list: (owners: SideOwners) => readonly KernelChange[];
+}
+
+/** A thing is new where it was not there, and gone where it is there no more. */
+export function changeOf(from: unknown, to: unknown): ChangeKind {
+  if (from === undefined) return 'added';
+  return to === undefined ? 'removed' : 'changed';
+}
+
+/** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
+export function describeKernelChange({ object, subject }: KernelChange): string {
+  switch (object) {
+    // The name of its set says what it is.
+    case 'set entry':
+    case 'set element':
+      return subject;
+    case 'IPVS timeouts':
+      return `${object}: ${subject}`;
+    default:
+      return `${object} ${subject}`;
+  }
+}
+
+/** "1 chain", "1,200 set entries". */
+export function countObjects(number: number, object: ChangedObject): string {
+  return count(number, object, plurals[object]);
+}
+
+const plurals: { readonly [O in ChangedObject]?: string } = {
+  'set entry': 'set entries',
+  address: 'addresses',
+  'IPVS timeouts': 'IPVS timeouts',
+};
+
+/** The table of a chain, or "nftables", with its family where that is IPv6. */
+export function tableWords(family: Family, table: string): string {
+  return family === 'ipv4' ? table : `IPv6 ${table}`;
+}
+
+/** Few things by their names, many by their number. */
+export function namesOf(sign: string, what: string, names: readonly string[]): readonly string[] {
+  if (names.length === 0) return [];
+  const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
+  return [`${sign} ${count(names.length, what)}${text}`];
+}
+
+/** What one list has more than the other, whatever their order: equal texts are of equal items. */
+export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (item: T) => string): readonly T[] {
+  const left = new Map<string, number>();
+  for (const item of others) left.set(textOf(item), (left.get(textOf(item)) ?? 0) + 1);
+  return list.filter((item) => {
+    const text = textOf(item);
+    const number = left.get(text) ?? 0;
+    left.set(text, number - 1);
+    return number <= 0;
+  });
+}
+
+/** Compares the rules of a chain, each in one text for all ways to write it; none are on the side that lacks it. */
+export function compareRules(from: readonly string[], to: readonly string[]): RuleEdits {
+  const asItIs = (text: string): string => text;
+  const [added, removed] = [subtract(to, from, asItIs), subtract(from, to, asItIs)];
+  const reordered = added.length + removed.length === 0 && from.join('\n') !== to.join('\n');
+  return { rulesFrom: from.length, rulesTo: to.length, added, removed, reordered };
+}
+
+/** "2 → 3 rules"; of a chain that is shared, only what one owner gains and loses. */
+export function describeRuleEdits(
+  { rulesFrom, rulesTo, added, removed, reordered }: RuleEdits,
+  isShared: boolean,
+): readonly string[] {
+  if (reordered) return ['the same rules in another order'];
+  if (!isShared && rulesFrom !== rulesTo) return [`${rulesFrom} → ${count(rulesTo, 'rule')}`];
+  if (added.length > 0 && added.length === removed.length) return [`${count(added.length, 'rule')} changed`];
+  const signed = (sign: string, { length }: readonly string[]) =>
+    length === 0 ? [] : [`${sign} ${count(length, 'rule')}`];
+  return [...signed('+', added), ...signed('−', removed)];
 }

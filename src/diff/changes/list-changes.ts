@@ -1,86 +1,286 @@
+import { count } from '../../base/format-count.ts';
+import { joinHostPort } from '../../kernel/address.ts';
 import type { KernelDelta } from '../../kernel/delta.ts';
 import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
-import { tableChanges } from './chain-changes.ts';
-import { type ChangeCount, type ChangeLister, tally } from './change-lister.ts';
-import type { OwnedChange, ChangeKind, KernelChange } from './kernel-change.ts';
-import { linkChanges } from './link-changes.ts';
-import { nftChanges } from './nft-changes.ts';
-import { serverChanges } from './server-changes.ts';
-import { setChanges } from './set-changes.ts';
+import {
+  type ChangeKind,
+  type KernelChange,
+  changeOf,
+  namesOf,
+  subtract,
+  type ChangedObject,
+  type Counted,
+  type Step,
+} from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
-import type { ModuleChange } from '../../kernel/modules.ts';
-import type { SysctlChange } from '../../kernel/sysctl.ts';
-import type { TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
+import { type TimeoutsChange, virtualServerKey, type VirtualServerChange } from '../../kernel/ipvs/ipvs-delta.ts';
+import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
+import { entryKey, formatEntry } from '../../kernel/ipset/set-entry.ts';
+import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
+import type { LinkChange } from '../../kernel/link/link.ts';
+import { setFamily } from '../../kube-proxy/sets.ts';
+import { chainSteps } from './chain-changes.ts';
+import { nftSteps } from './nft-changes.ts';
 
-const sysctlChanges: ChangeLister<readonly SysctlChange[]> = {
-  list: (changes) =>
-    changes.map((change) =>
-      ofNode(
-        change.kind === 'drop-sysctl'
-          ? { kind: 'sysctl', change: 'removed', name: change.name, from: change.from }
-          : { kind: 'sysctl', change: kindOfSysctl(change), name: change.name, from: change.from, to: change.to },
-      ),
+/** The steps of each kind of objects, in the order in which people are to read of them. */
+const steps: { readonly [K in ObjectKind]: (delta: KernelDelta[K]) => readonly Step[] } = {
+  virtualServers: serverSteps,
+  links: (changes) => changes.map(linkStep),
+  sets: (changes) => changes.map(setStep),
+  iptables: chainSteps,
+  nftables: nftSteps,
+  sysctls: (changes) =>
+    changes.map((each) =>
+      stepOf(sysctlChange(each.name, each.from, each.kind === 'drop-sysctl' ? undefined : each.to)),
     ),
-  count: (changes) => tally(changes.map((change) => ['sysctl', kindOfSysctl(change)])),
-};
-
-function kindOfSysctl(change: SysctlChange): ChangeKind {
-  if (change.kind === 'drop-sysctl') return 'removed';
-  return change.from === undefined ? 'added' : 'changed';
-}
-
-const timeoutsChanges: ChangeLister<TimeoutsChange | undefined> = {
-  list: (change) => (change ? [ofNode({ kind: 'ipvs-timeouts', change: 'changed', ...change })] : []),
-  count: (change) => (change ? [{ object: 'IPVS timeouts', change: 'changed', number: 1 }] : []),
-};
-
-const moduleChanges: ChangeLister<readonly ModuleChange[]> = {
-  list: (changes) => changes.map((each) => ofNode({ kind: 'module', change: kindOfModule(each), name: each.name })),
-  count: (changes) => tally(changes.map((each) => ['kernel module', kindOfModule(each)])),
-};
-
-function kindOfModule({ kind }: ModuleChange): 'added' | 'removed' {
-  return kind === 'load-module' ? 'added' : 'removed';
-}
-
-function ofNode(change: KernelChange): OwnedChange {
-  return { owner: undefined, change };
-}
-
-type Listers = { readonly [K in ObjectKind]: ChangeLister<KernelDelta[K]> };
-
-/** How the changes of each kind are told, in the order in which people are to read of them. */
-const listers: Listers = {
-  virtualServers: serverChanges,
-  links: linkChanges,
-  sets: setChanges,
-  iptables: tableChanges,
-  nftables: nftChanges,
-  sysctls: sysctlChanges,
-  ipvsTimeouts: timeoutsChanges,
-  modules: moduleChanges,
+  ipvsTimeouts: (change) => (change ? [stepOf(timeoutsChange(change))] : []),
+  modules: (changes) =>
+    changes.map(({ kind, name }) => stepOf(moduleChange(name, kind === 'load-module' ? 'added' : 'removed'))),
 };
 
 /** What a Service becomes first, what every node has last. */
-export const readingOrder = Object.keys(listers) as readonly ObjectKind[];
+export const readingOrder = Object.keys(steps) as readonly ObjectKind[];
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
-export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly OwnedChange[] {
-  return listInOrder(delta, owners, readingOrder);
+export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly KernelChange[] {
+  return stepsOf(delta, readingOrder).flatMap(({ list }) => list(owners));
 }
 
 /** The same in the order in which new things are made on a node. */
-export function listChangesToMake(delta: KernelDelta, owners: SideOwners): readonly OwnedChange[] {
-  return listInOrder(delta, owners, objectKinds);
+export function listChangesToMake(delta: KernelDelta, owners: SideOwners): readonly KernelChange[] {
+  return stepsOf(delta, objectKinds).flatMap(({ list }) => list(owners));
 }
 
-function listInOrder(delta: KernelDelta, owners: SideOwners, order: readonly ObjectKind[]): readonly OwnedChange[] {
-  const list = <K extends ObjectKind>(name: K) => listers[name].list(delta[name], owners);
-  return order.flatMap((name) => list(name));
+function stepsOf(delta: KernelDelta, order: readonly ObjectKind[]): readonly Step[] {
+  const ofKind = <K extends ObjectKind>(kind: K): readonly Step[] => steps[kind](delta[kind]);
+  return order.flatMap((kind) => ofKind(kind));
 }
 
-/** How many things a delta changes, in the order in which new things are made on a node. */
+export interface ChangeCount {
+  readonly object: ChangedObject;
+  readonly change: ChangeKind;
+  readonly number: number;
+}
+
+/** How many things a delta changes, of all owners, in the order in which new things are made on a node. */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
-  const count = <K extends ObjectKind>(name: K) => listers[name].count(delta[name]);
-  return objectKinds.flatMap((name) => count(name));
+  return objectKinds.flatMap((kind) => tally(stepsOf(delta, [kind]).flatMap(({ counts }) => counts)));
+}
+
+/** What is there at all, each object with what was added first. */
+function tally(counts: readonly Counted[]): readonly ChangeCount[] {
+  const objects = [...new Set(counts.map(([object]) => object))];
+  return objects.flatMap((object) =>
+    (['added', 'changed', 'removed'] as const).flatMap((change) => {
+      const same = counts.filter((each) => each[0] === object && each[1] === change);
+      const number = same.reduce((sum, [, , each = 1]) => sum + each, 0);
+      return number === 0 ? [] : [{ object, change, number }];
+    }),
+  );
+}
+
+/** A step that changes one thing, which no Service port owns. */
+function stepOf(change: KernelChange): Step {
+  return { counts: [[change.object, change.change]], list: () => [change] };
+}
+
+/** A sysctl; `reason` is why this value, where the node decided it: "32768 × 4 cores". */
+export function sysctlChange(
+  name: string,
+  from: string | undefined,
+  to: string | undefined,
+  reason?: string,
+): KernelChange {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const subject = `${name}: ${from ?? '(not set)'} → ${to ?? '(left as it is)'}${why}`;
+  const change = changeOf(from, to);
+  return { owner: undefined, object: 'sysctl', change, subject, kind: 'sysctl', fields: { name, from, to, reason } };
+}
+
+export function moduleChange(name: string, change: ChangeKind): KernelChange {
+  return { owner: undefined, object: 'kernel module', change, subject: name, kind: 'module', fields: { name } };
+}
+
+/** What kpc-apply goes by on the node: nothing in the state shows it. '' for none. */
+export function settingChange(name: string, from: string, to: string): KernelChange {
+  const subject = `${name}: ${from || '(none)'} → ${to || '(none)'}`;
+  return {
+    owner: undefined,
+    object: 'setting',
+    change: 'changed',
+    subject,
+    kind: 'setting',
+    fields: { name, from, to },
+  };
+}
+
+function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
+  const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
+  const names = { tcp: 'tcp', tcpFin: 'tcpfin', udp: 'udp' } as const;
+  const subject = (Object.keys(names) as (keyof typeof names)[])
+    .filter((name) => from[name] !== to[name])
+    .map((name) => `${names[name]} ${value(from[name])} → ${value(to[name])}`)
+    .join(', ');
+  const fields = { from, to };
+  return { owner: undefined, object: 'IPVS timeouts', change: 'changed', subject, kind: 'ipvs-timeouts', fields };
+}
+
+/** A thing with what it holds: of its content, what belongs to no Service port is told by its number alone. */
+function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
+  const owned = content.filter(({ owner }) => owner !== undefined);
+  return [whole(content.length - owned.length), ...owned];
+}
+
+function linkStep(step: LinkChange): Step {
+  const change = step.kind === 'add-link' || step.kind === 'add-address' ? 'added' : 'removed';
+  const isWhole = step.kind === 'add-link' || step.kind === 'delete-link';
+  const [link, addresses] = isWhole ? [step.link.name, step.link.addresses] : [step.link, [step.address]];
+  return {
+    counts: [...(isWhole ? [['link', change] as const] : []), ['address', change, addresses.length]],
+    list: (owners) => {
+      const side = change === 'added' ? owners.to : owners.from;
+      const listed = addresses.map((each): KernelChange => {
+        const address = each.address.text;
+        const subject = `${address} on ${link}`;
+        const fields = { link, address };
+        return { owner: side.ofAddress(each), object: 'address', change, subject, kind: 'address', fields };
+      });
+      if (!isWhole) return listed;
+      return withContent(listed, (free) => {
+        const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
+        return { owner: undefined, object: 'link', change, subject, kind: 'link', fields: { link, addresses: free } };
+      });
+    },
+  };
+}
+
+/** A set as a whole, where it is not only entries that come and go. */
+function setStep(step: SetChange): Step {
+  const [from, to] =
+    step.kind === 'replace-set'
+      ? [step.from, step.to]
+      : [step.kind === 'destroy-set' ? step.set : undefined, step.kind === 'create-set' ? step.set : undefined];
+  const set = step.kind === 'replace-set' ? step.to : step.set;
+  const isWhole = step.kind !== 'change-entries';
+  const [before, after] = [from?.entries ?? [], to?.entries ?? []];
+  const removed = isWhole ? subtract(before, after, entryKey) : step.removed;
+  const added = isWhole ? subtract(after, before, entryKey) : step.added;
+  const whole = changeOf(from, to);
+  const ofEntries: readonly Counted[] =
+    step.kind === 'replace-set'
+      ? []
+      : [
+          ['set entry', 'added', added.length],
+          ['set entry', 'removed', removed.length],
+        ];
+  return {
+    counts: isWhole ? [['set', whole], ...ofEntries] : ofEntries,
+    list: (owners) => {
+      const family = setFamily(set);
+      const entryChange = (entry: (typeof added)[number], change: 'added' | 'removed'): KernelChange => {
+        const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
+        const fields = { set: set.name, value: formatEntry(entry) };
+        const subject = `${set.name} ${fields.value}`;
+        return { owner, object: 'set entry', change, subject, family, kind: 'set-entry', fields };
+      };
+      const entries = [
+        ...removed.map((entry) => entryChange(entry, 'removed')),
+        ...added.map((entry) => entryChange(entry, 'added')),
+      ];
+      if (!isWhole) return entries;
+      return withContent(entries, (free) => {
+        const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
+        const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
+        const subject = set.name + (whole === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
+        const fields = { set: set.name, entries: free, ...lines };
+        return { owner: undefined, object: 'set', change: whole, subject, family, kind: 'set', fields };
+      });
+    },
+  };
+}
+
+/** Each virtual server, with all that changes of its real servers. */
+function serverSteps(changes: readonly VirtualServerChange[]): readonly Step[] {
+  const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
+  for (const change of changes) {
+    const known = servers.get(virtualServerKey(change.service));
+    if (known) known.push(change);
+    else servers.set(virtualServerKey(change.service), [change]);
+  }
+  return [...servers.values()].map((server): Step => ({
+    counts: [['virtual server', changeOfServer(server)]],
+    list: (owners) => [serverChange(server, owners)],
+  }));
+}
+
+function changeOfServer(changes: readonly VirtualServerChange[]): ChangeKind {
+  if (changes.some(({ kind }) => kind === 'add-service')) return 'added';
+  return changes.some(({ kind }) => kind === 'delete-service') ? 'removed' : 'changed';
+}
+
+function serverChange(
+  changes: readonly [VirtualServerChange, ...VirtualServerChange[]],
+  owners: SideOwners,
+): KernelChange {
+  const [{ service: server }] = changes;
+  const change = changeOfServer(changes);
+  const options: { optionsFrom?: string; optionsTo?: string } = {};
+  const [added, removed]: [string[], string[]] = [[], []];
+  const edited: { readonly server: string; readonly from: string; readonly to: string }[] = [];
+  for (const step of changes) {
+    switch (step.kind) {
+      case 'add-service':
+        options.optionsTo = formatServiceOptions(step.service).trim();
+        for (const real of step.service.realServers) added.push(nameOfReal(real));
+        break;
+      case 'delete-service':
+        options.optionsFrom = formatServiceOptions(step.service).trim();
+        for (const real of step.service.realServers) removed.push(nameOfReal(real));
+        break;
+      case 'edit-service':
+        options.optionsFrom = formatServiceOptions(step.from).trim();
+        options.optionsTo = formatServiceOptions(step.service).trim();
+        break;
+      case 'add-real-server':
+        added.push(nameOfReal(step.server));
+        break;
+      case 'edit-real-server':
+        edited.push({ server: nameOfReal(step.server), from: optionsOf(step.from), to: optionsOf(step.server) });
+        break;
+      case 'delete-real-server':
+        removed.push(nameOfReal(step.server));
+        break;
+      default:
+        step satisfies never;
+    }
+  }
+  const { protocol, port } = server;
+  const address = server.address.text;
+  const edits = [
+    ...(change === 'changed' && options.optionsTo !== undefined
+      ? [`${options.optionsFrom} → ${options.optionsTo}`]
+      : []),
+    ...namesOf('+', 'real server', added),
+    ...namesOf('−', 'real server', removed),
+    ...edited.map((real) => `real server ${real.server} ${real.from} → ${real.to}`),
+  ];
+  const what =
+    change === 'changed' ? `: ${edits.join('; ')}` : ` with ${count(added.length + removed.length, 'real server')}`;
+  return {
+    owner: (change === 'removed' ? owners.from : owners.to).ofServer(server),
+    object: 'virtual server',
+    change,
+    subject: `${protocol} ${joinHostPort(address, port)}${what}`,
+    kind: 'virtual-server',
+    fields: { protocol, address, port, ...options, added, removed, edited },
+  };
+}
+
+function nameOfReal({ address, port }: RealServer): string {
+  return joinHostPort(address.text, port);
+}
+
+/** "-m -w 1": all that ipvsadm is told of a real server but its name. */
+function optionsOf(server: RealServer): string {
+  return formatRealServer(server).trim().split(' ').slice(2).join(' ');
 }

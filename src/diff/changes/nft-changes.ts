@@ -1,3 +1,4 @@
+import { count } from '../../base/format-count.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/delta.ts';
@@ -14,91 +15,20 @@ import {
   type NftSet,
   type NftTable,
 } from '../../kernel/nftables/table.ts';
-import { tally, type ChangedObject, type ChangeLister } from './change-lister.ts';
-import { compareRules, subtract } from './compare-rules.ts';
-import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
+import {
+  changeOf,
+  compareRules,
+  describeRuleEdits,
+  namesOf,
+  subtract,
+  tableWords,
+  type ChangedObject,
+  type ChangeKind,
+  type KernelChange,
+  type Step,
+} from './kernel-change.ts';
 import { targetsOf } from './nft-owners.ts';
-import type { Owners, SideOwners } from './owners.ts';
-
-export const nftChanges: ChangeLister<readonly NftTableDelta[]> = {
-  list: (deltas, owners) => deltas.flatMap((delta) => nftTableChanges(delta, owners)),
-  count: (deltas) =>
-    tally(
-      deltas.flatMap((delta) => {
-        const { whole, changes } = partsOf(delta);
-        return [...(whole ? [['table', whole] as const] : []), ...changes.flatMap(countStep)];
-      }),
-    ),
-};
-
-/** What becomes of a table as a whole, and of each counter, set and chain in it. */
-function partsOf(delta: NftTableDelta): {
-  readonly whole: ChangeKind | undefined;
-  readonly changes: readonly NftChange[];
-} {
-  switch (delta.kind) {
-    case 'create-table':
-      return delta.replaced
-        ? { whole: 'changed', changes: diffReplaced(delta.replaced, delta.table) }
-        : { whole: 'added', changes: contentOf(delta.table, 'add') };
-    case 'delete-table':
-      return { whole: 'removed', changes: contentOf(delta.table, 'delete') };
-    case 'change-table':
-      return { whole: undefined, changes: delta.changes };
-  }
-}
-
-function contentOf({ counters, sets, chains }: NftTable, verb: 'add' | 'delete'): readonly NftChange[] {
-  return [
-    ...[...counters.values()].map((counter): NftChange => ({ kind: `${verb}-counter`, counter })),
-    ...[...sets.values()].map((set): NftChange => ({ kind: `${verb}-set`, set })),
-    ...[...chains.values()].map((chain): NftChange => ({ kind: `${verb}-chain`, chain })),
-  ];
-}
-
-/** How the two differ but for what is strange. */
-function diffReplaced(from: NftTable, to: NftTable): readonly NftChange[] {
-  const plain = (table: NftTable): NftTable => ({ ...table, strange: undefined });
-  return diffNftTables([plain(from)], [plain(to)]).flatMap((delta) =>
-    delta.kind === 'change-table' ? delta.changes : [],
-  );
-}
-
-type Counted = readonly [ChangedObject, ChangeKind];
-
-function countSet(set: NftSet | NftMap, change: 'added' | 'removed'): readonly Counted[] {
-  return [[set.kind, change], ...set.elements.map((): Counted => ['set element', change])];
-}
-
-function countStep(change: NftChange): readonly Counted[] {
-  switch (change.kind) {
-    case 'add-counter':
-      return [['counter', 'added']];
-    case 'delete-counter':
-      return [['counter', 'removed']];
-    case 'add-chain':
-      return [['chain', 'added']];
-    case 'delete-chain':
-      return [['chain', 'removed']];
-    case 'replace-chain':
-      return [['chain', 'changed']];
-    case 'refill-chain':
-      return [];
-    case 'add-set':
-      return countSet(change.set, 'added');
-    case 'delete-set':
-      return countSet(change.set, 'removed');
-    case 'replace-set':
-      return [[change.to.kind, 'changed']];
-    case 'change-elements': {
-      const old = new Set(change.removed.map(({ key }) => keyMeaning(key)));
-      const changes = change.added.map(({ key }): Counted => {
-        return ['set element', old.delete(keyMeaning(key)) ? 'changed' : 'added'];
-      });
-      return [...[...old].map((): Counted => ['set element', 'removed']), ...changes];
-    }
-  }
-}
+import type { SideOwners } from './owners.ts';
 
 /** The table that changes are of. */
 interface At {
@@ -106,205 +36,205 @@ interface At {
   readonly table: string;
 }
 
-/** The changes of one table one by one, each with its owner. */
-function nftTableChanges(delta: NftTableDelta, owners: SideOwners): readonly OwnedChange[] {
-  const { family, name: table } = delta.kind === 'change-table' ? delta : delta.table;
-  const at = { family, table };
-  const content = partsOf(delta).changes.flatMap((change) => changesOf(change, at, owners));
-  if (delta.kind === 'change-table') return content;
-  if (delta.kind === 'create-table' && delta.replaced) {
-    const strangeFrom = delta.replaced.strange?.heads ?? [];
-    const strangeTo = delta.table.strange?.heads ?? [];
-    const change: KernelChange = { kind: 'nft-table', change: 'changed', ...at, strangeFrom, strangeTo };
-    return [{ owner: undefined, change }, ...content];
-  }
-  // What belongs to no Service port is told by its number.
-  const ofKind = (kind: KernelChange['kind']) => content.filter(({ change }) => change.kind === kind);
-  const [sets, chains] = [ofKind('nft-set'), ofKind('nft-chain')] as const;
-  const free = (list: readonly OwnedChange[]) => list.filter(({ owner }) => owner === undefined).length;
-  const change = delta.kind === 'create-table' ? 'added' : 'removed';
-  return [
-    { owner: undefined, change: { kind: 'nft-table', change, ...at, chains: free(chains), sets: free(sets) } },
-    ...[...ofKind('nft-element'), ...sets, ...chains].filter(({ owner }) => owner !== undefined),
-  ];
+type AnySet = NftSet | NftMap;
+
+/** The steps of the tables of nftables. */
+export function nftSteps(deltas: readonly NftTableDelta[]): readonly Step[] {
+  return deltas.flatMap((delta): readonly Step[] => {
+    switch (delta.kind) {
+      case 'change-table':
+        return delta.changes.flatMap((change) => stepOf(change, { family: delta.family, table: delta.name }));
+      case 'create-table':
+        return [tableStep(delta.replaced, delta.table, delta.table)];
+      case 'delete-table':
+        return [tableStep(delta.table, undefined, delta.table)];
+    }
+  });
 }
 
-function changesOf(change: NftChange, at: At, owners: SideOwners): readonly OwnedChange[] {
-  switch (change.kind) {
+/**
+ * A table that comes or goes, with what of it belongs to Service ports, the rest being told by its number; or one that
+ * is made anew, since one side holds what kpc knows by its text alone, with all that differs besides.
+ */
+function tableStep(from: NftTable | undefined, to: NftTable | undefined, { family, name: table }: NftTable): Step {
+  const at = { family, table };
+  const change = changeOf(from, to);
+  const nothing: NftTable = { family, name: table, chains: new Map(), sets: new Map(), counters: new Map() };
+  const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
+  const content = nftSteps(diffNftTables([plain(from)], [plain(to)]));
+  return {
+    counts: [['table', change], ...content.flatMap(({ counts }) => counts)],
+    list: (owners) => {
+      const all = content.flatMap(({ list }) => list(owners));
+      const ofKind = (kind: string) => all.filter((each) => each.kind === kind);
+      const whole = (what: string, fields: object): KernelChange =>
+        nftChange(undefined, 'table', 'nft-table', change, at, table, what, fields);
+      if (from && to) {
+        // The first line of each such part: "counter hits".
+        const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
+        const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
+        const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
+        const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
+        return [whole(`: made anew ${parts.join(' and ')}`, { strangeFrom, strangeTo }), ...all];
+      }
+      const free = (kind: string): number => ofKind(kind).filter(({ owner }) => owner === undefined).length;
+      const [chains, sets] = [free('nft-chain'), free('nft-set')];
+      const owned = ['nft-element', 'nft-set', 'nft-chain'].flatMap(ofKind).filter(({ owner }) => owner !== undefined);
+      return [whole(` with ${count(chains, 'chain')} and ${count(sets, 'set')}`, { chains, sets }), ...owned];
+    },
+  };
+}
+
+/** A change in a table; `what` stands behind the name. */
+function nftChange(
+  owner: string | undefined,
+  object: ChangedObject,
+  kind: string,
+  change: ChangeKind,
+  at: At,
+  name: string,
+  what: string,
+  fields: object,
+): KernelChange {
+  const subject = `${name} (${tableWords(at.family, 'nftables')})${what}`;
+  return { owner, object, change, subject, family: at.family, kind, fields: { ...at, ...fields } };
+}
+
+function stepOf(step: NftChange, at: At): readonly Step[] {
+  switch (step.kind) {
     case 'add-counter':
-      return [oneCounter(change.counter, 'added', at)];
+      return [counterStep(step.counter, 'added', at)];
     case 'delete-counter':
-      return [oneCounter(change.counter, 'removed', at)];
+      return [counterStep(step.counter, 'removed', at)];
     case 'add-chain':
-      return [oneChain(change.chain, 'added', at, owners.to)];
+      return [chainStep(undefined, step.chain, step.chain, at)];
     case 'delete-chain':
-      return [oneChain(change.chain, 'removed', at, owners.from)];
+      return [chainStep(step.chain, undefined, step.chain, at)];
     case 'replace-chain':
-      return [changedChain(change.from, change.to, at, owners.to)];
+      return [chainStep(step.from, step.to, step.to, at)];
     // Nothing of it differs.
     case 'refill-chain':
       return [];
     case 'add-set':
-      return [oneSet(change.set, 'added', at, owners.to), ...ownedElements(change.set, 'added', at, owners.to)];
+      return [setStep(undefined, step.set, step.set, at)];
     case 'delete-set':
-      return [oneSet(change.set, 'removed', at, owners.from), ...ownedElements(change.set, 'removed', at, owners.from)];
+      return [setStep(step.set, undefined, step.set, at)];
     case 'replace-set':
-      return replacedSet(change.from, change.to, at, owners);
-    case 'change-elements':
-      return elementChanges(change.set, change.removed, change.added, at, owners);
+      return [setStep(step.from, step.to, step.to, at)];
+    case 'change-elements': {
+      const pairs = pairElements(step.removed, step.added);
+      const list = (owners: SideOwners) => pairs.map((pair) => elementChange(step.set, pair, at, owners));
+      return [{ counts: pairs.map(({ from, to }) => ['set element', changeOf(from, to)]), list }];
+    }
   }
 }
 
 /** None is a Service port's alone. */
-function oneCounter({ name }: NftCounter, change: 'added' | 'removed', at: At): OwnedChange {
-  return { owner: undefined, change: { kind: 'nft-counter', change, ...at, counter: name } };
+function counterStep({ name }: NftCounter, change: ChangeKind, at: At): Step {
+  const told = nftChange(undefined, 'counter', 'nft-counter', change, at, name, '', { counter: name });
+  return { counts: [['counter', change]], list: () => [told] };
 }
 
-function oneChain(chain: NftChain, change: 'added' | 'removed', at: At, owners: Owners): OwnedChange {
-  const rules = chain.rules.map(ruleMeaning);
-  const sides = change === 'added' ? compareRules([], rules) : compareRules(rules, []);
-  return {
-    owner: owners.ofNftChain(chain),
-    change: {
-      kind: 'nft-chain',
-      change,
-      ...at,
-      chain: chain.name,
-      ...sides,
-      reordered: false,
-      endpointsAdded: [],
-      endpointsRemoved: [],
-    },
+function chainStep(from: NftChain | undefined, to: NftChain | undefined, chain: NftChain, at: At): Step {
+  const change = changeOf(from, to);
+  const list = (owners: SideOwners): readonly KernelChange[] => {
+    const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
+    // Where nothing else differs, it is what the rules send packets to.
+    const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
+    const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
+    const hasBase = from && to && !isSameBase(from.base, to.base);
+    const base = hasBase ? { from: describeBase(from), to: describeBase(to) } : undefined;
+    const endpoints = [...namesOf('+', 'endpoint', targets.added), ...namesOf('−', 'endpoint', targets.removed)];
+    const differs = [
+      ...(base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : []),
+      ...(endpoints.length > 0 ? endpoints : describeRuleEdits(edits, false)),
+    ];
+    const rules = ` with ${count(to ? edits.rulesTo : edits.rulesFrom, 'rule')}`;
+    const what = change === 'changed' ? `: ${differs.join(', ')}` : rules;
+    const ofTargets = { endpointsAdded: targets.added, endpointsRemoved: targets.removed };
+    const fields = { chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
+    const owner = (to ? owners.to : owners.from).ofNftChain(chain);
+    return [nftChange(owner, 'chain', 'nft-chain', change, at, chain.name, what, fields)];
   };
+  return { counts: [['chain', change]], list };
 }
 
-function changedChain(from: NftChain, to: NftChain, at: At, owners: Owners): OwnedChange {
-  const before = from.rules.map(ruleMeaning);
-  const after = to.rules.map(ruleMeaning);
-  const rules = compareRules(before, after);
-  const isOfTargets = from.rules.map(ruleShape).join('\n') === to.rules.map(ruleShape).join('\n');
-  const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
-  return {
-    owner: owners.ofNftChain(to),
-    change: {
-      kind: 'nft-chain',
-      change: 'changed',
-      ...at,
-      chain: to.name,
-      ...rules,
-      reordered: before.join('\n') !== after.join('\n') && rules.added.length + rules.removed.length === 0,
-      ...(isSameBase(from.base, to.base) ? {} : { base: { from: describeBase(from), to: describeBase(to) } }),
-      endpointsAdded: targets.added,
-      endpointsRemoved: targets.removed,
-    },
-  };
-}
-
+/** Where the kernel enters it and what becomes of packets that no rule decides; '' for a chain without. */
 function describeBase({ base }: NftChain): string {
   return base ? formatBaseChain(base).replace(/;$/, '') : '';
 }
 
-/** A rule without the endpoints that it sends packets to. */
-function ruleShape(rule: NftRule): string {
-  return ruleMeaning({
+/** The rules without the endpoints that they send packets to. */
+function shapeOf({ rules }: NftChain): string {
+  const shape = (rule: NftRule): NftRule => ({
     ...rule,
     expressions: rule.expressions.map((expression) =>
       expression.kind === 'dnat' || expression.kind === 'dnat-random' ? { kind: 'unknown', text: 'dnat' } : expression,
     ),
   });
+  return rules.map((rule) => ruleMeaning(shape(rule))).join('\n');
 }
 
 function targetNames(chain: NftChain): readonly string[] {
   return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
 }
 
-function oneSet(set: NftSet | NftMap, change: ChangeKind, at: At, owners: Owners): OwnedChange {
-  const properties = propertiesOf(set);
-  const sides = change === 'added' ? { to: properties } : { from: properties };
-  return { owner: owners.ofNftSet(set), change: { ...wholeSet(set, at, owners), change, ...sides } };
-}
-
-function wholeSet(set: NftSet | NftMap, at: At, owners: Owners) {
-  const free = isLearned(set) ? [] : set.elements.filter((each) => !owners.ofNftElement(at.family, set, each));
-  return { kind: 'nft-set', ...at, set: set.name, isMap: set.kind === 'map', elements: free.length } as const;
+/** A set or a map as a whole, and its elements. What rules write into a set belongs to the traffic. */
+function setStep(from: AnySet | undefined, to: AnySet | undefined, set: AnySet, at: At): Step {
+  const change = changeOf(from, to);
+  const ofElements: Step['counts'] = change === 'changed' ? [] : [['set element', change, set.elements.length]];
+  const list = (owners: SideOwners): readonly KernelChange[] => {
+    const own = to ? owners.to : owners.from;
+    const isLost = [from, to].some((each) => each && isLearned(each));
+    const [before, after] = [from?.elements ?? [], to?.elements ?? []];
+    const pairs = pairElements(subtract(before, after, elementMeaning), subtract(after, before, elementMeaning));
+    const elements = isLost ? [] : pairs.map((pair) => elementChange(set, pair, at, owners));
+    const all = isLearned(set) ? [] : set.elements;
+    const free = all.filter((each) => own.ofNftElement(at.family, set, each) === undefined).length;
+    const properties = { ...(from && { from: propertiesOf(from) }), ...(to && { to: propertiesOf(to) }) };
+    const holding = free === 0 ? '' : ` with ${count(free, 'element')}`;
+    const what = change === 'changed' ? `: ${properties.from} → ${properties.to}` : holding;
+    const fields = { set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
+    const whole = nftChange(own.ofNftSet(set), set.kind, 'nft-set', change, at, set.name, what, fields);
+    return [whole, ...(change === 'changed' ? elements : elements.filter(({ owner }) => owner !== undefined))];
+  };
+  return { counts: [[set.kind, change], ...ofElements], list };
 }
 
 /** What a set is, but for its comment, which takes no part. */
-function propertiesOf(set: NftSet | NftMap): string {
+function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-function replacedSet(from: NftSet | NftMap, to: NftSet | NftMap, at: At, owners: SideOwners): readonly OwnedChange[] {
-  const set: OwnedChange = {
-    owner: owners.to.ofNftSet(to),
-    change: { ...wholeSet(to, at, owners.to), change: 'changed', from: propertiesOf(from), to: propertiesOf(to) },
-  };
-  if (isLearned(from) || isLearned(to)) return [set];
-  const removed = subtract(from.elements, to.elements, elementMeaning);
-  const added = subtract(to.elements, from.elements, elementMeaning);
-  return [set, ...elementChanges(to, removed, added, at, owners)];
-}
-
-/** The elements of a whole set that belong to Service ports. What rules write into a set belongs to the traffic. */
-function ownedElements(
-  set: NftSet | NftMap,
-  change: 'added' | 'removed',
-  at: At,
-  owners: Owners,
-): readonly OwnedChange[] {
-  if (isLearned(set)) return [];
-  return set.elements
-    .map((element): OwnedChange => {
-      const sides = change === 'added' ? { to: textOfValue(element) } : { from: textOfValue(element) };
-      return elementChange(set, element, change, sides, at, owners);
-    })
-    .filter(({ owner }) => owner !== undefined);
+/** An element on each side. */
+interface ElementPair {
+  readonly from?: Element | undefined;
+  readonly to?: Element;
 }
 
 /** An element that changes what it leads to, or its comment, is in both lists. */
-function elementChanges(
-  set: NftSet | NftMap,
-  removed: readonly Element[],
-  added: readonly Element[],
-  at: At,
-  owners: SideOwners,
-): readonly OwnedChange[] {
+function pairElements(removed: readonly Element[], added: readonly Element[]): readonly ElementPair[] {
   const old = new Map(removed.map((element) => [keyMeaning(element.key), element]));
-  const changes = added.map((element): OwnedChange => {
-    const key = keyMeaning(element.key);
-    const before = old.get(key);
+  const pairs = added.map((to): ElementPair => {
+    const key = keyMeaning(to.key);
+    const from = old.get(key);
     old.delete(key);
-    const to = textOfValue(element);
-    return before
-      ? elementChange(set, element, 'changed', { from: textOfValue(before), to }, at, owners.to)
-      : elementChange(set, element, 'added', { to }, at, owners.to);
+    return { from, to };
   });
-  const gone = [...old.values()].map((element) =>
-    elementChange(set, element, 'removed', { from: textOfValue(element) }, at, owners.from),
-  );
-  return [...gone, ...changes];
+  return [...[...old.values()].map((from) => ({ from })), ...pairs];
 }
 
-function elementChange(
-  set: NftSet | NftMap,
-  element: Element,
-  change: ChangeKind,
-  { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
-  at: At,
-  owners: Owners,
-): OwnedChange {
-  return {
-    owner: owners.ofNftElement(at.family, set, element),
-    change: {
-      kind: 'nft-element',
-      change,
-      ...at,
-      set: set.name,
-      key: formatKey(element.key),
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
-    },
-  };
+function elementChange(set: AnySet, { from, to }: ElementPair, at: At, owners: SideOwners): KernelChange {
+  const change = changeOf(from, to);
+  const element = to ?? from;
+  const values = { from: from && textOfValue(from), to: to && textOfValue(to) };
+  const key = element ? formatKey(element.key) : '';
+  const value = values.to ?? values.from;
+  const whole = value === undefined ? '' : ` : ${value}`;
+  const what = change === 'changed' ? `: ${values.from ?? '(nothing)'} → ${values.to ?? '(nothing)'}` : whole;
+  const owner = element && (to ? owners.to : owners.from).ofNftElement(at.family, set, element);
+  const fields = { set: set.name, key, ...values };
+  return nftChange(owner, 'set element', 'nft-element', change, at, set.name, ` ${key}${what}`, fields);
 }
 
 /** What an element leads to, and its comment; undefined for a bare key. */

@@ -1,12 +1,15 @@
 import { joinHostPort } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type Chain, type Rule } from '../../kernel/iptables/iptables.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { entryKey, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
-import { findNftOwners, renameNftOwners, type NftOwners } from './nft-owners.ts';
+import type { Element } from '../../kernel/nftables/element.ts';
+import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
+import { parseNftName } from '../../kube-proxy/nftables.ts';
+import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
@@ -17,12 +20,15 @@ import { setFamily } from '../../kube-proxy/sets.ts';
  * as in a dump of IPVS mode, it is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every
  * node has.
  */
-export interface Owners extends NftOwners {
+export interface Owners {
   ofChain(chain: Chain): string | undefined;
   ofRule(rule: Rule): string | undefined;
   ofEntry(set: IpSet, entry: SetEntry): string | undefined;
   ofServer(server: VirtualServer): string | undefined;
   ofAddress(address: LinkAddress): string | undefined;
+  ofNftChain(chain: Pick<NftChain, 'name' | 'origin'>): string | undefined;
+  ofNftSet(set: Pick<NftSet, 'name' | 'origin'>): string | undefined;
+  ofNftElement(family: Family, set: Pick<NftSet, 'name'>, element: Element): string | undefined;
 }
 
 /** Who owns the items of each side of a comparison. */
@@ -34,16 +40,7 @@ export interface SideOwners {
 /** Labels by the name of what they own. */
 type Labels = Map<string, string>;
 
-/** What can be looked up of items that carry no origin. Each map is made when it is first asked for. */
-interface OwnerIndex {
-  /** By chain name. */
-  readonly chains: () => Labels;
-  /** By "set value". */
-  readonly entries: () => Labels;
-  readonly servers: () => ServerLabels;
-}
-
-/** What virtual servers tell. */
+/** What virtual servers tell. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
 interface ServerLabels {
   /** By virtualServerKey. */
   readonly servers: Labels;
@@ -57,38 +54,31 @@ interface ServerLabels {
 
 /**
  * Finds the owners of the items of some states. An item's own origin wins; else an item of the same name in any of the
- * states tells; else the state itself: comments, jumps, and the virtual server that an entry is about.
+ * states tells; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
+ * `renamed` has are called by their other name.
  */
-export function findOwners(states: readonly KernelState[]): Owners {
-  const index: OwnerIndex = {
-    chains: once(() => indexChains(states)),
-    entries: once(() => indexEntries(states)),
-    servers: once(() => indexServers(states)),
-  };
+export function findOwners(states: readonly KernelState[], renamed: ReadonlyMap<string, string> = new Map()): Owners {
+  const name = (label: string | undefined) => (label === undefined ? undefined : (renamed.get(label) ?? label));
+  // Each index is made when it is first asked for.
+  const chains = once(() => indexChains(states));
+  const entries = once(() => indexEntries(states));
+  const servers = once(() => indexServers(states));
+  const findNft = once(() => indexNftables(states));
   return {
-    ofChain: (chain) => chain.origin?.servicePort ?? index.chains().get(chain.name),
-    ofRule: (rule) => rule.origin?.servicePort ?? ownerOfRule(rule, index),
+    ofChain: (chain) => name(chain.origin?.servicePort ?? chains().get(chain.name)),
+    ofRule: (rule) => name(rule.origin?.servicePort ?? labelInComment(rule) ?? ownerOfRule(rule, chains, servers)),
     ofEntry: (set, entry) =>
-      entry.origin?.servicePort ??
-      index.entries().get(`${set.name} ${entryKey(entry)}`) ??
-      ownerOfEntry(set, entry, index),
-    ofServer: (server) => server.origin?.servicePort ?? index.servers().servers.get(virtualServerKey(server)),
-    ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address.text),
-    ...findNftOwners(states),
-  };
-}
-
-/** The same owners where some labels are called by other names. */
-export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>): Owners {
-  if (names.size === 0) return owners;
-  const rename = (label: string | undefined) => (label === undefined ? undefined : (names.get(label) ?? label));
-  return {
-    ofChain: (chain) => rename(owners.ofChain(chain)),
-    ofRule: (rule) => rename(owners.ofRule(rule)),
-    ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
-    ofServer: (server) => rename(owners.ofServer(server)),
-    ofAddress: (address) => rename(owners.ofAddress(address)),
-    ...renameNftOwners(owners, rename),
+      name(
+        entry.origin?.servicePort ??
+          entries().get(`${set.name} ${entryKey(entry)}`) ??
+          ownerOfEntry(set, entry, servers()),
+      ),
+    ofServer: (server) => name(server.origin?.servicePort ?? servers().servers.get(virtualServerKey(server))),
+    ofAddress: (address) => name(address.origin?.servicePort ?? servers().addresses.get(address.address.text)),
+    ofNftChain: (chain) => name(chain.origin?.servicePort ?? parseNftName(chain.name)?.label),
+    ofNftSet: (set) => name(set.origin?.servicePort ?? parseNftName(set.name)?.label),
+    ofNftElement: (family, set, element) =>
+      name(element.origin?.servicePort ?? labelOfValue(element) ?? findNft()(family, set.name, element)),
   };
 }
 
@@ -156,33 +146,29 @@ function indexEntries(states: readonly KernelState[]): Labels {
   return labels;
 }
 
-/** In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
 function indexServers(states: readonly KernelState[]): ServerLabels {
   const servers: Labels = new Map();
   const endpoints = once(() => indexEndpoints(states, servers));
-  const labels: ServerLabels = { servers, endpoints, addresses: new Map(), nodePorts: new Map() };
+  const [addresses, nodePorts]: [Labels, Labels] = [new Map(), new Map()];
   for (const { virtualServers, links } of states) {
-    for (const server of virtualServers) remember(labels.servers, virtualServerKey(server), server.origin?.servicePort);
-    for (const { addresses } of links) {
-      for (const { address, origin } of addresses) remember(labels.addresses, address.text, origin?.servicePort);
+    for (const server of virtualServers) remember(servers, virtualServerKey(server), server.origin?.servicePort);
+    for (const link of links) {
+      for (const { address, origin } of link.addresses) remember(addresses, address.text, origin?.servicePort);
     }
   }
-  for (const state of states) indexServersOf(state, labels);
-  return labels;
-}
-
-function indexServersOf(state: KernelState, labels: ServerLabels): void {
-  const isNodePortServer = findNodePortServers(state);
-  for (const server of state.virtualServers) {
-    const { family, protocol, address, port } = server;
-    const key = virtualServerKey(server);
-    const isNodePort = isNodePortServer(server);
-    const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
-    remember(labels.servers, key, name);
-    const label = labels.servers.get(key);
-    if (isNodePort) remember(labels.nodePorts, `${family} ${protocol} ${port}`, label);
-    else remember(labels.addresses, address.text, label);
+  for (const state of states) {
+    const isNodePortServer = findNodePortServers(state);
+    for (const server of state.virtualServers) {
+      const { family, protocol, address, port } = server;
+      const isNodePort = isNodePortServer(server);
+      const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
+      remember(servers, virtualServerKey(server), name);
+      const label = servers.get(virtualServerKey(server));
+      if (isNodePort) remember(nodePorts, `${family} ${protocol} ${port}`, label);
+      else remember(addresses, address.text, label);
+    }
   }
+  return { servers, endpoints, addresses, nodePorts };
 }
 
 /** An endpoint belongs to the first virtual server that forwards to it; `servers` has the labels of all of them. */
@@ -227,27 +213,23 @@ export function labelInComment(rule: Rule): string | undefined {
   return undefined;
 }
 
-function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
-  const named = labelInComment(rule);
-  if (named !== undefined) return named;
+function ownerOfRule(rule: Rule, chains: () => Labels, servers: () => ServerLabels): string | undefined {
   for (const arg of rule.args) {
-    switch (arg.kind) {
-      case 'virtual-server':
-        return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address.text} ${arg.port}`);
-      case 'jump':
-        if (arg.target.kind === 'chain' && isServiceChain(arg.target.chain))
-          return index.chains().get(arg.target.chain);
-        break;
-      default:
-        break;
+    if (arg.kind === 'virtual-server') {
+      return servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address.text} ${arg.port}`);
+    }
+    if (arg.kind === 'jump' && arg.target.kind === 'chain' && isServiceChain(arg.target.chain)) {
+      return chains().get(arg.target.chain);
     }
   }
   return undefined;
 }
 
-function ownerOfEntry(set: IpSet, entry: SetEntry, index: OwnerIndex): string | undefined {
-  const { servers, endpoints, nodePorts, addresses } = index.servers();
-  const { address, protocol, port } = entry;
+function ownerOfEntry(
+  set: IpSet,
+  { address, protocol, port }: SetEntry,
+  { servers, endpoints, nodePorts, addresses }: ServerLabels,
+): string | undefined {
   if (address && protocol !== undefined) {
     const key = `${protocol} ${address.text} ${port}`;
     return servers.get(key) ?? endpoints().get(key);

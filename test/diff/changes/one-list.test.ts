@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { objectOf } from '../../../src/diff/changes/change-words.ts';
 import { countChanges, listChangesToMake, listKernelChanges } from '../../../src/diff/changes/list-changes.ts';
 import { findOwners, type Owners } from '../../../src/diff/changes/owners.ts';
 import { diffStates, isEmptyDelta } from '../../../src/kernel/delta.ts';
@@ -39,9 +38,9 @@ describe('the changes from one state to another', () => {
         const counts = countChanges(delta);
         expect(counts.length === 0).toBe(isEmptyDelta(delta));
         for (const { number } of counts) expect(number).toBeGreaterThan(0);
-        const listed = listKernelChanges(delta, { from: all, to: all }).map(({ change }) => change);
+        const listed = listKernelChanges(delta, { from: all, to: all });
         const numberOf = (object: string, change: string) =>
-          listed.filter((each) => objectOf(each) === object && each.change === change).length;
+          listed.filter((each) => each.object === object && each.change === change).length;
         // What has one line each, for every owner.
         const whole = counts.filter(({ object }) => ['virtual server', 'address', 'link', 'set'].includes(object));
         expect(whole).toEqual(whole.map((each) => ({ ...each, number: numberOf(each.object, each.change) })));

@@ -1,0 +1,194 @@
+import type { ServiceInfo } from '../cluster/model.ts';
+import { findDumpListeners } from '../dumps/coverage.ts';
+import { familyNames } from '../kernel/family.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import {
+  describeListeners,
+  describeLocalhostHandling,
+  findLocalhostHandling,
+  findNodePortListeners,
+  type NodePort,
+} from '../kube-proxy/node-port-listeners.ts';
+import type { Side } from './compared-side.ts';
+import type { PortFacts } from './port-facts.ts';
+
+/** One reason why a Service port differs. */
+export interface ServiceReason {
+  readonly kind:
+    | keyof typeof wholeReasons
+    | 'behaviour'
+    | 'facts'
+    | 'port-renamed'
+    | 'programmed'
+    | 'field'
+    | 'list'
+    | 'scaled'
+    | 'endpoint-added'
+    | 'endpoint-removed'
+    | 'endpoint-changed';
+  /** In the words of Kubernetes, on one line. */
+  readonly text: string;
+  /** What programs are told of it. */
+  readonly fields: { readonly families?: readonly PortFacts[]; readonly [field: string]: unknown };
+  /** "ip:port", of an endpoint. */
+  readonly endpoint?: string;
+}
+
+/** The whole Service, or one port of it. */
+const wholeReasons = {
+  'service-added': 'Service added',
+  'service-removed': 'Service removed',
+  'port-added': 'port added to the Service',
+  'port-removed': 'port removed from the Service',
+} as const;
+
+export function whole(kind: keyof typeof wholeReasons): ServiceReason {
+  return { kind, text: wholeReasons[kind], fields: {} };
+}
+
+/** A port that has another name. */
+export function portRenamed(from: string, to: string): ServiceReason {
+  return { kind: 'port-renamed', text: `port renamed: ${turn(from, to)}`, fields: { from, to } };
+}
+
+/** "a → b". */
+function turn(from: string, to: string): string {
+  return `${from || '(none)'} → ${to || '(none)'}`;
+}
+
+type Skip = ServiceInfo['skipped'] | 'absent';
+
+/** kube-proxy programs nothing for it on one side: why, there. */
+export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
+  const words = (skip: Skip) => (skip === undefined ? 'programmed by kube-proxy' : skipWords[skip]);
+  return from === to ? [] : [{ kind: 'programmed', text: `${words(from)} → ${words(to)}`, fields: { from, to } }];
+}
+
+const skipWords: { readonly [S in Exclude<Skip, undefined>]: string } = {
+  headless: 'headless (clusterIP: None)',
+  'external-name': 'type ExternalName',
+  'no-cluster-ip': 'without a cluster IP',
+  absent: 'absent',
+};
+
+/** A value that differs; '' for none. */
+export function field(name: string, from: string, to: string): readonly ServiceReason[] {
+  if (from === to) return [];
+  return [{ kind: 'field', text: `${name} ${turn(from, to)}`, fields: { field: name, from, to } }];
+}
+
+/** What a list has on one side alone; nothing where both sides have the same. */
+export function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
+  const [before, after] = [new Set(from), new Set(to)];
+  const added = to.filter((item) => !before.has(item));
+  const removed = from.filter((item) => !after.has(item));
+  if (added.length + removed.length === 0) return [];
+  const items = [...added.map((item) => `+ ${item}`), ...removed.map((item) => `− ${item}`)];
+  return [{ kind: 'list', text: `${name}: ${items.join(', ')}`, fields: { field: name, added, removed } }];
+}
+
+/** How many endpoints there are. */
+export function scaled(from: number, to: number): readonly ServiceReason[] {
+  return from === to ? [] : [{ kind: 'scaled', text: `endpoints ${from} → ${to}`, fields: { from, to } }];
+}
+
+/** What there is to say of an endpoint on one side. */
+export interface EndpointState {
+  readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving';
+  readonly node: string | undefined;
+  readonly zone?: string | undefined;
+  /** Zones and nodes that are to use it, by its hints. */
+  readonly hints: readonly string[];
+  /** Whether the node sends it any traffic. */
+  readonly used: boolean;
+}
+
+/** By "ip:port". */
+type EndpointStates = ReadonlyMap<string, EndpointState>;
+
+/** How many endpoints there are, and which come, go and change. */
+export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
+  const reasons = [...scaled(before.size, after.size)];
+  for (const [endpoint, state] of after) {
+    const old = before.get(endpoint);
+    if (!old) {
+      const { condition, node, used } = state;
+      const parts = [
+        ...(condition === 'ready' ? [] : [condition]),
+        ...(node === undefined ? [] : [`on ${node}`]),
+        ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+      ];
+      const text = `endpoint ${endpoint} added${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`;
+      reasons.push({ kind: 'endpoint-added', text, fields: { endpoint, state }, endpoint });
+    } else if (JSON.stringify(old) !== JSON.stringify(state)) {
+      const text = `endpoint ${endpoint} ${describeTurn(old, state).join(', ')}`;
+      reasons.push({ kind: 'endpoint-changed', text, fields: { endpoint, from: old, to: state }, endpoint });
+    }
+  }
+  for (const [endpoint, state] of before) {
+    if (after.has(endpoint)) continue;
+    const text = `endpoint ${endpoint} removed${state.node === undefined ? '' : ` (was on ${state.node})`}`;
+    reasons.push({ kind: 'endpoint-removed', text, fields: { endpoint, state }, endpoint });
+  }
+  return reasons;
+}
+
+function describeTurn(from: EndpointState, to: EndpointState): readonly string[] {
+  const hints = turn(from.hints.join(' '), to.hints.join(' '));
+  return [
+    ...(from.condition === to.condition ? [] : [`${to.condition} (was ${from.condition})`]),
+    ...(from.node === to.node ? [] : [`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`]),
+    ...(from.zone === to.zone ? [] : [`zone ${turn(from.zone ?? '', to.zone ?? '')}`]),
+    ...(from.hints.join() === to.hints.join() ? [] : [`hints ${hints}`]),
+    ...(from.used === to.used ? [] : [to.used ? 'now used on this node' : 'no longer used on this node']),
+  ];
+}
+
+/**
+ * What becomes of node ports that both sides have where they listen for them on other addresses, as those of two modes do:
+ * a number is the same in the manifests, and stops to answer on some addresses of the node.
+ */
+export function findNodePortReasons(
+  from: Side,
+  to: Side,
+): (before: readonly PortFacts[] | undefined, after: readonly PortFacts[] | undefined) => readonly ServiceReason[] {
+  const [listenersBefore, listenersAfter] = [listenersOf(from), listenersOf(to)];
+  const [localhostBefore, localhostAfter] = [localhostOf(from), localhostOf(to)];
+  return (before, after) => {
+    const old = new Set(nodePortsOf(before).map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+    const kept = nodePortsOf(after).filter(({ family, protocol, port }) => old.has(`${family} ${protocol} ${port}`));
+    const isDual = new Set(kept.map(({ family }) => family)).size > 1;
+    const reasons = kept.flatMap((nodePort) => {
+      const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
+      const differing = (what: string, one: string | undefined, other: string | undefined) =>
+        one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
+      return [
+        ...differing('listens on', listenersBefore(nodePort), listenersAfter(nodePort)),
+        ...differing('on localhost:', localhostBefore(nodePort), localhostAfter(nodePort)),
+      ];
+    });
+    return [...new Map(reasons.map((reason) => [JSON.stringify(reason), reason])).values()];
+  };
+}
+
+function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
+  return families.flatMap(({ family, protocol, nodePort: port }) =>
+    port === undefined ? [] : [{ family, protocol, port }],
+  );
+}
+
+/** What becomes of connections to a node port on localhost, in words; undefined where the side has no rules of nftables mode. */
+function localhostOf({ state }: Side): (nodePort: NodePort) => string | undefined {
+  if (!state.nftables.some(({ name }) => isKubeProxyTable(name))) return () => undefined;
+  const find = findLocalhostHandling(state);
+  return (nodePort) => describeLocalhostHandling(find(nodePort));
+}
+
+/** In words; undefined where the side does not tell. */
+function listenersOf({ kind, state, coverage }: Side): (nodePort: NodePort) => string | undefined {
+  const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
+  return (nodePort) => {
+    const listeners = find(nodePort);
+    return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
+  };
+}

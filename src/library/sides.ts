@@ -1,0 +1,93 @@
+import type { Manifest } from '../bundle/manifest.ts';
+import { summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
+import { diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
+import type { Side } from '../diff/compared-side.ts';
+import { reportDiff } from '../diff/diff-report.ts';
+import { diffSides } from '../diff/diff-sides.ts';
+import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
+import { diagnosticsToJson, diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
+import { formatMarkdown, formatText } from '../report/text.ts';
+import { formatSideDiffs } from '../report/unified.ts';
+import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
+import { checkOptionNames, mapOf, type Texts } from './texts.ts';
+
+export interface ParsedBundle {
+  /** Undefined if a diagnostic is an error. */
+  readonly side: Side | undefined;
+  /** Undefined if there is no side, and for what `kpc-apply dump` wrote. */
+  readonly manifest: Manifest | undefined;
+  readonly diagnostics: readonly JsonDiagnostic[];
+}
+
+/** Reads the files of a bundle back, checksums and all. `name` is what diagnostics and differences call it. */
+export function parseBundle(name: string, files: Texts): ParsedBundle {
+  const stored = sideOfBundle(name, mapOf(files, name));
+  const { side, diagnostics } = stored.reading;
+  return {
+    side,
+    manifest: stored.kind === 'bundle' ? stored.manifest : undefined,
+    diagnostics: diagnosticsToJson(diagnostics),
+  };
+}
+
+export interface ParsedDump {
+  /** Undefined if no text is the output of one of the tools. */
+  readonly side: Side | undefined;
+  readonly diagnostics: readonly JsonDiagnostic[];
+}
+
+/**
+ * Reads what iptables-save, ipset save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and the like print on a node, in files of
+ * whatever name. Other text is left out.
+ */
+export function parseDump(name: string, files: Texts): ParsedDump {
+  const texts = [...mapOf(files, name)].filter(
+    ([file, text]) => expectDumpFile(file) !== undefined || holdsOutput(text),
+  );
+  const dump = readDump(new Map(texts));
+  const faults = dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line)));
+  const { side, diagnostics } = sideOfDump(name, dump, faults).reading;
+  return { side: dump.files.length === 0 ? undefined : side, diagnostics: diagnosticsToJson(diagnostics) };
+}
+
+export interface DiffOptions {
+  /** Also compare what is not kube-proxy's. */
+  readonly foreign?: boolean | undefined;
+}
+
+/** Compares two sides by meaning: what `kpc diff --output json` prints. */
+export function diff(from: Side, to: Side, options: DiffOptions = {}): DifferenceJson {
+  checkOptionNames(options, { foreign: true });
+  const { foreign = false } = options;
+  return diffToJson(from, to, diffSides(from, to, { foreign }));
+}
+
+export interface FormatOptions extends DiffOptions {
+  /** Lines of a list to write before "and 230 more". */
+  readonly limit?: number | undefined;
+}
+
+/** Compares two sides, and writes what differs as `kpc diff --output` does. */
+export function formatDiff(
+  from: Side,
+  to: Side,
+  format: 'text' | 'markdown' | 'unified',
+  options: FormatOptions = {},
+): string {
+  checkOptionNames(options, { foreign: true, limit: true });
+  const { foreign = false, limit = 20 } = options;
+  const report = () => reportDiff(diffSides(from, to, { foreign }), { servicePorts: limit, lines: limit });
+  switch (format) {
+    case 'text':
+      return formatText(report(), (_, text) => text);
+    case 'markdown':
+      return formatMarkdown(report());
+    case 'unified':
+      return formatSideDiffs(from, to);
+  }
+}
+
+/** The Services of a side, as `kpc describe --output json` prints them; none of a dump, which does not hold them. */
+export function describe({ services }: Side): readonly ServiceSummary[] {
+  return services ? summarizeServices({ services }) : [];
+}

@@ -1,0 +1,242 @@
+import { count } from '../base/format-count.ts';
+import { quote } from '../base/quote.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
+import type { IpFamilyChoice } from '../compile/choose-families.ts';
+import { compileNode, prepareForBehaviours, prepareForRelease } from '../compile/compile-node.ts';
+import {
+  checkReleases,
+  parseVersionChoice,
+  releaseOfNode,
+  releaseRunBy,
+  type VersionChoice,
+} from '../compile/kubernetes-version.ts';
+import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Side } from '../diff/compared-side.ts';
+import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
+import type { ServiceReason } from '../diff/service-reasons.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import {
+  behaviourChanges,
+  behaviours,
+  behavioursOf,
+  concernsMode,
+  isModeOf,
+  newestRelease,
+  releases,
+  type Behaviour,
+  type BehaviourChange,
+  type Behaviours,
+  type FeatureGates,
+  type Release,
+} from '../kube-proxy/releases.ts';
+import { sideOfManifests } from './stored-side.ts';
+
+/** What there is to tell by which release manifests are to be compiled that are compared with another side. */
+interface ReleaseClues {
+  readonly nodeName: string;
+  readonly node: Node | undefined;
+  /** The bundle or the dump on the other side. */
+  readonly like: Side | undefined;
+  readonly gates: FeatureGates;
+  readonly mode: ProxyMode;
+  readonly compileBy: (release: Release) => Side;
+}
+
+/** By which release manifests are compiled: what was asked for, else what the other side shows. `reason` says why if it was found out. */
+export function settleRelease(
+  choice: VersionChoice,
+  clues: ReleaseClues,
+):
+  | { readonly kind: 'release'; readonly release: Release; readonly reason?: string | undefined }
+  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic } {
+  const { nodeName, node, like } = clues;
+  if (choice.kind === 'release') return choice;
+  if (choice.kind === 'auto') {
+    const found = releaseOfNode(node, nodeName);
+    return found.kind === 'unknown' ? found : { ...found, reason: nodeSays(nodeName) };
+  }
+  if (like?.kind === 'dump') return { kind: 'release', ...matchDump(like, clues) };
+  return { kind: 'release', release: like?.services?.settings.release ?? newestRelease };
+}
+
+function nodeSays(nodeName: string): string {
+  return `as the Node ${quote(nodeName)} says`;
+}
+
+/**
+ * The release that a dump was taken under: the one that the Node names, unless the manifests come closer to the dump by
+ * another one, the newest first. Releases that behave alike count as one.
+ */
+function matchDump(
+  dump: Side,
+  { nodeName, node, gates, mode, compileBy }: ReleaseClues,
+): { readonly release: Release; readonly reason: string | undefined } {
+  const named = releaseRunBy(node);
+  let best: { readonly release: Release; readonly differences: number } | undefined;
+  for (const release of distinctReleases(named === undefined ? [] : [named], gates, mode)) {
+    const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
+    const differences = servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
+    if (best === undefined || differences < best.differences) best = { release, differences };
+    if (differences === 0) break;
+  }
+  const release = best?.release ?? newestRelease;
+  if (release === named) return { release, reason: nodeSays(nodeName) };
+  if (named !== undefined) return { release, reason: `the dump fits it better than ${named}, which the Node names` };
+  return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
+}
+
+/** One release of each behaviour in the mode, those that are preferred first, then the newest. */
+function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
+  const seen = new Set<string>();
+  return [...preferred, ...releases.toReversed()].filter((release) => {
+    if (!isModeOf(mode, release)) return false;
+    const key = [...behavioursOf(release, gates)].filter((behaviour) => concernsMode(behaviour, mode)).join();
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+/** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
+interface ReleaseSide {
+  readonly release: Release;
+  readonly does: Behaviours;
+  readonly side: ReturnType<typeof sideOfManifests>;
+}
+
+/** Compiles the same manifests by two releases, and tells the difference with the behaviour that makes it, and what was compared. */
+export function compareReleases(
+  loaded: LoadedInputs,
+  name: string,
+  pair: { readonly nodeName: string; readonly from: Release; readonly to: Release },
+  options: { readonly ipFamily: IpFamilyChoice; readonly foreign?: boolean | undefined },
+): { readonly from: Side; readonly to: Side; readonly diff: SideDiff; readonly notes: readonly string[] } {
+  const { nodeName } = pair;
+  const { prepared, hostAddresses } = loaded;
+  const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
+    const content = compileNode(prepareForBehaviours(prepared, release, does), { nodeName, hostAddresses, ipFamily });
+    return { release, does, side: sideOfManifests(`${name} by Kubernetes ${release}`, content) };
+  };
+  const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
+    compileWith(release, behavioursOf(release, prepared.gates), ipFamily);
+  const isDual = new Set([pair.from, pair.to].flatMap((each) => compileBy(each, options.ipFamily).side.families));
+  // What one release programs for no Service of a family is no reason to leave the family out there.
+  const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
+  const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
+  const { node, settings } = from.side.services;
+  const differing = behaviours.filter(
+    (each) => from.does.has(each) !== to.does.has(each) && concernsMode(each, settings.mode),
+  );
+  const diff = diffSides(from.side, to.side, { foreign: options.foreign === true });
+  const causes = findCauses(diff, from, to, differing, (does) => compileWith(from.release, does, ipFamily).side);
+  const servicePorts = diff.servicePorts.map((port) => {
+    const own = differing.filter((behaviour) => causes.get(port.label)?.has(behaviour));
+    return { ...port, reasons: [...own.map((behaviour) => reasonOf(behaviour, from, to)), ...port.reasons] };
+  });
+  const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const families = from.side.families.join(' and ');
+  const notes = [
+    `${name}: manifests, compiled for ${where}, mode ${settings.mode}, ${families}, by Kubernetes ${from.release} and ${to.release}`,
+    `the kube-proxies of the two releases differ in ${count(differing.length, 'behaviour')} that kpc knows of`,
+    ...(differing.includes('conntrack-limit') ? describeConntrackLimit(settings) : []),
+  ];
+  return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
+}
+
+/** As high as kube-proxy since 1.36 sets nf_conntrack_max by the number of cores. */
+const defaultConntrackLimit = 1_048_576;
+
+/** How many connections to track is decided on the node: it depends on the number of its cores. */
+function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
+  if (conntrack.maxPerCore <= 0) return [];
+  const cores = Math.floor(defaultConntrackLimit / conntrack.maxPerCore);
+  const { since, before, after } = behaviourChanges['conntrack-limit'];
+  return [
+    `on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`,
+  ];
+}
+
+/** Why kube-proxies of two releases differ, of one behaviour. */
+function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): ServiceReason {
+  const { before, after, pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
+  const [old, wanted] = from.does.has(behaviour) ? [after, before] : [before, after];
+  const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
+  // The rules differ and what becomes of packets does not.
+  const effect = samePackets ? '; packets meet the same' : '';
+  return {
+    kind: 'behaviour',
+    text: `kube-proxy ${from.release} ${old}; ${to.release} ${wanted}${effect} (${pulls})`,
+    fields: {
+      behaviour,
+      from: { release: from.release, does: old },
+      to: { release: to.release, does: wanted },
+      pullRequests,
+      ...(samePackets ? { samePackets } : {}),
+    },
+  };
+}
+
+/**
+ * Changes one behaviour at a time, of what FROM does and of what TO does: what such a step changes comes from that
+ * behaviour. Where none does alone, it is the way from FROM to TO that tells, one behaviour after the other.
+ */
+function findCauses(
+  { servicePorts }: SideDiff,
+  from: ReleaseSide,
+  to: ReleaseSide,
+  differing: readonly Behaviour[],
+  compileWith: (does: Behaviours) => Side,
+): ReadonlyMap<string, ReadonlySet<Behaviour>> {
+  const causes = new Map(servicePorts.map(({ label }): [string, Set<Behaviour>] => [label, new Set()]));
+  const note = (behaviour: Behaviour, one: Side, other: Side, among: ReadonlySet<string>): void => {
+    for (const { label } of diffSides(one, other, { foreign: false }).servicePorts) {
+      if (among.has(label)) causes.get(label)?.add(behaviour);
+    }
+  };
+  const labels = new Set(causes.keys());
+  for (const behaviour of labels.size > 0 ? differing : []) {
+    note(behaviour, from.side, compileWith(toggle(from.does, behaviour)), labels);
+    note(behaviour, compileWith(toggle(to.does, behaviour)), to.side, labels);
+  }
+  const unexplained = new Set([...causes].flatMap(([label, found]) => (found.size === 0 ? [label] : [])));
+  let before: { readonly does: Behaviours; readonly side: Side } = from;
+  for (const behaviour of unexplained.size > 0 ? differing : []) {
+    const does = toggle(before.does, behaviour);
+    const after = { does, side: compileWith(does) };
+    note(behaviour, before.side, after.side, unexplained);
+    before = after;
+  }
+  return causes;
+}
+
+function toggle(does: Behaviours, behaviour: Behaviour): Behaviours {
+  const toggled = new Set(does);
+  if (!toggled.delete(behaviour)) toggled.add(behaviour);
+  return toggled;
+}
+
+/** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined where one cannot be told. */
+export function chooseReleases(
+  { version, prepared }: LoadedInputs,
+  nodeName: string,
+  toVersion: string,
+  toFlag: string,
+): {
+  readonly from: Release | undefined;
+  readonly to: Release | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+} {
+  const wanted = parseVersionChoice(toVersion, toFlag);
+  if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
+  const diagnostics: Diagnostic[] = [];
+  const settle = (choice: VersionChoice, flag: string): Release | undefined => {
+    const found = choice.kind === 'release' ? choice : releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
+    if (found.kind === 'release') return found.release;
+    diagnostics.push(found.diagnostic);
+    return undefined;
+  };
+  const fromFlag = version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
+  const [from, to] = [settle(version, fromFlag), settle(wanted.choice, `${toFlag} auto`)];
+  const named = [...new Set([from, to])].filter((release) => release !== undefined);
+  const seen = named.map((release) => prepareForRelease(prepared, release));
+  return { from, to, diagnostics: [...diagnostics, ...checkReleases(prepared, seen)] };
+}
