@@ -310,24 +310,12 @@ class Reader {
 
 /** The chains that a rule leads to. */
 function chainsAfter(
-  step: RuleStep,
+  { tool, table, action }: RuleStep,
   family: Family,
   chains: ReadonlyMap<string, ChainQuestions>,
 ): readonly ChainQuestions[] {
-  const names = step.tool === 'iptables' ? chainsAfterRule(step.rule) : chainsAfterNftRule(step.rule, step.element);
-  return names.flatMap((name) => chains.get(chainKey(step.tool, family, step.table, name)) ?? []);
-}
-
-function chainsAfterRule({ args }: Rule): readonly string[] {
-  return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'chain' ? [arg.target.chain] : []));
-}
-
-function chainsAfterNftRule({ expressions }: NftRule, element: Element | undefined): readonly string[] {
-  const verdicts = [element?.value, ...expressions.map((each) => (each.kind === 'verdict' ? each.verdict : undefined))];
-  return [
-    ...verdicts.flatMap((verdict) => (verdict && 'chain' in verdict ? [verdict.chain] : [])),
-    ...expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
-  ];
+  const names = 'chains' in action ? action.chains : 'chain' in action ? [action.chain] : [];
+  return names.flatMap((name) => chains.get(chainKey(tool, family, table, name)) ?? []);
 }
 
 export const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];

@@ -3,17 +3,15 @@ import { count } from '../../base/format-count.ts';
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
 import { describeElsewhere, findElsewhere } from '../../describe/unserved-address.ts';
 import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
-import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables/iptables.ts';
-import type { Verdict } from '../../kernel/nftables/element.ts';
+import { formatRule as formatIptablesRule } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
 import type { Location } from '../../kernel/place.ts';
-import { jumpChain } from '../../kernel/restrict.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Hook } from '../hooks.ts';
 import {
   sourceText,
   type Fate,
+  type Hook,
   type ReachedEndpoint,
   type RouteDecision,
   type RuleStep,
@@ -107,18 +105,8 @@ function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
 
 function nextChain(step: Step): string | undefined {
   if (step.kind !== 'rule') return undefined;
-  if (step.tool === 'iptables') return jumpChain(step.rule);
-  const verdict = nftVerdict(step);
-  return verdict?.kind === 'jump' || verdict?.kind === 'goto' ? verdict.chain : undefined;
-}
-
-type NftStep = Extract<RuleStep, { tool: 'nftables' }>;
-
-/** What a rule of nftables, or the element of its map, decides. */
-function nftVerdict({ rule, element }: NftStep): Verdict | undefined {
-  if (element?.value && element.value.kind !== 'data') return element.value;
-  const last = rule.expressions.at(-1);
-  return last?.kind === 'verdict' ? last.verdict : undefined;
+  const { action } = step;
+  return action.kind === 'jump' || action.kind === 'goto' ? action.chain : undefined;
 }
 
 const goodVerdicts: ReadonlySet<Fate['verdict']> = new Set(['delivered', 'local', 'forwarded']);
@@ -339,9 +327,10 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
 }
 
 function tellRule(step: RuleStep): Pick<ToldStep, 'what' | 'rule'> {
-  if (step.tool === 'iptables') return { what: iptablesEffect(step.rule), rule: formatIptablesRule(step.rule) };
+  const what = actionWords(step);
+  if (step.tool === 'iptables') return { what, rule: formatIptablesRule(step.rule) };
   const { rule, element } = step;
-  return { what: nftEffect(step), rule: `${formatNftRule(rule)}${element ? ` → ${formatElement(element)}` : ''}` };
+  return { what, rule: `${formatNftRule(rule)}${element ? ` → ${formatElement(element)}` : ''}` };
 }
 
 function plain(hook: Hook | undefined, where: string, what: string): ToldStep {
@@ -365,74 +354,45 @@ function routeWords(decision: RouteDecision, { text }: Address): string {
   }
 }
 
-function iptablesEffect({ args }: Rule): string {
-  const jump = args.find((arg) => arg.kind === 'jump');
-  if (!jump) return 'matches';
-  const { target } = jump;
-  const chance = args.find((arg) => arg.kind === 'statistic');
-  const by = chance ? ` by chance, ${percent(Number(chance.probability))}` : '';
-  switch (target.kind) {
-    case 'chain':
-      return `goes on to ${target.chain}${by}`;
+/** What a rule does, as the end of a sentence. */
+function actionWords({ tool, rule, action }: RuleStep): string {
+  const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
+  const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;
+  switch (action.kind) {
+    case 'jump':
+    case 'goto':
+      return `goes on to ${action.chain}${by}`;
+    case 'goto-random':
+      return `goes on to one of ${count(action.chains.length, 'endpoint')}`;
     case 'accept':
-      return 'passes this table';
+      return tool === 'iptables' ? 'passes this table' : 'passes this chain';
     case 'return':
       return 'leaves this chain';
+    case 'continue':
+      return 'matches';
     case 'drop':
       return 'is dropped';
     case 'reject':
       return 'is refused';
     case 'masquerade':
       return "gets the node's address as its source";
-    case 'dnat':
-      return `goes to ${target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)}${by}`;
-    case 'mark':
-      return markWords(target.operation);
-    case 'other':
-      return `meets ${target.words[0] ?? ''}`;
+    case 'snat':
+      return `gets ${action.address.text} as its source`;
+    case 'dnat': {
+      const { address, port } = action.target;
+      return `goes to ${port === undefined ? address.text : joinHostPort(address.text, port)}${by}`;
+    }
+    case 'dnat-random':
+      return `goes to one of ${count(action.targets.length, 'endpoint')}`;
+    case 'set-mark':
+      return markWords[action.operation];
+    case 'unknown':
+      return tool === 'iptables' ? `meets ${action.text}` : 'meets a rule that kpc does not understand';
   }
 }
 
 /** kube-proxy sets a bit of the mark on what is to be masqueraded, and clears it when that is done. */
-function markWords(operation: 'or' | 'xor' | 'set'): string {
-  switch (operation) {
-    case 'or':
-      return 'is marked for masquerading';
-    case 'xor':
-      return 'loses its mark';
-    case 'set':
-      return 'has its mark changed';
-  }
-}
-
-function nftEffect(step: NftStep): string {
-  const { expressions } = step.rule;
-  if (expressions.some(({ kind }) => kind === 'unknown')) return 'meets a rule that kpc does not understand';
-  const last = expressions.at(-1);
-  const verdict = nftVerdict(step);
-  if (verdict) {
-    if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;
-    return { accept: 'passes this chain', drop: 'is dropped', return: 'leaves this chain', continue: 'goes on' }[
-      verdict.kind
-    ];
-  }
-  switch (last?.kind) {
-    case 'dnat':
-      return `goes to ${formatSocketAddress(last.target)}`;
-    case 'dnat-random':
-      return `goes to one of ${count(last.targets.length, 'endpoint')}`;
-    case 'goto-random':
-      return `goes on to one of ${count(last.chains.length, 'endpoint')}`;
-    case 'masquerade':
-      return "gets the node's address as its source";
-    case 'reject':
-      return 'is refused';
-    case 'set-mark':
-      return markWords(last.operation);
-    default:
-      return 'matches';
-  }
-}
+const markWords = { or: 'is marked for masquerading', xor: 'loses its mark', set: 'has its mark changed' } as const;
 
 /** A trace for programs, to be written as JSON. */
 export function traceJson(trace: Trace, scene: Scene): unknown {
