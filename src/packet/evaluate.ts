@@ -125,7 +125,9 @@ function nftVisitors(state: KernelState, family: Family): readonly Visitor[] {
       if (!base || !hook) return [];
       const nat = base.type === 'nat' ? natStations[hook]?.priority : undefined;
       const visit = (flow: Flow): Decision => runBaseChain(flow, prepared, name, base.policy === 'drop');
-      return [{ hook, priority: nat ?? base.priority, natOrder: base.type === 'nat' ? base.priority : undefined, visit }];
+      return [
+        { hook, priority: nat ?? base.priority, natOrder: base.type === 'nat' ? base.priority : undefined, visit },
+      ];
     });
   });
 }
