@@ -208,7 +208,7 @@ function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string, Addre
     }
     if (port.nodePort !== undefined) add(keyOf(port.family, port.nodePort), 'node-port', port);
   }
-  const checks = scenes.flatMap(({ healthChecks }) => healthChecks);
+  const checks = scenes.flatMap(({ side }) => side.services?.cluster.healthChecks ?? []);
   const healthChecks = new Map(
     checks.map(({ family, port, namespace, service }) => [
       `${family} ${portKey('tcp', port)}`,
