@@ -11,6 +11,7 @@ import { prepareNftTable } from './nft-rules.ts';
 import {
   hooks,
   sourceText,
+  sumChances,
   type Decision,
   type End,
   type Fate,
@@ -300,33 +301,29 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | u
 }
 
 function sumUp(ways: readonly Way[]): Fate {
-  const verdicts = new Map<Verdict, number>();
-  const endpoints = new Map<string, ReachedEndpoint>();
-  for (const { verdict, probability, endpoint, source } of ways) {
-    verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + probability);
-    if (!endpoint) continue;
-    const key = `${endpoint.address.text} ${endpoint.port} ${sourceText(source)}`;
-    const known = endpoints.get(key)?.probability ?? 0;
-    endpoints.set(key, { ...endpoint, source, probability: known + probability });
-  }
-  const verdict = verdictOf(verdicts);
+  const chances = sumChances(ways, (way) => way.verdict);
+  // Delivered, even if most connections fail: the endpoints then say how many do not.
+  const decisive = (['unknown', 'delivered'] as const).find((each) => chances.has(each));
+  const verdict = decisive ?? likeliest(ways, (way) => chances.get(way.verdict) ?? 0).verdict;
+  const reached = ways.flatMap(({ endpoint, source, probability }) =>
+    endpoint ? [{ address: endpoint.address, port: endpoint.port, source, probability }] : [],
+  );
+  const keyOf = ({ address, port, source }: ReachedEndpoint): string => `${address.text} ${port} ${sourceText(source)}`;
+  const shares = sumChances(reached, keyOf);
+  const endpoints = new Map(reached.map((each) => [keyOf(each), each]));
   const way = likeliest(
     ways.filter((each) => each.verdict === verdict),
     ({ probability }) => probability,
   );
   return {
     verdict,
-    endpoints: [...endpoints.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
+    endpoints: [...endpoints]
+      .map(([key, each]) => ({ ...each, probability: shares.get(key) ?? 0 }))
+      .sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
     source: way.source,
     steps: way.steps,
     ways,
   };
-}
-
-/** Delivered, even if most connections fail: the endpoints then say how many do not. */
-function verdictOf(verdicts: ReadonlyMap<Verdict, number>): Verdict {
-  const decisive = (['unknown', 'delivered'] as const).find((verdict) => verdicts.has(verdict));
-  return decisive ?? likeliest([...verdicts], ([, probability]) => probability)[0];
 }
 
 function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {

@@ -140,6 +140,21 @@ export interface Fate {
   readonly ways: readonly Way[];
 }
 
+/** The probabilities of what has the same key, added up. */
+export function sumChances<T extends { readonly probability: number }>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const item of items) sums.set(keyOf(item), (sums.get(keyOf(item)) ?? 0) + item.probability);
+  return sums;
+}
+
+/** The share of connections that end otherwise than most. */
+export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): number {
+  return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
+}
+
 /** How a packet's way ended. */
 export type End = Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;
 

@@ -1,7 +1,7 @@
 import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Fate, Packet, ReachedEndpoint } from '../packet.ts';
+import { lostShare, sumChances, type Fate, type Packet, type ReachedEndpoint } from '../packet.ts';
 import { serviceOf, type KnownPort, type Scene } from '../trace/scene.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, ownAddresses, sourceWord, type Difference } from './compare.ts';
@@ -294,9 +294,7 @@ function chancesOf(
   endpoints: readonly ReachedEndpoint[],
   wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
 ): string {
-  const chances = new Map<string, number>();
-  for (const each of endpoints) chances.set(wordOf(each), (chances.get(wordOf(each)) ?? 0) + each.probability);
-  return [...chances].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
+  return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
 function sourceName(source: Fate['source'], packet: Packet, nodes: ReadonlyMap<string, Address>): string {
@@ -322,7 +320,7 @@ function fateWords(
   switch (fate.verdict) {
     case 'delivered': {
       const isSame = other.verdict !== 'delivered' || chancesOf(fate.endpoints) === chancesOf(other.endpoints);
-      const lost = fate.ways.some(({ verdict }) => verdict !== 'delivered') ? ', with some connections lost' : '';
+      const lost = lostShare(fate) > 0 ? ', with some connections lost' : '';
       return `delivered${isSame ? '' : whichEndpoints(fate, ports)}${seen}${lost}`;
     }
     case 'refused':

@@ -2,7 +2,7 @@ import { nearest } from '../../describe/near-names.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
-import { sourceText, type Fate, type Verdict } from '../packet.ts';
+import { lostShare, sourceText, sumChances, type Fate, type Verdict } from '../packet.ts';
 import { nameOfPod, wrong, type Read, type Sender } from './question.ts';
 import type { Scene } from './scene.ts';
 
@@ -122,7 +122,7 @@ export function compareFate(fate: Fate, expected: Expectation, sender: Sender): 
     return [`expected ${words}, but it is ${fate.verdict}${reached}`];
   }
   const faults: string[] = [];
-  const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
+  const lost = lostShare(fate);
   // Shares that do not add up to 1 say that the rest is lost.
   const hasShares = endpoints?.some(({ probability }) => probability !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
@@ -143,12 +143,7 @@ export function percent(share: number): string {
 
 /** What share of connections each endpoint gets, by "address:port". */
 export function sharesOf({ endpoints }: Fate): ReadonlyMap<string, number> {
-  const shares = new Map<string, number>();
-  for (const { address, port, probability } of endpoints) {
-    const at = formatSocketAddress({ address, port });
-    shares.set(at, (shares.get(at) ?? 0) + probability);
-  }
-  return shares;
+  return sumChances(endpoints, formatSocketAddress);
 }
 
 function compareEndpoints(

@@ -13,7 +13,15 @@ import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { sourceText, type Fate, type Hook, type ReachedEndpoint, type RuleStep, type Step } from '../packet.ts';
+import {
+  lostShare,
+  sourceText,
+  type Fate,
+  type Hook,
+  type ReachedEndpoint,
+  type RuleStep,
+  type Step,
+} from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
 import { percent } from './expectation.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
@@ -101,7 +109,7 @@ function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
   switch (fate.verdict) {
     case 'delivered': {
       const reached = new Set(fate.endpoints.map(formatSocketAddress)).size;
-      const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === 'delivered' ? 0 : way.probability), 0);
+      const lost = lostShare(fate);
       const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
       return `delivered to ${count(reached, 'endpoint')}${rest}:`;
     }
