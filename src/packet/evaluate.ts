@@ -1,27 +1,30 @@
 import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { tableNames } from '../kernel/iptables/iptables.ts';
+import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { explore, type Choices } from './explore.ts';
-import type { Flow } from './flow.ts';
-import { hooks, ipvsStations, natStations, tableStations, type Hook } from './hooks.ts';
-import { indexIpSet } from './ip-sets.ts';
-import { runTable, type PreparedTable } from './iptables-rules.ts';
-import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
-import { loopbackInterface, routingOf, type Routing } from './routing.ts';
+import type { Flow, NatHalf } from './flow.ts';
+import { prepareTable } from './iptables-rules.ts';
+import { prepareNftTable } from './nft-rules.ts';
 import {
+  hooks,
   sourceText,
+  sumChances,
+  type Decision,
+  type End,
   type Fate,
+  type Hook,
   type Packet,
   type ReachedEndpoint,
   type RouteDecision,
   type Verdict,
   type Way,
-  type Decision,
-  type End,
 } from './packet.ts';
-import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { loopbackInterface, routingOf, type Routing } from './routing.ts';
+import { runBaseChain } from './rules.ts';
+import { indexIpSet } from './sets.ts';
 
 /**
  * What a node does with a packet. `prepare(state, links)` makes an evaluator of a kernel's state and of the node's own
@@ -48,82 +51,100 @@ export function prepare(state: KernelState, links: readonly Link[]): Evaluator {
   };
 }
 
-/** What sees packets at a hook. */
+/** What sees packets at a hook, those of lower priority first (linux/netfilter_ipv4.h). */
 interface Visitor {
+  readonly hook: Hook;
   readonly priority: number;
   /** Of chains of type nat, all of which the kernel enters at one priority: the order among them. */
-  readonly natOrder: number | undefined;
-  visit(flow: Flow): Decision | Redirection;
+  readonly natOrder?: number | undefined;
+  readonly visit: (flow: Flow) => Decision | Redirection;
 }
 
 /** IPVS sends the packet out from the node, or leaves it where it is because the real server is the node's own. */
 type Redirection = 'sent-on';
 
+type Visitors = readonly Visitor[];
+
 interface World {
   readonly family: Family;
   readonly routing: Routing;
-  readonly visitors: Readonly<Record<Hook, readonly Visitor[]>>;
+  readonly visitors: Visitors;
 }
 
 function prepareFamily(state: KernelState, links: readonly Link[], family: Family): World {
-  const all = [...tableVisitors(state, family), ...nftVisitors(state, family), ...ipvsVisitors(state)];
-  const at = (hook: Hook): readonly Visitor[] =>
-    all
-      .filter((each) => each.hook === hook)
-      .map(({ visitor }) => visitor)
-      .toSorted((a, b) => a.priority - b.priority || (a.natOrder ?? 0) - (b.natOrder ?? 0));
-  return {
-    family,
-    routing: routingOf(links, state, family),
-    visitors: Object.fromEntries(hooks.map((hook) => [hook, at(hook)])) as Record<Hook, readonly Visitor[]>,
-  };
+  const visitors = [...tableVisitors(state, family), ...nftVisitors(state, family), ...ipvsVisitors(state)].toSorted(
+    (a, b) => a.priority - b.priority || (a.natOrder ?? 0) - (b.natOrder ?? 0),
+  );
+  return { family, routing: routingOf(links, state, family), visitors };
 }
 
-interface PlacedVisitor {
-  readonly hook: Hook;
-  readonly visitor: Visitor;
-}
+/**
+ * Where chains of type nat see packets, whatever their own priority: that orders them among themselves. On the way in they
+ * decide a connection's destination, on the way out its source, each once.
+ */
+const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
+  prerouting: { priority: -100, decides: 'destination' },
+  output: { priority: -100, decides: 'destination' },
+  input: { priority: 100, decides: 'source' },
+  postrouting: { priority: 100, decides: 'source' },
+};
 
-function tableVisitors(state: KernelState, family: Family): readonly PlacedVisitor[] {
+/** Where tables of iptables see packets, besides nat. */
+const tableStations: {
+  readonly [T in Exclude<TableName, 'nat'>]: { readonly priority: number; readonly at: readonly Hook[] };
+} = {
+  raw: { priority: -300, at: ['prerouting', 'output'] },
+  mangle: { priority: -150, at: hooks },
+  filter: { priority: 0, at: ['input', 'forward', 'output'] },
+  security: { priority: 50, at: ['input', 'forward', 'output'] },
+};
+
+function tableVisitors(state: KernelState, family: Family): readonly Visitor[] {
   const sets = new Map(state.sets.map((set) => [set.name, indexIpSet(set)]));
   return tableNames.flatMap((name) => {
     const chains = state.iptables[family]?.[name];
     if (!chains) return [];
-    const table: PreparedTable = { name, chains, sets, indexes: new Map() };
-    return tableStations[name].map(({ hook, priority }) => ({
-      hook,
-      visitor: {
-        priority,
-        natOrder: name === 'nat' ? priority : undefined,
-        visit: (flow) => runTable(flow, table, hook.toUpperCase()),
-      },
-    }));
+    const table = prepareTable(name, chains, sets);
+    return hooks.flatMap((hook): readonly Visitor[] => {
+      const nat = name === 'nat' ? natStations[hook]?.priority : undefined;
+      const own = name !== 'nat' && tableStations[name].at.includes(hook) ? tableStations[name].priority : undefined;
+      const priority = nat ?? own;
+      const chain = chains.get(hook.toUpperCase());
+      if (priority === undefined || !chain) return [];
+      const visit = (flow: Flow): Decision => runBaseChain(flow, table, chain.name, chain.policy === 'DROP');
+      return [{ hook, priority, natOrder: nat, visit }];
+    });
   });
 }
 
-function nftVisitors(state: KernelState, family: Family): readonly PlacedVisitor[] {
-  return state.nftables
-    .filter((table) => table.family === family)
-    .flatMap((table) => {
-      const prepared: PreparedNftTable = { table, lookups: new Map() };
-      return [...table.chains.values()].flatMap((chain): readonly PlacedVisitor[] => {
-        const { base } = chain;
-        const hook = hooks.find((name) => name === base?.hook);
-        if (!base || !hook) return [];
-        const visit = (flow: Flow): Decision => runBaseChain(flow, prepared, chain);
-        if (base.type !== 'nat') return [{ hook, visitor: { priority: base.priority, natOrder: undefined, visit } }];
-        return [
-          { hook, visitor: { priority: natStations[hook]?.priority ?? base.priority, natOrder: base.priority, visit } },
-        ];
-      });
+function nftVisitors(state: KernelState, family: Family): readonly Visitor[] {
+  const tables = state.nftables.filter((table) => table.family === family);
+  return tables.flatMap((table) => {
+    const prepared = prepareNftTable(table);
+    return [...table.chains.values()].flatMap(({ name, base }): readonly Visitor[] => {
+      const hook = hooks.find((each) => each === base?.hook);
+      if (!base || !hook) return [];
+      const nat = base.type === 'nat' ? natStations[hook]?.priority : undefined;
+      const visit = (flow: Flow): Decision => runBaseChain(flow, prepared, name, base.policy === 'drop');
+      return [
+        { hook, priority: nat ?? base.priority, natOrder: base.type === 'nat' ? base.priority : undefined, visit },
+      ];
     });
+  });
 }
 
-function ipvsVisitors(state: KernelState): readonly PlacedVisitor[] {
+/** IPVS takes packets to its virtual servers after filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
+function ipvsVisitors(state: KernelState): readonly Visitor[] {
   if (state.virtualServers.length === 0) return [];
-  const servers = indexVirtualServers(state.virtualServers);
+  const keyOf = (protocol: string, { text }: Address, port: number): string => `${protocol} ${text} ${port}`;
+  const servers = new Map(
+    state.virtualServers.map((server) => [keyOf(server.protocol, server.address, server.port), server]),
+  );
   const visit = (flow: Flow): Decision | Redirection => {
-    const server = flow.server ? undefined : findVirtualServer(servers, flow);
+    const protocol = flow.protocol.toUpperCase();
+    // One of port 0 takes all ports.
+    const find = (port: number) => servers.get(keyOf(protocol, flow.destination, port));
+    const server = flow.server ? undefined : (find(flow.port) ?? find(0));
     if (!server) return 'accept';
     const choice = schedule(server);
     const chosen = choice?.servers[choice.servers.length > 0 ? flow.choices.draw(choice.probabilities) : -1];
@@ -139,7 +160,10 @@ function ipvsVisitors(state: KernelState): readonly PlacedVisitor[] {
     if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
     return flow.routing.isLocal(chosen.address) ? 'accept' : 'sent-on';
   };
-  return ipvsStations.map(({ hook, priority }) => ({ hook, visitor: { priority, natOrder: undefined, visit } }));
+  return [
+    { hook: 'input', priority: 99, visit },
+    { hook: 'output', priority: -98, visit },
+  ];
 }
 
 /** One way of a packet, from where it enters to where it ends. */
@@ -173,8 +197,6 @@ function walk({ family, routing, visitors }: World, packet: Packet, choices: Cho
     steps: flow.steps,
   };
 }
-
-type Visitors = World['visitors'];
 
 /** A packet that comes by an interface: to the node itself, or through it. */
 function arrive(flow: Flow, visitors: Visitors): Verdict {
@@ -265,7 +287,8 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | u
   const { connection } = flow;
   const nat = natStations[hook];
   const wasSettled = !nat || !connection || connection.settled.has(nat.decides);
-  for (const { priority, natOrder, visit } of visitors[hook]) {
+  for (const { hook: at, priority, natOrder, visit } of visitors) {
+    if (at !== hook) continue;
     // Of several nat chains, the first that rewrites decides.
     if (natOrder !== undefined && (wasSettled || connection.rewritten.has(nat.decides))) continue;
     if (nat && priority > nat.priority) connection?.settled.add(nat.decides);
@@ -278,55 +301,34 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | u
 }
 
 function sumUp(ways: readonly Way[]): Fate {
-  const verdicts = new Map<Verdict, number>();
-  const endpoints = new Map<string, ReachedEndpoint>();
-  for (const { verdict, probability, endpoint, source } of ways) {
-    verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + probability);
-    if (!endpoint) continue;
-    const key = `${endpoint.address.text} ${endpoint.port} ${sourceText(source)}`;
-    const known = endpoints.get(key)?.probability ?? 0;
-    endpoints.set(key, { ...endpoint, source, probability: known + probability });
-  }
-  const verdict = verdictOf(verdicts);
+  const chances = sumChances(ways, (way) => way.verdict);
+  // Delivered, even if most connections fail: the endpoints then say how many do not.
+  const decisive = (['unknown', 'delivered'] as const).find((each) => chances.has(each));
+  const verdict = decisive ?? likeliest(ways, (way) => chances.get(way.verdict) ?? 0).verdict;
+  const reached = ways.flatMap(({ endpoint, source, probability }) =>
+    endpoint ? [{ address: endpoint.address, port: endpoint.port, source, probability }] : [],
+  );
+  const keyOf = ({ address, port, source }: ReachedEndpoint): string => `${address.text} ${port} ${sourceText(source)}`;
+  const shares = sumChances(reached, keyOf);
+  const endpoints = new Map(reached.map((each) => [keyOf(each), each]));
   const way = likeliest(
     ways.filter((each) => each.verdict === verdict),
     ({ probability }) => probability,
   );
   return {
     verdict,
-    endpoints: [...endpoints.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
+    endpoints: [...endpoints]
+      .map(([key, each]) => ({ ...each, probability: shares.get(key) ?? 0 }))
+      .sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
     source: way.source,
     steps: way.steps,
     ways,
   };
 }
 
-/** Delivered, even if most connections fail: the endpoints then say how many do not. */
-function verdictOf(verdicts: ReadonlyMap<Verdict, number>): Verdict {
-  const decisive = (['unknown', 'delivered'] as const).find((verdict) => verdicts.has(verdict));
-  return decisive ?? likeliest([...verdicts], ([, probability]) => probability)[0];
-}
-
 function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
   // Sums of equal shares differ by their last bits.
   return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
-}
-
-type VirtualServerIndex = ReadonlyMap<string, VirtualServer>;
-
-function indexVirtualServers(servers: readonly VirtualServer[]): VirtualServerIndex {
-  return new Map(servers.map((server) => [keyOf(server.protocol, server.address.text, server.port), server]));
-}
-
-/** The virtual server that takes the packet: of its address and port, or one of all ports. */
-function findVirtualServer(servers: VirtualServerIndex, flow: Flow): VirtualServer | undefined {
-  const protocol = flow.protocol.toUpperCase();
-  const { text } = flow.destination;
-  return servers.get(keyOf(protocol, text, flow.port)) ?? servers.get(keyOf(protocol, text, 0));
-}
-
-function keyOf(protocol: string, address: string, port: number): string {
-  return `${protocol} ${address} ${port}`;
 }
 
 /** How likely a scheduler takes each real server for a new client, as long as no connections weigh on it. */

@@ -1,4 +1,4 @@
-import { sourceText, type Step, type Way, type Decision } from './packet.ts';
+import { sourceText, sumChances, type Step, type Way, type Decision } from './packet.ts';
 
 /**
  * Where a packet's way forks: at random, or at a rule that may or may not match. A way is walked
@@ -100,12 +100,8 @@ export function isSameEnd(
   endOf: (way: Way) => string,
   tolerance: number,
 ): boolean {
-  const [left, right] = [a, b].map((ways) => {
-    const ends = new Map<string, number>();
-    for (const way of ways) ends.set(endOf(way), (ends.get(endOf(way)) ?? 0) + way.probability);
-    return ends;
-  });
-  if (!left || !right || left.size !== right.size) return false;
+  const [left, right] = [sumChances(a, endOf), sumChances(b, endOf)];
+  if (left.size !== right.size) return false;
   return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < tolerance);
 }
 

@@ -3,10 +3,9 @@ import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
-import { trackingPriority, type Hook, type NatHalf } from './hooks.ts';
-import type { PacketProtocol, Step } from './packet.ts';
-import type { Routing } from './routing.ts';
 import { negateIf, type Maybe } from './maybe.ts';
+import type { Hook, PacketProtocol, Step } from './packet.ts';
+import type { Routing } from './routing.ts';
 
 /** A packet on its way through the node. Rules change it as they do in the kernel. */
 export interface Flow {
@@ -33,6 +32,8 @@ export interface Flow {
   readonly steps: Step[];
 }
 
+export type NatHalf = 'destination' | 'source';
+
 interface Connection {
   /** What nat has decided: it does so once for the destination, and once for the source. */
   readonly settled: Set<NatHalf>;
@@ -41,35 +42,30 @@ interface Connection {
   masqueraded: boolean;
 }
 
-/** Its connection, for what sees packets after tracking has begun. */
-function trackedConnection(flow: Flow): Connection | undefined {
-  return flow.priority > trackingPriority ? flow.connection : undefined;
-}
+/** Where connection tracking begins: what is below sees packets without a connection. */
+const trackingPriority = -200;
+
+/** States and statuses that no connection has at its first packet. */
+const laterStates: ReadonlySet<string> = new Set(
+  'established related expected seen-reply assured confirmed dying'.split(' '),
+);
 
 /** The states and statuses of a connection whose first packet this is, as iptables and nft call them. */
-export function hasState(flow: Flow, state: string): Maybe {
-  const connection = trackedConnection(flow);
+export function hasState({ connection: kept, priority }: Flow, state: string): Maybe {
+  const connection = priority > trackingPriority ? kept : undefined;
   switch (state.toLowerCase()) {
     case 'new':
       return connection !== undefined;
     case 'invalid':
-      return connection === undefined && flow.priority < trackingPriority;
+      return connection === undefined && priority < trackingPriority;
     case 'untracked':
-      return connection === undefined && flow.priority > trackingPriority;
+      return connection === undefined && priority > trackingPriority;
     case 'dnat':
       return connection?.rewritten.has('destination') === true;
     case 'snat':
       return connection?.rewritten.has('source') === true;
-    case 'established':
-    case 'related':
-    case 'expected':
-    case 'seen-reply':
-    case 'assured':
-    case 'confirmed':
-    case 'dying':
-      return false;
     default:
-      return undefined;
+      return laterStates.has(state.toLowerCase()) ? false : undefined;
   }
 }
 
@@ -85,11 +81,12 @@ export function hasAddressType({ routing }: Flow, address: Address, type: string
   const first = address.family === 'ipv4' ? address.bits >>> 24 : (address.groups[0] ?? 0) >>> 8;
   const isMulticast = address.family === 'ipv4' ? first >= 224 && first < 240 : first === 0xff;
   const isBroadcast = address.text === '255.255.255.255';
+  const isOne = !isMulticast && !isBroadcast;
   switch (type.toLowerCase()) {
     case 'local':
-      return isMulticast || isBroadcast ? false : routing.isLocal(address);
+      return isOne && routing.isLocal(address);
     case 'unicast':
-      return isMulticast || isBroadcast ? false : negateIf(true, routing.isLocal(address));
+      return isOne && negateIf(true, routing.isLocal(address));
     case 'multicast':
       return isMulticast;
     case 'broadcast':
@@ -109,18 +106,23 @@ export function isSourcePortIn(first: number, last: number): Maybe {
 }
 
 /** Sends the packet's connection on to another address. */
-export function rewriteDestination(flow: Flow, address: Address, port: number | undefined): void {
+export function rewriteDestination(
+  flow: Flow,
+  { address, port = flow.port }: { readonly address: Address; readonly port: number | undefined },
+): 'accept' {
   flow.destination = address;
-  if (port !== undefined) flow.port = port;
-  flow.endpoint = { address, port: flow.port };
+  flow.port = port;
+  flow.endpoint = { address, port };
   flow.connection?.rewritten.add('destination');
+  return 'accept';
 }
 
 /** Gives the packet an address of the node for its source: that of the interface by which it leaves. */
-export function masquerade(flow: Flow): void {
+export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
-  if (!connection) return;
+  if (!connection) return 'accept';
   connection.rewritten.add('source');
   connection.masqueraded = true;
   flow.source = routing.sourceTo(flow.destination);
+  return 'accept';
 }

@@ -2,28 +2,13 @@ import { contains, parseAddress } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
-import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables/iptables.ts';
+import type { Chain, Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
-import {
-  hasAddressType,
-  hasState,
-  isInterface,
-  isSourcePortIn,
-  masquerade,
-  rewriteDestination,
-  type Flow,
-} from './flow.ts';
-import type { Decision } from './packet.ts';
-import type { IpSetTest } from './ip-sets.ts';
+import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
+import type { Decision, Action } from './packet.ts';
+import type { IpSetTest } from './sets.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
-
-/** The chains of one table of iptables, ready for packets. */
-export interface PreparedTable {
-  readonly name: TableName;
-  readonly chains: ReadonlyMap<string, Chain>;
-  readonly sets: ReadonlyMap<string, IpSetTest>;
-  readonly indexes: Map<Chain, RuleIndex>;
-}
+import { meet, type RuleTable } from './rules.ts';
 
 /** Positions of a chain's rules, ascending, by what they ask of the destination. */
 interface RuleIndex {
@@ -32,37 +17,36 @@ interface RuleIndex {
   readonly others: readonly number[];
 }
 
-/** Sends a packet through one of the kernel's chains. */
-export function runTable(flow: Flow, table: PreparedTable, hook: string): Decision {
-  const chain = table.chains.get(hook);
-  if (!chain) return 'accept';
-  const decision = runChain(flow, table, chain);
-  if (decision !== 'return') return decision;
-  if (chain.policy !== 'DROP') return 'accept';
-  flow.steps.push({ kind: 'policy', hook: flow.hook, tool: 'iptables', table: table.name, chain: hook });
-  return 'dropped';
-}
-
-function runChain(flow: Flow, table: PreparedTable, chain: Chain): Decision {
-  return flow.choices.enter(() => {
-    for (const position of candidates(flow, table, chain)) {
-      const decision = runRule(flow, table, chain, position);
-      if (decision) return decision;
-    }
-    return 'return';
-  });
-}
+type IpSets = ReadonlyMap<string, IpSetTest>;
 
 /** Chains of fewer rules are gone through rule by rule. */
 const fewRules = 16;
 
+/** Makes a table ready for packets. Long chains are hashed when the first packet comes to them. */
+export function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
+  const indexes = new Map<Chain, RuleIndex>();
+  const table: RuleTable = {
+    tool: 'iptables',
+    name,
+    chains,
+    runRules: (flow, chainName) => {
+      const chain = chains.get(chainName) as Chain;
+      let index = indexes.get(chain);
+      if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
+      for (const at of index ? candidates(flow, index) : chain.rules.keys()) {
+        const decision = runRule(flow, table, sets, chain, at);
+        if (decision) return decision;
+      }
+      return undefined;
+    },
+  };
+  return table;
+}
+
 /** The rules that may match: a chain of all Services has a few for each of them. */
-function candidates(flow: Flow, table: PreparedTable, chain: Chain): Iterable<number> {
-  if (chain.rules.length < fewRules) return chain.rules.keys();
-  let index = table.indexes.get(chain);
-  if (!index) table.indexes.set(chain, (index = indexRules(chain.rules)));
-  const byAddress = index.byAddress.get(flow.destination.text);
-  const byPort = index.byPort.get(flow.port);
+function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
+  const byAddress = index.byAddress.get(destination.text);
+  const byPort = index.byPort.get(port);
   if (!byAddress && !byPort) return index.others;
   return [...(byAddress ?? []), ...(byPort ?? []), ...index.others].sort((a, b) => a - b);
 }
@@ -89,134 +73,90 @@ function indexRules(rules: readonly Rule[]): RuleIndex {
 }
 
 /** Undefined if the packet goes on to the next rule. */
-function runRule(flow: Flow, table: PreparedTable, chain: Chain, position: number): Decision | undefined {
-  const rule = chain.rules[position] as Rule;
+function runRule(flow: Flow, table: RuleTable, sets: IpSets, chain: Chain, at: number): Decision | undefined {
+  const rule = chain.rules[at] as Rule;
   const jump = rule.args.find((arg) => arg.kind === 'jump');
-  if (!jump || isIdle(jump.target)) return undefined;
-  const record = (): void => {
-    flow.steps.push({
-      kind: 'rule',
-      hook: flow.hook,
-      tool: 'iptables',
-      table: table.name,
-      chain: chain.name,
-      position: position + 1,
-      rule,
-      origin: rule.origin ?? chain.origin,
-    });
-  };
-  const isMatch = allOf(rule.args, (arg) => matches(flow, table, arg, rule));
+  const action = jump && actionOf(jump);
+  if (!action) return undefined;
+  const isMatch = allOf(rule.args, (arg) => matches(flow, sets, arg));
   if (isMatch === false) return undefined;
-  record();
-  if (isMatch === undefined && !flow.choices.doubt(() => flow.steps.slice())) {
-    flow.steps.pop();
-    return undefined;
-  }
-  return act(flow, table, jump.target, jump.goto === true);
+  return meet(flow, table, isMatch, {
+    kind: 'rule',
+    hook: flow.hook,
+    tool: 'iptables',
+    table: table.name,
+    chain: chain.name,
+    position: at + 1,
+    rule,
+    origin: rule.origin ?? chain.origin,
+    action,
+  });
 }
 
-/** Whether a target leaves packets as they are. */
-function isIdle(target: Target): boolean {
-  return target.kind === 'other' && idleTargets.has(target.words[0] ?? '');
-}
-
+/** Targets that leave packets as they are. */
 const idleTargets: ReadonlySet<string> = new Set('AUDIT CHECKSUM LED LOG NFLOG RATEEST TCPMSS TRACE ULOG'.split(' '));
 
-function act(flow: Flow, table: PreparedTable, target: Target, goto: boolean): Decision | undefined {
+/** What a rule does; undefined if it leaves packets as they are. */
+function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action | undefined {
   switch (target.kind) {
-    case 'chain': {
-      const next = table.chains.get(target.chain);
-      if (!next) return 'unknown';
-      const decision = runChain(flow, table, next);
-      return decision === 'return' && !goto ? undefined : decision;
-    }
+    case 'chain':
+      return { kind: goto ? 'goto' : 'jump', chain: target.chain };
     case 'accept':
     case 'return':
-      return target.kind;
     case 'drop':
-      return 'dropped';
     case 'reject':
-      return 'refused';
     case 'masquerade':
-      masquerade(flow);
-      return 'accept';
+      return target;
     case 'dnat':
-      rewriteDestination(flow, target.address, target.port);
-      return 'accept';
+      return { kind: 'dnat', target };
     case 'mark':
-      flow.mark = changeMark(flow.mark, target);
-      return undefined;
-    case 'other':
-      return rewriteSource(flow, target.words);
+      return { ...target, kind: 'set-mark' };
+    case 'other': {
+      const [name = '', option, text = '', ...rest] = target.words;
+      if (idleTargets.has(name)) return undefined;
+      const address = name === 'SNAT' && option === '--to-source' && rest.length === 0 && parseAddress(text);
+      return address ? { kind: 'snat', address } : { kind: 'unknown', text: name };
+    }
     default:
       return target satisfies never;
   }
 }
 
-function changeMark(mark: number, { operation, value, mask }: Target & { readonly kind: 'mark' }): number {
-  switch (operation) {
-    case 'or':
-      return (mark | value) >>> 0;
-    case 'xor':
-      return (mark ^ value) >>> 0;
-    case 'set':
-      return ((mark & ~mask) ^ value) >>> 0;
-    default:
-      return operation satisfies never;
-  }
+function matches(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
+  return negateIf('negated' in arg && arg.negated, isTrue(flow, sets, arg));
 }
 
-/** `SNAT --to-source ADDRESS`, which is the only other target that kpc follows. */
-function rewriteSource(flow: Flow, [name, option, text, ...rest]: readonly string[]): Decision {
-  const address = text === undefined ? undefined : parseAddress(text);
-  if (name !== 'SNAT' || option !== '--to-source' || !address || rest.length > 0) return 'unknown';
-  flow.source = address;
-  flow.connection?.rewritten.add('source');
-  return 'accept';
-}
-
-function matches(flow: Flow, table: PreparedTable, arg: RuleArg, rule: Rule): Maybe {
+/** Whether what an argument asks is true, without its negation. */
+function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
   switch (arg.kind) {
     case 'source':
-      return negateIf(arg.negated, contains(networkOfRange(arg.range), flow.source));
     case 'destination':
-      return negateIf(arg.negated, contains(networkOfRange(arg.range), flow.destination));
+      return contains(networkOfRange(arg.range), flow[arg.kind]);
     case 'in-interface':
-      return negateIf(arg.negated, isInterface(flow.input, arg.name, '+'));
+      return isInterface(flow.input, arg.name, '+');
     case 'out-interface':
-      return negateIf(arg.negated, isInterface(flow.output, arg.name, '+'));
+      return isInterface(flow.output, arg.name, '+');
     case 'protocol':
-      return negateIf(arg.negated, isProtocol(flow, arg.protocol));
+      return isProtocol(flow, arg.protocol);
     case 'destination-port':
-      return negateIf(arg.negated, isPortIn(flow, arg.ports));
+      return isPortIn(flow, arg.ports);
     case 'source-port':
-      return negateIf(arg.negated, isSourcePortIn(arg.ports.first, arg.ports.last));
+      return isSourcePortIn(arg.ports.first, arg.ports.last);
     case 'mark':
-      return negateIf(arg.negated, (flow.mark & arg.mask) >>> 0 === arg.value);
+      return (flow.mark & arg.mask) >>> 0 === arg.value;
     case 'conntrack-state':
-      return negateIf(
-        arg.negated,
-        anyOf(arg.states, (state) => hasState(flow, state)),
-      );
-    case 'address-type': {
-      const address = arg.which === 'source' ? flow.source : flow.destination;
-      return negateIf(
-        arg.negated,
-        anyOf(arg.type.split(','), (type) => hasAddressType(flow, address, type)),
-      );
-    }
+      return anyOf(arg.states, (state) => hasState(flow, state));
+    case 'address-type':
+      return anyOf(arg.type.split(','), (type) => hasAddressType(flow, flow[arg.which], type));
     case 'match-set':
-      return negateIf(arg.negated, table.sets.get(arg.set)?.(flow, arg.directions));
+      return sets.get(arg.set)?.(flow, arg.directions);
     case 'physdev-is-in':
       // Packets that are routed, not bridged. kube-proxy asks only which of two rules with one target takes a packet.
-      return negateIf(arg.negated, false);
+      return false;
     case 'virtual-server': {
       const { server } = flow;
-      return (
-        server?.address.text === arg.address.text &&
-        server.port === arg.port &&
-        server.protocol.toLowerCase() === arg.protocol
-      );
+      const isThere = server?.address.text === arg.address.text && server.port === arg.port;
+      return isThere && server.protocol.toLowerCase() === arg.protocol;
     }
     case 'statistic':
       return isDrawn(flow, Number(arg.probability));
@@ -229,7 +169,7 @@ function matches(flow: Flow, table: PreparedTable, arg: RuleArg, rule: Rule): Ma
     case 'jump':
       return true;
     case 'other':
-      return isCounter(arg) ? true : matchesWords(flow, arg.words, rule);
+      return isCounter(arg) ? true : matchesWords(flow, arg.words);
     default:
       return arg satisfies never;
   }
@@ -253,31 +193,40 @@ function isProtocol({ protocol, family }: Flow, name: string): boolean {
 }
 
 /** Matches that other programs' rules often have, of those that a rule keeps as words. */
-function matchesWords(flow: Flow, words: readonly string[], rule: Rule): Maybe {
-  const negated = words[0] === '!';
-  const rest = negated ? words.slice(1) : words;
-  if (rest[0] === '-m') {
-    const [, name, ...options] = rest;
-    const isNegated = options[0] === '!';
-    return negateIf(isNegated, matchesModule(flow, name ?? '', isNegated ? options.slice(1) : options, rule));
-  }
-  return negateIf(negated, matchesHeader(flow, rest));
+function matchesWords(flow: Flow, words: readonly string[]): Maybe {
+  const plain = words.filter((word) => word !== '!');
+  const names = plain[0] === '-m' ? 3 : 1;
+  return negateIf(
+    plain.length < words.length,
+    matchesOption(flow, plain.slice(0, names).join(' '), plain.slice(names)),
+  );
 }
 
-function matchesModule(flow: Flow, module: string, [option, value, ...rest]: readonly string[], rule: Rule): Maybe {
-  if (rest.length > 0 || value === undefined) return undefined;
-  switch (`${module} ${option}`) {
-    case 'state --state':
+function matchesOption(flow: Flow, option: string, [value = '', ...rest]: readonly string[]): Maybe {
+  const { protocol } = flow;
+  // The first packet of a TCP connection has the flag SYN, and no other.
+  if (option === '--tcp-flags' && rest.length === 1) {
+    const isSynAsked = value === 'ALL' || value.split(',').includes('SYN');
+    return protocol === 'tcp' && rest[0] === (isSynAsked ? 'SYN' : 'NONE');
+  }
+  if (rest.length > 0) return undefined;
+  switch (option) {
+    case '--syn':
+      return protocol === 'tcp';
+    case '-f':
+      return false;
+    case '-m state --state':
       return anyOf(value.split(','), (state) => hasState(flow, state));
-    case 'multiport --dports':
+    case '-m multiport --dports':
       return anyOf(readPorts(value), (ports) => ports && isPortIn(flow, ports));
-    case 'multiport --sports':
+    case '-m multiport --sports':
       return anyOf(readPorts(value), (ports) => ports && isSourcePortIn(ports.first, ports.last));
-    case 'icmp --icmp-type':
-    case 'icmp6 --icmpv6-type':
-      return isEcho(value);
+    case '-m icmp --icmp-type':
+    case '-m icmp6 --icmpv6-type':
+      if (['8', '128', '8/0', '128/0', 'echo-request', 'any'].includes(value)) return true;
+      return /^\d+(\/\d+)?$/.test(value) ? false : undefined;
     default:
-      return rule.args.some((arg) => arg.kind === 'jump') ? undefined : true;
+      return undefined;
   }
 }
 
@@ -287,26 +236,4 @@ function readPorts(text: string): readonly (PortRange | undefined)[] {
 
 function isPortIn({ port }: Flow, { first, last }: PortRange): boolean {
   return port >= first && port <= last;
-}
-
-function isEcho(type: string): Maybe {
-  if (['8', '128', '8/0', '128/0', 'echo-request', 'any'].includes(type)) return true;
-  return /^\d+(\/\d+)?$/.test(type) ? false : undefined;
-}
-
-/** The first packet of a TCP connection has the flag SYN, and no other. */
-function matchesHeader({ protocol }: Flow, [option, mask, flags]: readonly string[]): Maybe {
-  switch (option) {
-    case '--syn':
-      return protocol === 'tcp';
-    case '--tcp-flags': {
-      if (mask === undefined || flags === undefined) return undefined;
-      const isSynAsked = mask === 'ALL' || mask.split(',').includes('SYN');
-      return protocol === 'tcp' && (isSynAsked ? flags === 'SYN' : flags === 'NONE');
-    }
-    case '-f':
-      return false;
-    default:
-      return undefined;
-  }
 }

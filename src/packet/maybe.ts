@@ -5,17 +5,6 @@ export function negateIf(negated: boolean | undefined, result: Maybe): Maybe {
   return negated && result !== undefined ? !result : result;
 }
 
-/** Whether the test passes for an item; it ends at the first that passes. */
-export function anyOf<T>(items: Iterable<T>, test: (item: T) => Maybe): Maybe {
-  let result: Maybe = false;
-  for (const item of items) {
-    const one = test(item);
-    if (one) return true;
-    if (one === undefined) result = undefined;
-  }
-  return result;
-}
-
 /** Whether the test passes for all items; it ends at the first that fails. */
 export function allOf<T>(items: Iterable<T>, test: (item: T) => Maybe): Maybe {
   let result: Maybe = true;
@@ -25,4 +14,17 @@ export function allOf<T>(items: Iterable<T>, test: (item: T) => Maybe): Maybe {
     if (one === undefined) result = undefined;
   }
   return result;
+}
+
+/** Whether the test passes for an item; it ends at the first that passes. */
+export function anyOf<T>(items: Iterable<T>, test: (item: T) => Maybe): Maybe {
+  return negateIf(
+    true,
+    allOf(items, (item) => negateIf(true, test(item))),
+  );
+}
+
+/** Whether all are true. */
+export function all(...results: readonly Maybe[]): Maybe {
+  return allOf(results, (each) => each);
 }

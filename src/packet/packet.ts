@@ -1,12 +1,16 @@
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { Element } from '../kernel/nftables/element.ts';
+import type { Element, Verdict as NftVerdict } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
-import type { Hook } from './hooks.ts';
 import { isUnknownOwn } from './routing.ts';
+
+/** The points of the kernel's network stack where rules see packets. */
+export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;
+
+export type Hook = (typeof hooks)[number];
 
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
@@ -42,12 +46,32 @@ interface InChain {
   readonly chain: string;
 }
 
+/** What a rule of either tool does with a packet. Without a port, `dnat` leaves the packet's own. */
+export type Action =
+  | NftVerdict
+  | { readonly kind: 'reject' | 'masquerade' }
+  /** One of them, each with an equal chance. */
+  | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
+  | { readonly kind: 'dnat'; readonly target: { readonly address: Address; readonly port: number | undefined } }
+  | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
+  | { readonly kind: 'snat'; readonly address: Address }
+  /** `mask`: the bits that `set` clears first, all if there is none. */
+  | {
+      readonly kind: 'set-mark';
+      readonly operation: 'or' | 'xor' | 'set';
+      readonly value: number;
+      readonly mask?: number;
+    }
+  /** Something that kpc does not understand, in the tool's words. */
+  | { readonly kind: 'unknown'; readonly text: string };
+
 /** A rule that matched. */
 export type RuleStep = InChain & {
   readonly kind: 'rule';
   /** Counts from 1. */
   readonly position: number;
   readonly origin: Origin | undefined;
+  readonly action: Action;
 } & (
     | { readonly tool: 'iptables'; readonly rule: Rule }
     /** With the element of the map that decided. */
@@ -114,6 +138,21 @@ export interface Fate {
   /** The likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
+}
+
+/** The probabilities of what has the same key, added up. */
+export function sumChances<T extends { readonly probability: number }>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const item of items) sums.set(keyOf(item), (sums.get(keyOf(item)) ?? 0) + item.probability);
+  return sums;
+}
+
+/** The share of connections that end otherwise than most. */
+export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): number {
+  return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
 /** How a packet's way ended. */

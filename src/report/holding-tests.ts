@@ -50,20 +50,19 @@ export function writeHoldingTests(head: TestFileHead, scenes: readonly Scene[]):
 function testsOnNode(scene: Scene): readonly HoldingTest[] {
   const node = scene.side.services?.node.name ?? '';
   return scene.ports.flatMap((port) => {
-    const { senders: kinds, rows } = traceMatrix([port], scene);
-    return rows.flatMap(({ target, address, port: number, protocol, senders, fates }) =>
-      fates.flatMap((fate, i): readonly HoldingTest[] => {
-        const sender = senders[i];
-        const kind = kinds[i];
-        if (!fate || !sender || kind === undefined) return [];
+    const { senders, rows } = traceMatrix([port], scene);
+    return rows.flatMap(({ kind, address, port: number, protocol, cells }) =>
+      cells.flatMap((cell, i): readonly HoldingTest[] => {
+        const from = senders[i];
+        if (!cell || from === undefined) return [];
         return [
           {
-            name: `${port.label} ${target.replace(/ \S+$/, '')}`,
+            name: `${port.label} ${kind}`,
             to: [joinHostPort(address.text, number)],
             protocol,
-            from: [kind === 'itself' ? (sender.address?.text ?? kind) : kind],
+            from: [from === 'itself' ? (cell.sender.address?.text ?? from) : from],
             nodes: [node],
-            outcome: outcomeLines(fate, sender),
+            outcome: outcomeLines(cell.fate, cell.sender),
           },
         ];
       }),

@@ -1,8 +1,11 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
-import { fateInShort, type Matrix } from '../packet/trace/matrix.ts';
-import { descriptionPainter } from './colours.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { sourceText, type Fate } from '../packet/packet.ts';
 import { endpointsJson } from '../packet/trace/explain.ts';
+import type { Matrix } from '../packet/trace/matrix.ts';
+import { descriptionPainter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
 export function formatMatrix(
@@ -13,7 +16,10 @@ export function formatMatrix(
   const paint = descriptionPainter(isColoured);
   const cells = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
-    ...rows.map(({ target, fates }) => [target, ...senders.map((_, i) => fateInShort(fates[i]))]),
+    ...rows.map(({ kind, address, port, protocol, cells: own }) => [
+      `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
+      ...senders.map((_, i) => fateInShort(own[i]?.fate)),
+    ]),
   ];
   const columns = ['', ...senders].map((_, i) => ({
     wanted: Math.max(...cells.map((row) => row[i]?.length ?? 0)),
@@ -24,7 +30,7 @@ export function formatMatrix(
     row
       .map((cell, i) => {
         const text = cutCell(cell, widths[i] ?? 0, i === 0 && at > 0 ? 'end' : 'start').padEnd(widths[i] ?? 0);
-        return at > 0 && i > 0 ? paint(roleOf(rows[at - 1]?.fates[i - 1]), text) : text;
+        return at > 0 && i > 0 ? paint(roles[rows[at - 1]?.cells[i - 1]?.fate.verdict ?? 'none'], text) : text;
       })
       .join(columnGap)
       .trimEnd(),
@@ -36,27 +42,30 @@ export function formatMatrix(
   return `${[paint('heading', head), ...lines, ...healthChecks, legend].join('\n')}\n`;
 }
 
-function roleOf(fate: Fate | undefined): 'good' | 'bad' | 'plain' | 'dim' {
-  switch (fate?.verdict) {
-    case 'delivered':
-      return 'good';
-    case 'refused':
-    case 'dropped':
-    case 'unknown':
-      return 'bad';
-    case 'local':
-    case 'forwarded':
-      return 'plain';
-    case undefined:
-      return 'dim';
-  }
+const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role'] } = {
+  delivered: 'good',
+  refused: 'bad',
+  dropped: 'bad',
+  unknown: 'bad',
+  local: 'plain',
+  forwarded: 'plain',
+  none: 'dim',
+};
+
+/** Where packets come to, and whether endpoints see the client. */
+function fateInShort(fate: Fate | undefined): string {
+  if (!fate) return '-';
+  if (fate.verdict !== 'delivered') return fate.verdict;
+  const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
+  const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
+  return `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}`;
 }
 
 /** The same for programs. */
 export function matrixJson({ senders, rows }: Matrix): unknown {
-  return rows.flatMap(({ address, port, protocol, fates }) =>
+  return rows.flatMap(({ address, port, protocol, cells }) =>
     senders.flatMap((from, i) => {
-      const fate = fates[i];
+      const fate = cells[i]?.fate;
       if (!fate) return [];
       return [
         {

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { compareScenes } from '../../packet/equivalence/compare.ts';
 import { Findings } from '../../packet/equivalence/findings.ts';
-import { chooseStandIns, type StandIn } from '../../packet/equivalence/stand-ins.ts';
+import { chooseStandIns, type StandIn } from '../../packet/equivalence/representatives.ts';
 import {
   formatEquivalenceJunit,
   formatEquivalenceMarkdown,

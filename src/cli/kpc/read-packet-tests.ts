@@ -1,7 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
-import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
@@ -66,9 +65,8 @@ export function readPacketTests(paths: readonly string[], inputs: OtherInputs, s
     const read = readDocuments(file);
     diagnostics.push(...read.diagnostics);
     if (read.documents.length === 0 && read.diagnostics.length === 0) {
-      diagnostics.push(
-        diagnose('bad-expectation', { problem: 'nothing' }, { file: path, locate: () => file.locationAt(0) }),
-      );
+      const place = { file: path, locate: () => file.locationAt(0) };
+      diagnostics.push(diagnose('bad-expectation', { problem: 'nothing' }, place));
     }
     const [first] = read.documents;
     const fields = first && isObject(first.value) ? Object.keys(first.value) : [];
@@ -77,120 +75,76 @@ export function readPacketTests(paths: readonly string[], inputs: OtherInputs, s
       continue;
     }
     for (const document of read.documents) {
-      const reader = new Reader(document, inputs);
-      tests.push(...reader.read());
-      diagnostics.push(...reader.report.diagnostics);
+      const report = new Report(document.source);
+      tests.push(...readTests(document, inputs, report));
+      diagnostics.push(...report.diagnostics);
     }
   }
   return { tests, diagnostics, files };
 }
 
-class Reader {
-  readonly report: Report;
-  readonly #document: InputDocument;
-  readonly #inputs: OtherInputs;
-
-  constructor(document: InputDocument, inputs: OtherInputs) {
-    this.#document = document;
-    this.#inputs = inputs;
-    this.report = new Report(document.source);
-  }
-
-  read(): readonly PacketTest[] {
-    const raw = new Validator().validate('PacketTests', this.#document.value, this.report);
-    if (!raw) return [];
-    if ((raw.tests ?? []).length === 0) this.#refuse([], { problem: 'nothing' });
-    const { given, usual = [] } = this.#inputs;
-    const inputs = given ?? givenList(raw.inputs)?.map((path) => this.#locate(path)) ?? usual;
-    if (inputs.length === 0) this.#refuse([], { problem: 'missing', field: 'inputs' });
-    const common = this.#readSettings(raw, []);
-    return (raw.tests ?? []).map((test, i) => this.#readTest(test, ['tests', i], raw, inputs, common));
-  }
-
-  #readTest(
-    test: NonNullable<RawPacketTest>,
-    path: readonly (string | number)[],
-    { hostAddresses, namespace }: RawPacketTests,
-    inputs: readonly string[],
-    common: Choices,
-  ): PacketTest {
+function readTests(document: InputDocument, { given, usual = [] }: OtherInputs, report: Report): readonly PacketTest[] {
+  const raw = new Validator().validate('PacketTests', document.value, report);
+  if (!raw) return [];
+  const locate = (path: string): string =>
+    path === '-' || isAbsolute(path) ? path : join(dirname(document.file.name), path);
+  const tests = raw.tests ?? [];
+  if (tests.length === 0) report.add([], 'bad-expectation', { problem: 'nothing' });
+  const inputs = given ?? givenList(raw.inputs)?.map(locate) ?? usual;
+  if (inputs.length === 0) report.add([], 'bad-expectation', { problem: 'missing', field: 'inputs' });
+  const common = readChoices(raw, [], report);
+  const hostAddresses = raw.hostAddresses ? locate(raw.hostAddresses) : undefined;
+  return tests.map((test, i): PacketTest => {
+    const path = ['tests', i];
     for (const field of ['from', 'to', 'expect'] as const) {
       const value = test[field];
       const isMissing = value === undefined || value === null || (field !== 'expect' && value.length === 0);
-      if (isMissing) this.report.add([...path, field], 'bad-expectation', { problem: 'missing', field });
+      if (isMissing) report.add([...path, field], 'bad-expectation', { problem: 'missing', field });
     }
-    const own = this.#readSettings(test, path);
-    const choices = {
-      nodes: own.nodes ?? common.nodes,
-      modes: own.modes ?? common.modes,
-      releases: own.releases ?? common.releases,
-    };
-    const settings = (choices.modes ?? [undefined]).flatMap((mode) =>
-      (choices.releases ?? [undefined]).flatMap((release) =>
-        (choices.nodes ?? [undefined]).map((node): SceneSettings => ({
-          inputs,
-          hostAddresses: hostAddresses ? this.#locate(hostAddresses) : undefined,
-          node: node === undefined || node === 'all' ? node : { name: node },
-          mode,
-          release,
-        })),
+    const own = readChoices(test, path, report);
+    const open = [undefined];
+    const settings = (own.modes ?? common.modes ?? open).flatMap((mode) =>
+      (own.releases ?? common.releases ?? open).flatMap((release) =>
+        (own.nodes ?? common.nodes ?? open).map((name): SceneSettings => {
+          const node = name === undefined || name === 'all' ? name : { name };
+          return { inputs, hostAddresses, node, mode, release };
+        }),
       ),
     );
     return {
       name: test.name ?? undefined,
-      from: listOf(test.from),
-      to: listOf(test.to),
+      from: givenList(test.from) ?? [],
+      to: givenList(test.to) ?? [],
       protocol: test.proto ?? undefined,
-      namespace: namespace ?? undefined,
+      namespace: raw.namespace ?? undefined,
       expect: test.expect ?? 'delivered',
       source: test.source ?? undefined,
       settings,
       place: (field, index) => {
         const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
-        return this.report.source.place([...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])]);
+        return report.source.place([...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])]);
       },
     };
-  }
-
-  /** What a test, or the whole file, says of where its packets are sent; undefined for what it leaves open. */
-  #readSettings(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[]): Choices {
-    if (givenList(raw.node) && givenList(raw.nodes)) this.#refuse([...path, 'nodes'], { problem: 'rivals' });
-    const modes = givenList(raw.mode)?.flatMap((name) => {
-      const mode = proxyModes.find((each) => each === name);
-      const expected = findNearest(name, proxyModes) ?? proxyModeNames;
-      if (!mode) this.report.add([...path, 'mode'], 'bad-type', { field: 'mode', found: findingOf(name), expected });
-      return mode ?? [];
-    });
-    const releases = givenList(raw.release);
-    for (const release of releases ?? []) {
-      if (parseRelease(release).kind === 'release') continue;
-      const details = {
-        field: 'release',
-        found: findingOf(release),
-        expected: 'a release such as "1.36"',
-      } as const;
-      this.report.add([...path, 'release'], 'bad-type', details);
-    }
-    return { nodes: givenList(raw.nodes ?? raw.node), modes, releases };
-  }
-
-  #refuse(path: readonly (string | number)[], details: ArgumentsOf<'bad-expectation'>): void {
-    this.report.add(path, 'bad-expectation', details);
-  }
-
-  #locate(path: string): string {
-    return path === '-' || isAbsolute(path) ? path : join(dirname(this.#document.file.name), path);
-  }
+  });
 }
 
-interface Choices {
-  readonly nodes: readonly string[] | undefined;
-  readonly modes: readonly ProxyMode[] | undefined;
-  readonly releases: readonly string[] | undefined;
-}
-
-function listOf(value: string | readonly string[] | null | undefined): readonly string[] {
-  return givenList(value) ?? [];
+/** What a test, or the whole file, says of where its packets are sent; undefined for what it leaves open. */
+function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
+  if (givenList(raw.node) && givenList(raw.nodes))
+    report.add([...path, 'nodes'], 'bad-expectation', { problem: 'rivals' });
+  const modes = givenList(raw.mode)?.flatMap((name) => {
+    const mode = proxyModes.find((each) => each === name);
+    const expected = findNearest(name, proxyModes) ?? proxyModeNames;
+    if (!mode) report.add([...path, 'mode'], 'bad-type', { field: 'mode', found: findingOf(name), expected });
+    return mode ?? [];
+  });
+  const releases = givenList(raw.release);
+  for (const release of releases ?? []) {
+    if (parseRelease(release).kind === 'release') continue;
+    const details = { field: 'release', found: findingOf(release), expected: 'a release such as "1.36"' } as const;
+    report.add([...path, 'release'], 'bad-type', details);
+  }
+  return { nodes: givenList(raw.nodes ?? raw.node), modes, releases };
 }
 
 function givenList(value: string | readonly string[] | null | undefined): readonly string[] | undefined {

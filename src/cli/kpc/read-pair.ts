@@ -2,10 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { readNamedFile } from '../../base/read-file.ts';
 import { checkNodes, oneNode } from '../../compile/chosen-nodes.ts';
 import { chooseNodeName, compileNode, NodeMemo } from '../../compile/compile-node.ts';
-
 import { settleVersion, type LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
@@ -18,10 +17,15 @@ import { refuse } from '../shared/refuse.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
 
-/** What one side of a comparison is: the same manifests by other flags, or something that was stored. */
-type Spec =
-  | { readonly kind: 'flags'; readonly name: string; readonly options: PairOptions }
-  | { readonly kind: 'path'; readonly path: string };
+/** The same manifests by other flags. */
+interface FlagSpec {
+  readonly kind: 'flags';
+  readonly name: string;
+  readonly options: PairOptions;
+}
+
+/** What one side of a comparison is: manifests by some flags, or something that was stored. */
+type Spec = FlagSpec | { readonly kind: 'path'; readonly path: string };
 
 /** Two sides, node by node. */
 export interface Pairs {
@@ -72,17 +76,14 @@ export async function readPairs(
     nodes: [''],
     loaded: undefined,
     read: async () => {
-      const readings = await Promise.all([
-        readOne(old, fresh, options, terminal),
-        readOne(fresh, old, options, terminal),
-      ]);
-      return scenesOf(readings[0], readings[1], options, terminal);
+      const readings = [readOne(old, fresh, options, terminal), readOne(fresh, old, options, terminal)] as const;
+      return scenesOf(...(await Promise.all(readings)), options, terminal);
     },
   };
 }
 
 async function readOne(spec: Spec, other: Spec, given: PairOptions, terminal: Terminal): Promise<SideReading> {
-  if (spec.kind === 'flags') return compileOne(await loadInputs(spec.options, terminal.readStdin), spec, undefined);
+  if (spec.kind === 'flags') return compileOne(spec, await loadInputs(spec.options, terminal.readStdin), undefined);
   const { path } = spec;
   const stored = await readStoredSide(path);
   if (stored.kind !== 'manifests') return stored.reading;
@@ -91,46 +92,40 @@ async function readOne(spec: Spec, other: Spec, given: PairOptions, terminal: Te
   return compileSide(path, beside, { ...options, file: [] }, terminal.readStdin);
 }
 
-async function pairsOfManifests(
-  from: Spec & { readonly kind: 'flags' },
-  to: Spec & { readonly kind: 'flags' },
-  terminal: Terminal,
-): Promise<Pairs | undefined> {
+async function pairsOfManifests(from: FlagSpec, to: FlagSpec, terminal: Terminal): Promise<Pairs | undefined> {
   const { options } = from;
   const stdin = options.file?.includes('-') ? await terminal.readStdin() : '';
-  const readStdin = async (): Promise<Uint8Array | string> => stdin;
-  const loaded = [await loadInputs(from.options, readStdin), await loadInputs(to.options, readStdin)] as const;
-  const memos = [new NodeMemo(), new NodeMemo()] as const;
-  const names = [...loaded[0].prepared.nodes.keys()].sort();
-  if (options.allNodes && names.length === 0 && !loaded[0].diagnostics.some(isError)) {
+  const load = async (spec: FlagSpec) => {
+    const loaded = await loadInputs(spec.options, async () => stdin);
+    return { spec, loaded, memo: new NodeMemo() };
+  };
+  const sides = [await load(from), await load(to)] as const;
+  const { loaded } = sides[0];
+  const names = [...loaded.prepared.nodes.keys()].sort();
+  if (options.allNodes && names.length === 0 && !loaded.diagnostics.some(isError)) {
     await refuse(terminal, 'the input holds no Node', 'add what kubectl get nodes -o yaml prints');
     return undefined;
   }
-  const isFleet = options.allNodes === true && names.length > 0;
-  let said: readonly Diagnostic[] = [];
+  const said = new Set<string>();
   return {
-    nodes: isFleet ? names : [chooseNodeName(options.node, loaded[0].prepared)],
-    loaded: loaded[0],
+    nodes: options.allNodes && names.length > 0 ? names : [chooseNodeName(options.node, loaded.prepared)],
+    loaded,
     read: async (node) => {
-      const readings = [
-        compileOne(loaded[0], from, node, memos[0]),
-        compileOne(loaded[1], to, node, memos[1]),
-      ] as const;
       // Both sides and all nodes have the same input: its messages come once.
-      const isNew = ({ text }: Diagnostic): boolean => !said.some((each) => each.text === text);
-      const fresh = readings.map((reading) => {
-        const diagnostics = reading.diagnostics.filter(isNew);
-        said = [...said, ...diagnostics];
+      const readOnce = (side: (typeof sides)[number]): SideReading => {
+        const reading = compileOne(side.spec, side.loaded, node, side.memo);
+        const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text));
+        for (const { text } of diagnostics) said.add(text);
         return { ...reading, diagnostics };
-      });
-      return scenesOf(fresh[0], fresh[1], options, terminal);
+      };
+      return scenesOf(readOnce(sides[0]), readOnce(sides[1]), options, terminal);
     },
   };
 }
 
 function compileOne(
+  { name, options }: FlagSpec,
   read: LoadedInputs,
-  { name, options }: Spec & { readonly kind: 'flags' },
   node: string | undefined,
   memo?: NodeMemo,
 ): SideReading {
@@ -144,12 +139,11 @@ function compileOne(
 }
 
 async function scenesOf(
-  from: SideReading | undefined,
-  to: SideReading | undefined,
+  from: SideReading,
+  to: SideReading,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<readonly [Scene, Scene] | undefined> {
-  if (!from || !to) return undefined;
   if (!from.side || !to.side) {
     const files = new Map([...from.files, ...to.files]);
     await reportInput({ diagnostics: [...from.diagnostics, ...to.diagnostics], files }, options, terminal);

@@ -79,60 +79,48 @@ async function runTests(
 ): Promise<ExitStatus> {
   const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
   const read = readPacketTests(paths, { given: isFileGiven ? options.file : undefined, usual: options.file }, stdin);
-  const scenes = new SceneReader(options, once(terminal));
+  const known = new Map<string, readonly Scene[] | undefined>();
+  const quiet = once(terminal);
   const diagnostics = [...read.diagnostics];
   const results: PacketResult[] = [];
   for (const test of read.tests) {
     for (const settings of test.settings) {
-      const found = await scenes.read(settings);
-      if (!found) {
+      const key = JSON.stringify(settings);
+      if (!known.has(key)) known.set(key, await readScenes(...optionsFor(settings, options), quiet));
+      const scenes = known.get(key);
+      if (!scenes) {
         await reportDiagnostics(diagnostics, read.files, terminal);
         return exitStatus.badInput;
       }
-      for (const scene of found) {
-        const run = runTest(test, settings, scene);
-        results.push(...run.results);
-        diagnostics.push(...run.diagnostics);
+      for (const scene of scenes) {
+        const ran = runTest(test, settings, scene, (diagnostic) => diagnostics.push(diagnostic));
+        results.push(...ran);
       }
     }
   }
   if (diagnostics.length > 0) {
-    await reportDiagnostics(sortDiagnostics(unique(diagnostics)), read.files, terminal);
+    const unique = new Map(diagnostics.map((each) => [JSON.stringify([each.text, each.place?.locate()]), each]));
+    await reportDiagnostics(sortDiagnostics([...unique.values()]), read.files, terminal);
     return exitStatus.badInput;
   }
   await terminal.out(formatResults(results, options.output, terminal.colour.out));
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.differs;
 }
 
-/** Reads each scene once. */
-class SceneReader {
-  readonly #options: TestOptions;
-  readonly #terminal: Terminal;
-  readonly #known = new Map<string, readonly Scene[] | undefined>();
-
-  constructor(options: TestOptions, terminal: Terminal) {
-    this.#options = options;
-    this.#terminal = terminal;
-  }
-
-  async read(settings: SceneSettings): Promise<readonly Scene[] | undefined> {
-    const key = JSON.stringify(settings);
-    if (!this.#known.has(key)) this.#known.set(key, await this.#compile(settings));
-    return this.#known.get(key);
-  }
-
-  #compile({ inputs, hostAddresses, node, mode, release }: SceneSettings): Promise<readonly Scene[] | undefined> {
-    const options = {
-      ...this.#options,
-      file: inputs,
-      ...(hostAddresses === undefined ? {} : { hostAddresses }),
-      ...(mode === undefined ? {} : { proxyMode: mode }),
-      ...(release === undefined ? {} : { kubernetesVersion: release }),
-      ...(typeof node === 'object' ? { node: node.name } : {}),
-    };
-    const everyNode = node === 'all' || (node === undefined && this.#options.allNodes === true);
-    return readScenes(options, everyNode, this.#terminal);
-  }
+/** What a test sets counts more than the command line; and whether it is about every node. */
+function optionsFor(
+  { inputs, hostAddresses, node, mode, release }: SceneSettings,
+  options: TestOptions,
+): readonly [TestOptions, boolean] {
+  const set = {
+    ...options,
+    file: inputs,
+    ...(hostAddresses === undefined ? {} : { hostAddresses }),
+    ...(mode === undefined ? {} : { proxyMode: mode }),
+    ...(release === undefined ? {} : { kubernetesVersion: release }),
+    ...(typeof node === 'object' ? { node: node.name } : {}),
+  };
+  return [set, node === 'all' || (node === undefined && options.allNodes === true)];
 }
 
 /** A terminal that prints the same text once: wrong manifests are wrong in each mode. */
@@ -145,66 +133,62 @@ function once(terminal: Terminal): Terminal {
   return { ...terminal, err };
 }
 
-function unique(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
-  const known = new Map(diagnostics.map((each) => [JSON.stringify([each.text, each.place?.locate()]), each]));
-  return [...known.values()];
-}
-
-interface TestRun {
-  readonly results: readonly PacketResult[];
-  readonly diagnostics: readonly Diagnostic[];
-}
-
 /** Sends all packets of a test on one node. */
-function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestRun {
+function runTest(
+  test: PacketTest,
+  settings: SceneSettings,
+  scene: Scene,
+  found: (diagnostic: Diagnostic) => void,
+): readonly PacketResult[] {
   const { from, to, protocol, namespace, name, place } = test;
-  const results: PacketResult[] = [];
-  const diagnostics: Diagnostic[] = [];
-  const refuse = (field: string, reason: string, help?: string, index?: number): void => {
-    diagnostics.push(diagnose('bad-expectation', { problem: 'refused', field, reason, help }, place(field, index)));
-  };
+  const refuse = (field: string, reason: string, help?: string, index?: number): void =>
+    found(diagnose('bad-expectation', { problem: 'refused', field, reason, help }, place(field, index)));
   const misfit = findMisfit(settings, scene);
-  if (misfit) refuse(...misfit);
-  for (const [i, target] of misfit ? [] : to.entries()) {
-    for (const [j, source] of from.entries()) {
-      const ends = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
-      const found = ends.kind === 'read' ? ends.value : undefined;
-      const expected = readExpectation(test, found?.target.address.family, namespace, scene);
+  if (misfit) {
+    refuse(...misfit);
+    return [];
+  }
+  return to.flatMap((target, i) =>
+    from.flatMap((source, j): readonly PacketResult[] => {
+      const read = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
+      const ends = read.kind === 'read' ? read.value : undefined;
+      const expected = readExpectation(test, ends?.target.address.family, namespace, scene);
       for (const { field, text, help } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text, help);
-      for (const { end, diagnostic } of ends.kind === 'wrong' ? ends.faults : []) {
+      for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
         refuse(end, diagnostic.text, diagnostic.help, end === 'from' ? j : i);
       }
-      if (!found || expected.kind === 'wrong') continue;
-      const { sender } = found;
-      const fate = scene.evaluate(packetOf(sender, found.target));
-      const packet = `${found.target.protocol} from ${source} to ${target}`;
+      if (!ends || expected.kind === 'wrong') return [];
+      const fate = scene.evaluate(packetOf(ends.sender, ends.target));
+      const packet = `${name === undefined ? '' : `${name}: `}${ends.target.protocol} from ${source} to ${target}`;
       const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
-      results.push({
-        title: printable(`${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`),
-        place: place().locate(),
-        trace: { ...found, fate },
-        scene,
-        faults: compareFate(fate, expected.value, sender),
-      });
-    }
-  }
-  return { results, diagnostics };
+      return [
+        {
+          title: printable(`${packet}${where === '' ? '' : ` (${where})`}`),
+          place: place().locate(),
+          trace: { ...ends, fate },
+          scene,
+          faults: compareFate(fate, expected.value, ends.sender),
+        },
+      ];
+    }),
+  );
 }
 
 /** What a test asks of a bundle or a dump, which has one node, mode and release. */
 function findMisfit(
   { node, mode, release }: SceneSettings,
-  { side, mode: own }: Scene,
+  { side: { kind, services }, mode: own }: Scene,
 ): readonly [field: string, reason: string] | undefined {
-  if (side.kind === 'manifests') return undefined;
-  const { services, kind } = side;
-  const reason = (known: string | undefined): string =>
-    `the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, and only manifests can be compiled for another`;
-  if (mode !== undefined && mode !== own) return ['mode', reason(own)];
-  if (release !== undefined && release !== services?.settings.release) {
-    return ['release', reason(services?.settings.release)];
-  }
-  if (typeof node === 'object' && services && node.name !== services.node.name)
-    return ['node', reason(services.node.name)];
-  return undefined;
+  if (kind === 'manifests') return undefined;
+  const name = typeof node === 'object' ? node.name : undefined;
+  const rows = [
+    ['mode', mode, own],
+    ['release', release, services?.settings.release],
+    ['node', services && name, services?.node.name],
+  ] as const;
+  const wrong = rows.find(([, asked, known]) => asked !== undefined && asked !== known);
+  if (!wrong) return undefined;
+  const [field, , known] = wrong;
+  const of = known === undefined ? '' : ` of ${known}`;
+  return [field, `the input is a ${kind}${of}, and only manifests can be compiled for another`];
 }

@@ -1,29 +1,7 @@
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Target } from './subject.ts';
-
-/** Why two sides make something else of packets. */
-export const causeIds = [
-  'node-port-addresses',
-  'node-port-loopback',
-  'external-policy-local',
-  'internal-policy-local',
-  'source-ranges',
-  'no-endpoints',
-  'hairpin',
-  'masquerade',
-  'endpoints',
-  'health-check',
-  'unserved-port',
-  'ping',
-  'unserved-address',
-  'not-understood',
-  'other',
-] as const;
-
-export type CauseId = (typeof causeIds)[number];
 
 /** A cause in words. */
-interface Cause {
+export interface Cause {
   readonly title: string;
   /** What each mode does, to follow its name. */
   readonly modes?: { readonly [M in ProxyMode]: string };
@@ -33,7 +11,8 @@ interface Cause {
 
 const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
 
-export const causes: Readonly<Record<CauseId, Cause>> = {
+/** Why two sides make something else of packets, in the order to tell them. */
+export const causes = {
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
     modes: {
@@ -74,6 +53,7 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
     title: 'loadBalancerSourceRanges does not admit the same clients',
     advice: 'compare the ranges with the addresses that clients really have when they get to the node',
   },
+  'no-endpoints': { title: 'Services without endpoints fail in another way' },
   hairpin: {
     title: 'A pod that reaches itself through its Service is not treated alike',
     modes: {
@@ -83,7 +63,6 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
     },
     advice: 'nothing, as long as pods ask for Services by way of their own node, as they do with usual network plugins',
   },
-  'no-endpoints': { title: 'Services without endpoints fail in another way' },
   masquerade: {
     title: 'Endpoints do not see the same source address',
     advice: 'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and what reads client addresses',
@@ -121,54 +100,8 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
     advice: 'run the kpc trace command below: its last step is the rule',
   },
   other: { title: 'Packets are treated differently' },
-};
+} as const satisfies Readonly<Record<string, Cause>>;
 
-/** What is known of a class that differs. */
-export interface CaseFacts {
-  readonly target: Target;
-  readonly isLoopback: boolean;
-  /** Whether the sender is an endpoint of the Service. */
-  readonly isOwnEndpoint: boolean;
-  readonly isUnknown: boolean;
-  /** Whether one side leaves to the node itself what the other delivers. */
-  readonly isUnserved: boolean;
-  readonly delivers: { readonly from: boolean; readonly to: boolean };
-  /** Whether both sides choose the same endpoints with the same chances. */
-  readonly sameEndpoints: boolean;
-  /** Whether they do besides the sender, with the same sources. */
-  readonly sameOthers: boolean;
-}
+export type CauseId = keyof typeof causes;
 
-/** Why the sides differ. */
-export function causeOf(facts: CaseFacts): CauseId {
-  const { target, isLoopback, delivers, sameEndpoints } = facts;
-  const isHairpin = facts.isOwnEndpoint && facts.sameOthers && (delivers.from || delivers.to);
-  const isSameChoice = delivers.from && delivers.to && sameEndpoints;
-  if (facts.isUnknown) return 'not-understood';
-  switch (target.kind) {
-    case 'ping':
-    case 'unserved-port':
-    case 'unserved-address':
-    case 'health-check':
-      return target.kind;
-    case 'node':
-      return 'other';
-    case 'node-port':
-      if (isLoopback) return 'node-port-loopback';
-      if (facts.isUnserved) return 'node-port-addresses';
-      break;
-    case 'cluster-ip':
-    case 'external-ip':
-    case 'load-balancer-ip':
-    case 'unknown':
-      break;
-  }
-  const { ports } = target;
-  const policies = ports.findLast((port) => port.policies)?.policies;
-  if (ports.every(({ endpoints }) => endpoints.length === 0)) return 'no-endpoints';
-  if (isHairpin) return 'hairpin';
-  const isLocal = target.kind === 'cluster-ip' ? policies?.internalLocal : policies?.externalLocal;
-  if (isLocal && !isSameChoice) return target.kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
-  if (delivers.from && delivers.to) return sameEndpoints ? 'masquerade' : 'endpoints';
-  return policies?.hasSourceRanges ? 'source-ranges' : 'other';
-}
+export const causeIds = Object.keys(causes) as readonly CauseId[];

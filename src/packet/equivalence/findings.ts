@@ -1,17 +1,19 @@
 import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Fate, Packet, ReachedEndpoint } from '../packet.ts';
-import { type KnownPort, type Scene, serviceOf } from '../trace/scene.ts';
-import { causeIds, causeOf, causes, type CauseId } from './causes.ts';
-import { ownAddresses, sourceWord, type Difference, compareScenes } from './compare.ts';
-import { targetFinder, type FindTarget, type Target } from './subject.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { lostShare, sumChances, type Fate, type Packet, type ReachedEndpoint } from '../packet.ts';
+import { serviceOf, type KnownPort, type Scene } from '../trace/scene.ts';
+import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
+import { compareScenes, ownAddresses, sourceWord, type Difference } from './compare.ts';
+import { portKey } from './questions.ts';
 
 /**
- * What a difference does to clients: what worked no longer does, or works in another way, or something works that did not;
- * or nothing works on either side, and only the failure is another.
+ * What a difference does to clients, the worst first: what worked no longer does, or works in another way, or something works
+ * that did not; or nothing works on either side, and only the failure is another.
  */
-export type Severity = 'breaks' | 'changes' | 'opens' | 'fails-otherwise';
+const severities = ['breaks', 'changes', 'opens', 'fails-otherwise'] as const;
+
+export type Severity = (typeof severities)[number];
 
 /** All classes that differ for one reason. */
 export interface Finding {
@@ -38,180 +40,261 @@ export interface Effect {
   readonly to: string;
   readonly severity: Severity;
   readonly classes: number;
-  readonly example: Example;
+  /** A packet to ask kpc trace for. */
+  readonly example: {
+    readonly from: string;
+    readonly to: string;
+    readonly protocol: string;
+    readonly interface: string | undefined;
+  };
 }
 
-/** A packet to ask kpc trace for. */
-interface Example {
-  readonly from: string;
-  readonly to: string;
-  readonly protocol: string;
-  readonly interface: string | undefined;
+type AddressKind = KnownPort['addresses'][number]['kind'];
+
+/** What a packet is sent to. */
+interface Target {
+  readonly kind: AddressKind | 'node-port' | 'health-check' | 'ping' | 'unserved-port' | 'unserved-address' | 'node';
+  /** The Services that have the address or node port: "namespace/name:port". */
+  readonly labels: readonly string[];
+  readonly ports: readonly KnownPort[];
 }
 
-interface MutableEffect extends Omit<Effect, 'senders' | 'classes'> {
-  readonly senders: Set<string>;
-  classes: number;
-}
-
-interface MutableFinding {
+interface Gathered {
+  readonly effects: Map<string, Effect>;
   readonly services: Set<string>;
-  readonly effects: Map<string, MutableEffect>;
-  readonly reasons: Set<string>;
   readonly nodes: Set<string>;
-  /** Addresses of the node where each side serves node ports. */
+  readonly reasons: Set<string>;
+  /** Addresses of the node where each side serves what is asked for. */
   readonly served: { readonly from: Set<string>; readonly to: Set<string> };
 }
 
 /** Gathers differences by their causes, node by node. */
 export class Findings {
-  readonly #byCause = new Map<CauseId, MutableFinding>();
+  readonly #byCause = new Map<CauseId, Gathered>();
 
   /** Takes the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference) => void {
-    const nodes = ownAddresses([from, to]);
-    const find = targetFinder([from, to], nodes);
-    const reasons = (cause: CauseId): readonly string[] => reasonsOf(cause, from, to);
+    const tell = teller(from, to);
     const node = from.side.services?.node.name ?? to.side.services?.node.name ?? '';
-    return (difference) => this.#add(difference, { find, nodes, reasons, node });
-  }
-
-  #add({ sender, packet, from, to }: Difference, { find, nodes, reasons, node }: Collected): void {
-    const target = find(packet);
-    const isOwnEndpoint =
-      sender.address !== undefined &&
-      target.ports.some(({ endpoints }) => endpoints.some(({ address }) => address.text === sender.address?.text));
-    const delivers = { from: from.endpoints.length > 0, to: to.endpoints.length > 0 };
-    const cause = causeOf({
-      target,
-      isLoopback: isLoopback(packet.destination),
-      isOwnEndpoint,
-      isUnknown: from.verdict === 'unknown' || to.verdict === 'unknown',
-      isUnserved: (delivers.from && to.verdict === 'local') || (delivers.to && from.verdict === 'local'),
-      delivers,
-      sameEndpoints: endpointsKey(from) === endpointsKey(to),
-      sameOthers: othersKey(from, sender.address, nodes) === othersKey(to, sender.address, nodes),
-    });
-    let finding = this.#byCause.get(cause);
-    if (!finding) {
-      const served = { from: new Set<string>(), to: new Set<string>() };
-      finding = { services: new Set(), effects: new Map(), reasons: new Set(), nodes: new Set(), served };
-      this.#byCause.set(cause, finding);
-    }
-    for (const label of target.labels) finding.services.add(label);
-    for (const reason of reasons(cause)) finding.reasons.add(reason);
-    finding.nodes.add(node);
-    if (delivers.from) finding.served.from.add(packet.destination.text);
-    if (delivers.to) finding.served.to.add(packet.destination.text);
-    const words = [
-      fateWords(from, to, packet, target.ports, nodes),
-      fateWords(to, from, packet, target.ports, nodes),
-    ] as const;
-    const key = [target.kind, ...words].join('|');
-    let effect = finding.effects.get(key);
-    if (!effect) {
-      effect = {
-        target: target.kind,
-        senders: new Set(),
-        from: words[0],
-        to: words[1],
-        severity: severityOf(from, to, target),
-        classes: 0,
-        example: {
-          from: sender.address?.text ?? 'node',
-          to: packet.protocol === 'icmp' ? packet.destination.text : joinHostPort(packet.destination.text, packet.port),
-          protocol: packet.protocol,
-          interface: sender.enters?.interface,
-        },
-      };
-      finding.effects.set(key, effect);
-    }
-    effect.classes++;
-    effect.senders.add(isOwnEndpoint ? 'an endpoint of the Service' : sender.words);
+    return (difference) => {
+      const { cause, labels, effect } = tell(difference);
+      let known = this.#byCause.get(cause);
+      if (!known) {
+        const served = { from: new Set<string>(), to: new Set<string>() };
+        known = { effects: new Map(), services: new Set(), nodes: new Set(), reasons: new Set(), served };
+        this.#byCause.set(cause, known);
+      }
+      for (const label of labels) known.services.add(label);
+      for (const reason of reasonsOf(cause, from, to)) known.reasons.add(reason);
+      known.nodes.add(node);
+      const { text } = difference.packet.destination;
+      for (const side of ['from', 'to'] as const)
+        if (difference[side].endpoints.length > 0) known.served[side].add(text);
+      addTo(known.effects, effect);
+    };
   }
 
   /** Those that concern clients most come first. */
   list(): readonly Finding[] {
     const found = causeIds.flatMap((cause): readonly Finding[] => {
-      const finding = this.#byCause.get(cause);
-      if (!finding) return [];
-      const effects = [...finding.effects.values()]
-        .map((effect) => ({ ...effect, senders: [...effect.senders].sort() }))
-        .sort((a, b) => rank(a.severity) - rank(b.severity) || b.classes - a.classes);
-      const { title, advice } = causes[cause];
+      const known = this.#byCause.get(cause);
+      if (!known) return [];
+      const effects = [...known.effects.values()].sort(bySeverity);
+      const { title, advice }: Cause = causes[cause];
+      const served = cause === 'node-port-addresses' ? servedWords(known.served) : [];
       return [
         {
           cause,
           title,
-          reasons: [...finding.reasons, ...(cause === 'node-port-addresses' ? servedWords(finding.served) : [])],
+          reasons: [...known.reasons, ...served],
           advice,
           severity: effects[0]?.severity ?? 'fails-otherwise',
-          services: [...finding.services].sort(),
+          services: [...known.services].sort(),
           effects,
           classes: effects.reduce((sum, { classes }) => sum + classes, 0),
-          nodes: [...finding.nodes].sort(),
+          nodes: [...known.nodes].sort(),
         },
       ];
     });
-    return found.toSorted((a, b) => rank(a.severity) - rank(b.severity));
+    return found.toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
-interface Collected {
-  readonly find: FindTarget;
-  readonly nodes: ReadonlyMap<string, Address>;
-  readonly reasons: (cause: CauseId) => readonly string[];
-  readonly node: string;
-}
-
-const severities: readonly Severity[] = ['breaks', 'changes', 'opens', 'fails-otherwise'];
-
-function rank(severity: Severity): number {
+function rank({ severity }: { readonly severity: Severity }): number {
   return severities.indexOf(severity);
 }
 
-function severityOf(from: Fate, to: Fate, { kind }: Target): Severity {
-  const share = (fate: Fate): number =>
-    fate.ways.reduce((sum, { verdict, probability }) => {
-      const works = verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
-      return sum + (works ? probability : 0);
-    }, 0);
-  const [before, after] = [share(from), share(to)];
-  if (Math.abs(before - after) < 1e-6) return before > 0 ? 'changes' : 'fails-otherwise';
-  return before > after ? 'breaks' : 'opens';
+function bySeverity(a: Effect, b: Effect): number {
+  return rank(a) - rank(b) || b.classes - a.classes;
+}
+
+/** Adds a class of packets to those that end alike. */
+function addTo(effects: Map<string, Effect>, effect: Effect): void {
+  const key = [effect.target, effect.from, effect.to].join('|');
+  const known = effects.get(key) ?? { ...effect, senders: [], classes: 0 };
+  const worst = rank(effect) < rank(known) ? effect : known;
+  const isNew = effect.senders.some((sender) => !known.senders.includes(sender));
+  const senders = isNew ? [...known.senders, ...effect.senders].sort() : known.senders;
+  effects.set(key, { ...worst, senders, classes: known.classes + effect.classes });
 }
 
 function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
-  const { modes } = causes[cause];
+  const { modes }: Cause = causes[cause];
   if (!modes || from.mode === to.mode) return [];
   return [from, to].flatMap(({ mode }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
 
 /** Of which addresses only one side serves node ports. */
-function servedWords({ from, to }: MutableFinding['served']): readonly string[] {
-  return [
-    ...(from.size > 0 ? [`Here only the old side serves them on ${[...from].sort().join(', ')}.`] : []),
-    ...(to.size > 0 ? [`Here only the new side serves them on ${[...to].sort().join(', ')}.`] : []),
-  ];
+function servedWords(served: Gathered['served']): readonly string[] {
+  const words = { from: 'old', to: 'new' } as const;
+  return (['from', 'to'] as const).flatMap((side) => {
+    const addresses = [...served[side]].sort().join(', ');
+    return addresses === '' ? [] : [`Here only the ${words[side]} side serves them on ${addresses}.`];
+  });
 }
 
-/** The endpoints with their chances. */
-function endpointsKey(
-  { endpoints }: Fate,
+/** What there is to say of one difference. */
+interface Told {
+  readonly cause: CauseId;
+  readonly labels: readonly string[];
+  readonly effect: Effect;
+}
+
+/** Tells differences between two sides of one node. */
+function teller(...scenes: readonly [Scene, Scene]): (difference: Difference) => Told {
+  const nodes = ownAddresses(scenes);
+  const find = targetFinder(scenes, nodes);
+  return (difference) => {
+    const { sender, packet, from, to } = difference;
+    const target = find(packet);
+    const isOwnEndpoint =
+      sender.address !== undefined &&
+      target.ports.some(({ endpoints }) => endpoints.some(({ address }) => address.text === sender.address?.text));
+    const effect: Effect = {
+      target: target.kind,
+      senders: [isOwnEndpoint ? 'an endpoint of the Service' : sender.words],
+      from: fateWords(from, to, packet, target.ports, nodes),
+      to: fateWords(to, from, packet, target.ports, nodes),
+      severity: severityOf(from, to, target),
+      classes: 1,
+      example: {
+        from: sender.address?.text ?? 'node',
+        to: packet.protocol === 'icmp' ? packet.destination.text : joinHostPort(packet.destination.text, packet.port),
+        protocol: packet.protocol,
+        interface: sender.enters?.interface,
+      },
+    };
+    return { cause: causeOf(difference, target, isOwnEndpoint, nodes), labels: target.labels, effect };
+  };
+}
+
+/** Looks up what packets are sent to, by the Services of either side. `nodes` are the node's own addresses. */
+function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string, Address>): (packet: Packet) => Target {
+  /** By socket, by address, and by node port. */
+  const targets = new Map<
+    string,
+    { readonly kind: AddressKind | 'node-port' | 'address'; readonly ports: KnownPort[] }
+  >();
+  const add = (key: string, kind: AddressKind | 'node-port' | 'address', port: KnownPort): void => {
+    const known = targets.get(key);
+    if (known) known.ports.push(port);
+    else targets.set(key, { kind, ports: [port] });
+  };
+  for (const port of scenes.flatMap(({ ports }) => ports)) {
+    const keyOf = (place: string, number: number): string => `${place} ${portKey(port.protocol, number)}`;
+    for (const { kind, address } of port.addresses) {
+      if (port.port !== undefined) add(keyOf(address.text, port.port), kind, port);
+      add(address.text, 'address', port);
+    }
+    if (port.nodePort !== undefined) add(keyOf(port.family, port.nodePort), 'node-port', port);
+  }
+  const checks = scenes.flatMap(({ side }) => side.services?.cluster.healthChecks ?? []);
+  const healthChecks = new Map(
+    checks.map(({ family, port, namespace, service }) => [
+      `${family} ${portKey('tcp', port)}`,
+      `${namespace}/${service}`,
+    ]),
+  );
+  const labelled = (kind: Target['kind'], ports: readonly KnownPort[] = []): Target => {
+    return { kind, ports, labels: [...new Set(ports.map(({ label }) => label))] };
+  };
+  return ({ destination: { text, family }, protocol, port }) => {
+    const key = portKey(protocol, port);
+    const isNode = nodes.has(text);
+    const served = targets.get(`${text} ${key}`) ?? (isNode ? targets.get(`${family} ${key}`) : undefined);
+    if (served && served.kind !== 'address') return labelled(served.kind, served.ports);
+    const check = isNode ? healthChecks.get(`${family} ${key}`) : undefined;
+    if (check !== undefined) return { kind: 'health-check', ports: [], labels: [check] };
+    if (isNode) return labelled('node');
+    const near = targets.get(text)?.ports;
+    return near ? labelled(protocol === 'icmp' ? 'ping' : 'unserved-port', near) : labelled('unserved-address');
+  };
+}
+
+/** Why the sides differ. */
+function causeOf(
+  { sender, packet, from, to }: Difference,
+  { kind, ports }: Target,
+  isOwnEndpoint: boolean,
+  nodes: ReadonlyMap<string, Address>,
+): CauseId {
+  if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
+  const delivers = [from, to].map(({ endpoints }) => endpoints.length > 0);
+  switch (kind) {
+    case 'ping':
+    case 'unserved-port':
+    case 'unserved-address':
+    case 'health-check':
+      return kind;
+    case 'node':
+      return 'other';
+    case 'node-port':
+      if (isLoopback(packet.destination)) return 'node-port-loopback';
+      // One side leaves to the node itself what the other delivers.
+      if ((delivers[0] && to.verdict === 'local') || (delivers[1] && from.verdict === 'local'))
+        return 'node-port-addresses';
+      break;
+    case 'cluster-ip':
+    case 'external-ip':
+    case 'load-balancer-ip':
+    case 'unknown':
+      break;
+  }
+  if (ports.every(({ endpoints }) => endpoints.length === 0)) return 'no-endpoints';
+  if (isOwnEndpoint && delivers.includes(true)) {
+    // Whether others than the sender are chosen alike, and see the same source.
+    const [before, after] = [from, to].map(({ endpoints }) => {
+      const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
+      return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
+    });
+    if (before === after) return 'hairpin';
+  }
+  const policies = ports.findLast((port) => port.policies)?.policies;
+  const isSame = chancesOf(from.endpoints) === chancesOf(to.endpoints);
+  const isSameChoice = !delivers.includes(false) && isSame;
+  const isLocal = kind === 'cluster-ip' ? policies?.internalLocal : policies?.externalLocal;
+  if (isLocal && !isSameChoice) return kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
+  if (!delivers.includes(false)) return isSame ? 'masquerade' : 'endpoints';
+  return policies?.hasSourceRanges ? 'source-ranges' : 'other';
+}
+
+function severityOf(from: Fate, to: Fate, { kind }: Target): Severity {
+  const [before = 0, after = 0] = [from, to].map(({ ways }) =>
+    ways.reduce((sum, { verdict, probability }) => {
+      const works = verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
+      return sum + (works ? probability : 0);
+    }, 0),
+  );
+  if (Math.abs(before - after) < 1e-6) return before > 0 ? 'changes' : 'fails-otherwise';
+  return before > after ? 'breaks' : 'opens';
+}
+
+/** Endpoints with their chances. */
+function chancesOf(
+  endpoints: readonly ReachedEndpoint[],
   wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
 ): string {
-  const chances = new Map<string, number>();
-  for (const each of endpoints) chances.set(wordOf(each), (chances.get(wordOf(each)) ?? 0) + each.probability);
-  return [...chances].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
-}
-
-/** The endpoints besides the sender, with their chances and the source that they see. */
-function othersKey(fate: Fate, sender: Address | undefined, nodes: ReadonlyMap<string, Address>): string {
-  const endpoints = fate.endpoints.filter(({ address }) => address.text !== sender?.text);
-  return endpointsKey(
-    { ...fate, endpoints },
-    (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`,
-  );
+  return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
 function sourceName(source: Fate['source'], packet: Packet, nodes: ReadonlyMap<string, Address>): string {
@@ -228,27 +311,21 @@ function fateWords(
   ports: readonly KnownPort[],
   nodes: ReadonlyMap<string, Address>,
 ): string {
-  const sources = (each: Fate): string =>
-    [
-      ...new Set(
-        (each.endpoints.length > 0 ? each.endpoints : [each]).map(({ source }) => sourceName(source, packet, nodes)),
-      ),
-    ]
-      .sort()
-      .join(' or ');
-  const seen =
-    fate.verdict === other.verdict && sources(fate) !== sources(other) ? `, with ${sources(fate)} as source` : '';
+  const [sources, otherSources] = [fate, other].map((each) => {
+    const seen = each.endpoints.length > 0 ? each.endpoints : [each];
+    return [...new Set(seen.map(({ source }) => sourceName(source, packet, nodes)))].sort().join(' or ');
+  });
+  const isSeen = fate.verdict === other.verdict && sources !== otherSources;
+  const seen = isSeen ? `, with ${sources} as source` : '';
   switch (fate.verdict) {
     case 'delivered': {
-      const isSame = endpointsKey(fate) === endpointsKey(other);
-      const where = other.verdict !== 'delivered' || isSame ? '' : whichEndpoints(fate, ports);
-      const lost = fate.ways.some(({ verdict }) => verdict !== 'delivered') ? ', with some connections lost' : '';
-      return `delivered${where}${seen}${lost}`;
+      const isSame = other.verdict !== 'delivered' || chancesOf(fate.endpoints) === chancesOf(other.endpoints);
+      const lost = lostShare(fate) > 0 ? ', with some connections lost' : '';
+      return `delivered${isSame ? '' : whichEndpoints(fate, ports)}${seen}${lost}`;
     }
     case 'refused':
-      return 'refused';
     case 'dropped':
-      return 'dropped';
+      return fate.verdict;
     case 'local':
       return `left to the node itself${seen}`;
     case 'forwarded':
@@ -259,24 +336,18 @@ function fateWords(
 }
 
 function whichEndpoints({ endpoints }: Fate, ports: readonly KnownPort[]): string {
-  const known = new Map(
-    ports.flatMap((port) => port.endpoints).map((each) => [formatSocketAddress(each), each.isLocal]),
-  );
+  const all = ports.flatMap((port) => port.endpoints);
+  const known = new Map(all.map((each) => [formatSocketAddress(each), each.isLocal]));
   const places = new Set(endpoints.map((each) => known.get(formatSocketAddress(each))));
   if (places.has(undefined)) return ' to other endpoints';
   if (places.size > 1) return ' to endpoints on this and other nodes';
   return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';
 }
 
-/** How packets to some Services end on two sides. */
-interface ServiceEffect extends Effect {
-  /** "namespace/name", sorted; empty for packets to no Service. */
-  readonly services: readonly string[];
-}
-
 /** How packets end on two sides. */
 export interface ServiceEffects {
-  readonly effects: readonly ServiceEffect[];
+  /** The worst first, each with the Services ("namespace/name", sorted) that it is the same for; none for no Service. */
+  readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
   /** Whether some packets only go to other endpoints, or to the same with other chances: no effect says so. */
   readonly choosesOthers: boolean;
   /** Whether pods that reach themselves through a Service are not treated alike, which no effect says either. */
@@ -285,52 +356,29 @@ export interface ServiceEffects {
 
 /** Sends one packet of each class to both sides, and says for which Services they end otherwise. */
 export function effectsByService(from: Scene, to: Scene): ServiceEffects {
-  const find = targetFinder([from, to], ownAddresses([from, to]));
-  const ofServices = new Map<string, { readonly findings: Findings; readonly collect: (found: Difference) => void }>();
-  compareScenes(from, to, (difference) => {
-    const labels = find(difference.packet).labels.map((label) => serviceOf({ label }));
-    for (const service of new Set(labels.length === 0 ? [''] : labels)) {
-      let known = ofServices.get(service);
-      if (!known) {
-        const findings = new Findings();
-        known = { findings, collect: findings.collector(from, to) };
-        ofServices.set(service, known);
-      }
-      known.collect(difference);
-    }
-  });
-  const effects = new Map<string, ServiceEffect>();
+  const tell = teller(from, to);
+  const ofServices = new Map<string, Map<string, Effect>>();
   let choosesOthers = false;
   let touchesHairpins = false;
-  for (const [service, { findings }] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    const found = findings.list();
-    const others = found.filter(({ cause }) => cause !== 'hairpin');
-    if (others.length < found.length) touchesHairpins = true;
-    for (const effect of ownEffects(others)) {
-      if (effect.from === effect.to) {
-        choosesOthers = true;
-        continue;
+  compareScenes(from, to, (difference) => {
+    const { cause, labels, effect } = tell(difference);
+    if (cause === 'hairpin') touchesHairpins = true;
+    else if (effect.from === effect.to) choosesOthers = true;
+    else {
+      for (const service of new Set(labels.length === 0 ? [''] : labels.map((label) => serviceOf({ label })))) {
+        const known = ofServices.get(service) ?? new Map<string, Effect>();
+        ofServices.set(service, known);
+        addTo(known, effect);
       }
+    }
+  });
+  const effects = new Map<string, ServiceEffects['effects'][number]>();
+  for (const [service, known] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const effect of [...known.values()].sort(bySeverity)) {
       const key = JSON.stringify([effect.target, effect.senders, effect.from, effect.to]);
       const before = effects.get(key)?.services ?? [];
       effects.set(key, { ...effect, services: service === '' ? before : [...before, service] });
     }
   }
-  const sorted = [...effects.values()].toSorted((a, b) => weights.indexOf(a.severity) - weights.indexOf(b.severity));
-  return { effects: sorted, choosesOthers, touchesHairpins };
-}
-
-/** The worst first. */
-const weights: readonly Severity[] = ['breaks', 'changes', 'opens', 'fails-otherwise'];
-
-/** The effects on one Service, whatever their causes: each once, with all senders that have it. */
-function ownEffects(findings: readonly Finding[]): readonly Effect[] {
-  const effects = new Map<string, Effect>();
-  for (const effect of findings.flatMap((finding) => finding.effects)) {
-    const key = JSON.stringify([effect.target, effect.from, effect.to]);
-    const before = effects.get(key);
-    const senders = [...new Set([...(before?.senders ?? []), ...effect.senders])].toSorted();
-    effects.set(key, { ...effect, ...before, senders, classes: effect.classes + (before?.classes ?? 0) });
-  }
-  return [...effects.values()];
+  return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), choosesOthers, touchesHairpins };
 }

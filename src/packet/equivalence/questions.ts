@@ -1,22 +1,21 @@
-import type { Address } from '../../kernel/address.ts';
+import { type Address, addressAt } from '../../kernel/address.ts';
 import {
   networkOfRange,
-  singleAddress,
   type AddressRange,
   spanOfAddress,
   spanOfNetwork,
   spanOfRange,
   type AddressSpan,
 } from '../../kernel/address-range.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
-import { tableNames, type Rule } from '../../kernel/iptables/iptables.ts';
-import type { Element, Value } from '../../kernel/nftables/element.ts';
-import type { Expression, Field, Selector } from '../../kernel/nftables/expression.ts';
+import { tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import type { Value } from '../../kernel/nftables/element.ts';
+import type { Field, Selector } from '../../kernel/nftables/expression.ts';
 import type { NftMap, NftRule, NftSet, NftTable } from '../../kernel/nftables/table.ts';
+import { parsePortRange, type PortRange } from '../../kernel/socket-address.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import type { Fate, Packet, PacketProtocol, RuleStep } from '../packet.ts';
-import { isSingle, keyOfSpan } from './spans.ts';
+import type { Fate, Packet, PacketProtocol } from '../packet.ts';
 
 /** A protocol and port, as "tcp 80". */
 export type PortKey = string;
@@ -25,13 +24,23 @@ export function portKey(protocol: string, port: number): PortKey {
   return `${protocol.toLowerCase()} ${port}`;
 }
 
+export const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
+
+export function isSingle({ first, last }: AddressSpan): boolean {
+  return first === last;
+}
+
+export function keyOfSpan({ family, first, last }: AddressSpan): string {
+  return `${family} ${first} ${last}`;
+}
+
 /** Everything that a state asks of packets: it cannot tell apart two packets that answer all of it alike. */
 export interface Questions {
   /** Addresses that are asked for as destinations, by their text. */
   readonly destinations: ReadonlyMap<string, AskedDestination>;
   /** Networks and ranges that are asked for as destinations. */
   readonly spans: readonly AddressSpan[];
-  /** Ports that are asked for whatever the destination, by the rule or set that asks. */
+  /** Ports that are asked for whatever the destination, by the chain or set that asks. */
   readonly ports: readonly (readonly PortKey[])[];
   /** Names of the interfaces that are asked for. */
   readonly interfaces: ReadonlySet<string>;
@@ -41,272 +50,196 @@ export interface Questions {
 
 interface AskedDestination {
   readonly address: Address;
-  readonly ports: ReadonlySet<PortKey>;
+  readonly ports: Set<PortKey>;
   /** Whether anything asks for the address whatever the port. */
-  readonly isWhole: boolean;
+  isWhole: boolean;
 }
 
-/** What one chain asks of the source: spans, or those that a set has for the destination. */
-interface ChainQuestions {
-  spans: AddressSpan[];
-  readonly sets: Set<ReadonlyMap<string, readonly AddressSpan[]>>;
+/** What a rule or an entry of a set asks of a packet. */
+interface Ask {
+  readonly to: AddressSpan | undefined;
+  readonly from?: AddressSpan | undefined;
+  readonly ports: readonly PortKey[];
 }
 
-/** Reads what a state asks. */
+/** What one chain asks of the source: spans, or those that a set has for a destination, with or without its port. */
+interface ChainSources {
+  readonly spans: AddressSpan[];
+  readonly sets: ReadonlyMap<string, readonly AddressSpan[]>[];
+}
+
 export function readQuestions(state: KernelState): Questions {
-  const reader = new Reader();
-  const sets = new Map(state.sets.map((set) => [set.name, set]));
+  const reader = new Reader(state);
   for (const family of families) {
     for (const table of tableNames) {
-      for (const chain of state.iptables[family]?.[table]?.values() ?? []) {
-        const key = chainKey('iptables', family, table, chain.name);
-        for (const rule of chain.rules) reader.readIptablesRule(rule, reader.chain(key), sets);
-        if (chain.policy !== undefined) reader.entered.push(reader.chain(key));
+      for (const { name, policy, rules } of state.iptables[family]?.[table]?.values() ?? []) {
+        const chain = reader.chain(chainKey('iptables', family, table, name), policy !== undefined);
+        for (const rule of rules) reader.readIptablesRule(rule, chain);
       }
     }
   }
   for (const table of state.nftables) {
-    for (const chain of table.chains.values()) {
-      const questions = reader.chain(chainKey('nftables', table.family, table.name, chain.name));
-      for (const rule of chain.rules) reader.readNftRule(rule, questions, table);
-      if (chain.base) reader.entered.push(questions);
+    for (const { name, base, rules } of table.chains.values()) {
+      const chain = reader.chain(chainKey('nftables', table.family, table.name, name), base !== undefined);
+      for (const rule of rules) reader.readNftRule(rule, chain, table);
     }
   }
   for (const { protocol, address, port } of state.virtualServers)
-    reader.destination(address, [portKey(protocol, port)]);
-  const bound = state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
-  for (const address of bound) reader.destination(address);
-  // An address that a mode gives the node for a Service is no client's.
-  return reader.questions(new Set(bound.map((address) => keyOfSpan(spanOfAddress(address)))));
+    reader.askFor(undefined, { to: spanOfAddress(address), ports: [portKey(protocol, port)] });
+  return reader.questions();
 }
 
-function chainKey(tool: string, family: Family, table: string, chain: string): string {
+function chainKey(tool: string, family: string, table: string, chain: string): string {
   return `${tool} ${family} ${table} ${chain}`;
 }
 
-interface MutableDestination {
-  readonly address: Address;
-  readonly ports: Set<PortKey>;
-  isWhole: boolean;
-}
-
 class Reader {
+  readonly #sets: ReadonlyMap<string, IpSet>;
+  readonly #bound: readonly AddressSpan[];
+  readonly #noClients: ReadonlySet<string>;
   /** Chains that the kernel enters. */
-  readonly entered: ChainQuestions[] = [];
-  readonly #chains = new Map<string, ChainQuestions>();
-  readonly #destinations = new Map<string, MutableDestination>();
+  readonly #entered: ChainSources[] = [];
+  readonly #chains = new Map<string, ChainSources>();
+  readonly #destinations = new Map<string, AskedDestination>();
   readonly #spans: AddressSpan[] = [];
   readonly #ports = new Map<unknown, PortKey[]>();
   readonly #interfaces = new Set<string>();
-  readonly #setSources = new Map<unknown, ReadonlyMap<string, readonly AddressSpan[]>>();
   readonly #readSets = new Set<unknown>();
 
-  chain(key: string): ChainQuestions {
-    let questions = this.#chains.get(key);
-    if (!questions) this.#chains.set(key, (questions = { spans: [], sets: new Set() }));
-    return questions;
+  constructor({ sets, links }: KernelState) {
+    this.#sets = new Map(sets.map((set) => [set.name, set]));
+    this.#bound = links.flatMap(({ addresses }) => addresses.map(({ address }) => spanOfAddress(address)));
+    // An address that a mode gives the node for a Service is no client's.
+    this.#noClients = new Set(this.#bound.map(keyOfSpan));
   }
 
-  /** Without ports it is asked for whatever they are. */
-  destination(address: Address, ports: readonly PortKey[] = []): void {
-    let known = this.#destinations.get(address.text);
-    if (!known) this.#destinations.set(address.text, (known = { address, ports: new Set(), isWhole: false }));
-    if (ports.length === 0) known.isWhole = true;
-    for (const port of ports) known.ports.add(port);
+  chain(key: string, isEntered: boolean): ChainSources {
+    const chain: ChainSources = { spans: [], sets: [] };
+    this.#chains.set(key, chain);
+    if (isEntered) this.#entered.push(chain);
+    return chain;
   }
 
-  /** Ports that are asked for whatever the destination; `asker` is the chain or set that does. */
-  #unbound(asker: unknown, ports: readonly PortKey[]): void {
+  /** Takes what is asked of the destination. An address that is asked for without ports is whatever they are. */
+  askFor(asker: unknown, { to, ports }: Ask): void {
+    if (to && isSingle(to)) {
+      const address = addressAt(to.family, to.first);
+      let known = this.#destinations.get(address.text);
+      if (!known) this.#destinations.set(address.text, (known = { address, ports: new Set(), isWhole: false }));
+      if (ports.length === 0) known.isWhole = true;
+      for (const port of ports) known.ports.add(port);
+      return;
+    }
+    if (to) this.#spans.push(to);
     const known = this.#ports.get(asker);
     if (known) known.push(...ports);
     else if (ports.length > 0) this.#ports.set(asker, [...ports]);
   }
 
-  readIptablesRule({ args }: Rule, chain: ChainQuestions, sets: ReadonlyMap<string, IpSet>): void {
-    const protocol = args.flatMap((arg) => (arg.kind === 'protocol' ? [arg.protocol] : []))[0];
+  #askSource(span: AddressSpan, { spans }: ChainSources): void {
+    if (!this.#noClients.has(keyOfSpan(span))) spans.push(span);
+  }
+
+  readIptablesRule({ args }: Rule, chain: ChainSources): void {
+    const find = <K extends RuleArg['kind']>(kind: K) =>
+      args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
+    const protocol = find('protocol')?.protocol;
     const names = protocol === undefined ? transports : [protocol];
+    const to = find('destination')?.range;
     const ports = args.flatMap((arg) => (arg.kind === 'destination-port' ? edges(arg.ports, names) : []));
-    const [to] = args.flatMap((arg) => (arg.kind === 'destination' ? [arg.range] : []));
-    if (to) this.#askFor(to, ports, chain);
-    else this.#unbound(chain, ports);
+    this.askFor(chain, { to: to && spanOf(to), ports });
     for (const arg of args) {
-      if (arg.kind === 'source') chain.spans.push(spanOf(arg.range));
+      if (arg.kind === 'source') this.#askSource(spanOf(arg.range), chain);
       else if (arg.kind === 'in-interface') this.#interfaces.add(arg.name.replace(/\+$/, '0'));
       else if (arg.kind === 'match-set') {
-        const set = sets.get(arg.set);
-        if (set) this.#readIpSet(set, arg.directions, protocol, chain);
-      } else if (arg.kind === 'other') this.#readMultiport(arg.words, names, chain);
-    }
-  }
-
-  #readMultiport(words: readonly string[], names: readonly string[], chain: ChainQuestions): void {
-    const at = words.indexOf('--dports');
-    const ports = at < 0 ? [] : (words[at + 1] ?? '').split(',').map((part) => part.split(':').map(Number));
-    for (const [first = 0, last = first] of ports) this.#unbound(chain, edges({ first, last }, names));
-  }
-
-  #askFor(range: AddressRange, ports: readonly PortKey[], asker: unknown): void {
-    const single = singleAddress(range);
-    if (single) return this.destination(single, ports);
-    this.#spans.push(spanOf(range));
-    this.#unbound(asker, ports);
-  }
-
-  #readIpSet(
-    set: IpSet,
-    directions: readonly ('src' | 'dst')[],
-    protocol: string | undefined,
-    chain: ChainQuestions,
-  ): void {
-    if (directions.length > 2 && directions[2] === 'src') chain.sets.add(this.#sourcesOfSet(set));
-    if (directions[0] === 'src') {
-      for (const { address, network } of set.entries) {
-        if (address) chain.spans.push(spanOfAddress(address));
-        else if (network) chain.spans.push(spanOfNetwork(network));
-      }
-      return;
-    }
-    if (this.#readSets.has(set)) return;
-    this.#readSets.add(set);
-    for (const entry of set.entries) {
-      const ports = entry.port === undefined ? [] : [portKey(entry.protocol ?? protocol ?? 'tcp', entry.port)];
-      if (entry.address) this.destination(entry.address, ports);
-      else if (entry.network) this.#askFor(entry.network, ports, set);
-      else this.#unbound(set, ports);
-    }
-  }
-
-  /** The sources of a set's entries, by their destinations. */
-  #sourcesOfSet(set: IpSet): ReadonlyMap<string, readonly AddressSpan[]> {
-    return this.#sources(
-      set,
-      set.entries.flatMap(({ address, protocol, port, source }) =>
-        address && source ? [[`${address.text} ${portKey(protocol ?? '', port ?? 0)}`, spanOf(source)] as const] : [],
-      ),
-    );
-  }
-
-  #sources(
-    of: unknown,
-    pairs: readonly (readonly [key: string, span: AddressSpan])[],
-  ): ReadonlyMap<string, readonly AddressSpan[]> {
-    const known = this.#setSources.get(of);
-    if (known) return known;
-    const sources = new Map<string, AddressSpan[]>();
-    for (const [key, span] of pairs) {
-      const same = sources.get(key);
-      if (same) same.push(span);
-      else sources.set(key, [span]);
-    }
-    this.#setSources.set(of, sources);
-    return sources;
-  }
-
-  readNftRule({ expressions }: NftRule, chain: ChainQuestions, table: NftTable): void {
-    for (const expression of expressions) {
-      switch (expression.kind) {
-        case 'match':
-          this.#readMatch(expression, chain, table);
-          break;
-        case 'verdict-map':
-          this.#readNftSet(expression.key, table.sets.get(expression.map), chain);
-          break;
-        default:
+        const set = this.#sets.get(arg.set);
+        if (set) this.#readSet(set, asksOfSet(set, arg.directions, protocol), chain);
+      } else if (arg.kind === 'other' && arg.words.includes('--dports')) {
+        const texts = arg.words[arg.words.indexOf('--dports') + 1]?.split(',') ?? [];
+        const ranges = texts.flatMap((text) => parsePortRange(text) ?? []);
+        this.askFor(chain, { to: undefined, ports: ranges.flatMap((range) => edges(range, names)) });
       }
     }
   }
 
-  #readMatch({ left, right }: Expression & { readonly kind: 'match' }, chain: ChainQuestions, table: NftTable): void {
-    if (right.kind === 'set') return this.#readNftSet(left, table.sets.get(right.set), chain);
-    const values = right.kind === 'value' ? [right.value] : right.values;
-    const [field] = left;
-    for (const value of values) {
-      if (isField(field, 'saddr')) chain.spans.push(...spansOf(value));
-      else if (isField(field, 'daddr')) this.#askForValue(value);
-      else if (isField(field, 'dport') && value.kind === 'number')
-        this.#unbound(
-          chain,
-          transports.map((name) => portKey(name, value.value)),
-        );
-      else if (field?.kind === 'meta' && field.key.startsWith('iif') && value.kind === 'word')
-        this.#interfaces.add(value.text.replace(/\*$/, '0'));
+  readNftRule({ expressions }: NftRule, chain: ChainSources, table: NftTable): void {
+    for (const each of expressions) {
+      if (each.kind === 'verdict-map') this.#readNftSet(each.key, table.sets.get(each.map), chain);
+      if (each.kind !== 'match') continue;
+      const { left, right } = each;
+      if (right.kind === 'set') this.#readNftSet(left, table.sets.get(right.set), chain);
+      else for (const value of right.kind === 'value' ? [right.value] : right.values) this.#read(left[0], value, chain);
     }
   }
 
-  #askForValue(value: Value): void {
-    for (const span of spansOf(value)) {
-      if (value.kind === 'address') this.destination(value.address);
-      else if (value.kind === 'network' && isSingle(span)) this.destination(value.network.address);
-      else this.#spans.push(span);
-    }
+  #read(field: Field | undefined, value: Value, chain: ChainSources): void {
+    const span = spanOfValue(value);
+    if (isField(field, 'saddr') && span) this.#askSource(span, chain);
+    else if (isField(field, 'daddr')) this.askFor(chain, { to: span, ports: [] });
+    else if (isField(field, 'dport') && value.kind === 'number')
+      this.askFor(chain, { to: undefined, ports: transports.map((name) => portKey(name, value.value)) });
+    else if (field?.kind === 'meta' && field.key.startsWith('iif') && value.kind === 'word')
+      this.#interfaces.add(value.text.replace(/\*$/, '0'));
   }
 
-  #readNftSet(key: Selector, set: NftSet | NftMap | undefined, chain: ChainQuestions): void {
+  #readNftSet(key: Selector, set: NftSet | NftMap | undefined, chain: ChainSources): void {
     if (!set) return;
     const at = (name: string): number => key.findIndex((field) => isField(field, name));
-    const [to, from, port] = [at('daddr'), at('saddr'), at('dport')];
+    const [to, from, dport] = [at('daddr'), at('saddr'), at('dport')];
     const protocol = key.findIndex((field) => field.kind === 'meta' && field.key === 'l4proto');
-    const portsOf = ({ key: values }: Element): readonly PortKey[] => {
-      const number = values[port];
-      const name = values[protocol];
-      if (number?.kind !== 'number') return [];
-      return (name?.kind === 'word' ? [name.text] : transports).map((each) => portKey(each, number.value));
-    };
-    if (from >= 0 && to < 0) for (const { key: values } of set.elements) chain.spans.push(...spansOf(values[from]));
-    if (from >= 0 && to >= 0) chain.sets.add(this.#sourcesOfNftSet(set, to, from));
-    if (this.#readSets.has(set)) return;
-    this.#readSets.add(set);
-    for (const element of set.elements) {
-      const ports = portsOf(element);
-      const value = element.key[to];
-      if (value?.kind === 'address') this.destination(value.address, ports);
-      else {
-        if (value) this.#askForValue(value);
-        this.#unbound(set, ports);
+    const asks = set.elements.map(({ key: values }): Ask => {
+      const [port, name] = [values[dport], values[protocol]];
+      const names = name?.kind === 'word' ? [name.text] : transports;
+      const ports = port?.kind === 'number' ? names.map((each) => portKey(each, port.value)) : [];
+      return { to: spanOfValue(values[to]), from: spanOfValue(values[from]), ports };
+    });
+    this.#readSet(set, asks, chain);
+  }
+
+  /** Sources are asked for where the packet goes, if the set's entries say that too. */
+  #readSet(set: unknown, asks: readonly Ask[], chain: ChainSources): void {
+    const sources = new Map<string, AddressSpan[]>();
+    for (const { to, from, ports } of asks) {
+      if (!from) continue;
+      if (!to) this.#askSource(from, chain);
+      else if (isSingle(to)) {
+        const { text } = addressAt(to.family, to.first);
+        const key = ports.length === 1 ? `${text} ${ports[0]}` : text;
+        const same = sources.get(key);
+        if (same) same.push(from);
+        else sources.set(key, [from]);
       }
     }
+    if (sources.size > 0) chain.sets.push(sources);
+    if (this.#readSets.has(set) || asks.every(({ to, ports }) => !to && ports.length === 0)) return;
+    this.#readSets.add(set);
+    for (const ask of asks) this.askFor(set, ask);
   }
 
-  #sourcesOfNftSet(set: NftSet | NftMap, to: number, from: number): ReadonlyMap<string, readonly AddressSpan[]> {
-    return this.#sources(
-      set,
-      set.elements.flatMap(({ key }) => {
-        const [target, source] = [key[to], key[from]];
-        if (target?.kind !== 'address') return [];
-        return spansOf(source).map((span) => [target.address.text, span] as const);
-      }),
-    );
-  }
-
-  questions(noClients: ReadonlySet<string>): Questions {
-    const { entered } = this;
-    const chains = this.#chains;
-    for (const chain of chains.values()) chain.spans = chain.spans.filter((span) => !noClients.has(keyOfSpan(span)));
-    const targets = new Map<unknown, readonly ChainQuestions[]>();
+  questions(): Questions {
+    for (const to of this.#bound) this.askFor(undefined, { to, ports: [] });
+    const [chains, entered] = [this.#chains, this.#entered];
     return {
       destinations: this.#destinations,
       spans: this.#spans,
       ports: [...this.#ports.values()],
       interfaces: new Set([...this.#interfaces].filter((name) => name !== 'lo' && name !== 'kube-ipvs0')),
-      sourcesAsked: function* (packet, fate) {
-        const seen = new Set<ChainQuestions>(entered);
-        for (const { steps } of fate.ways) {
-          for (const step of steps) {
-            if (step.kind !== 'rule') continue;
-            const decider = (step.tool === 'nftables' ? step.element : undefined) ?? step.rule;
-            let next = targets.get(decider);
-            if (!next) targets.set(decider, (next = chainsAfter(step, packet.destination.family, chains)));
-            for (const chain of next) seen.add(chain);
+      sourcesAsked: function* ({ destination, protocol, port: asked }, { ways, endpoints }) {
+        const met = new Set(entered);
+        for (const step of ways.flatMap(({ steps }) => steps)) {
+          if (step.kind !== 'rule') continue;
+          const { tool, table, action } = step;
+          const names = 'chains' in action ? action.chains : 'chain' in action ? [action.chain] : [];
+          for (const name of names) {
+            const chain = chains.get(chainKey(tool, destination.family, table, name));
+            if (chain) met.add(chain);
           }
         }
-        const sockets = [{ address: packet.destination, port: packet.port }, ...fate.endpoints];
-        const keys = sockets.flatMap(({ address, port }) => [
-          address.text,
-          `${address.text} ${portKey(packet.protocol, port)}`,
-        ]);
+        const sockets = [{ address: destination, port: asked }, ...endpoints];
+        const keys = sockets.flatMap(({ address: { text }, port }) => [text, `${text} ${portKey(protocol, port)}`]);
         // An endpoint cannot answer a packet that has its own address for source.
-        for (const { address } of fate.endpoints) yield spanOfAddress(address);
-        for (const { spans, sets } of seen) {
+        for (const { address } of endpoints) yield spanOfAddress(address);
+        for (const { spans, sets } of met) {
           yield* spans;
           for (const set of sets) for (const key of keys) yield* set.get(key) ?? [];
         }
@@ -315,35 +248,22 @@ class Reader {
   }
 }
 
-/** The chains that a rule leads to. */
-function chainsAfter(
-  step: RuleStep,
-  family: Family,
-  chains: ReadonlyMap<string, ChainQuestions>,
-): readonly ChainQuestions[] {
-  const names = step.tool === 'iptables' ? chainsAfterRule(step.rule) : chainsAfterNftRule(step.rule, step.element);
-  return names.flatMap((name) => chains.get(chainKey(step.tool, family, step.table, name)) ?? []);
+function asksOfSet(
+  { entries }: IpSet,
+  directions: readonly ('src' | 'dst')[],
+  protocol: string | undefined,
+): readonly Ask[] {
+  return entries.map((entry): Ask => {
+    const place = entry.address ?? entry.network;
+    const span = place && spanOf(place);
+    if (directions[0] === 'src') return { to: undefined, from: span, ports: [] };
+    const ports = entry.port === undefined ? [] : [portKey(entry.protocol ?? protocol ?? 'tcp', entry.port)];
+    return { to: span, from: directions[2] === 'src' && entry.source ? spanOf(entry.source) : undefined, ports };
+  });
 }
-
-function chainsAfterRule({ args }: Rule): readonly string[] {
-  return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'chain' ? [arg.target.chain] : []));
-}
-
-function chainsAfterNftRule({ expressions }: NftRule, element: Element | undefined): readonly string[] {
-  const verdicts = [element?.value, ...expressions.map((each) => (each.kind === 'verdict' ? each.verdict : undefined))];
-  return [
-    ...verdicts.flatMap((verdict) => (verdict && 'chain' in verdict ? [verdict.chain] : [])),
-    ...expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
-  ];
-}
-
-export const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
 /** A range of ports is cut at its first port and after its last. */
-function edges(
-  { first, last }: { readonly first: number; readonly last: number },
-  names: readonly string[],
-): PortKey[] {
+function edges({ first, last }: PortRange, names: readonly string[]): readonly PortKey[] {
   const ports = first === last ? [first] : [first, last, last + 1].filter((port) => port < 65536);
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }
@@ -352,16 +272,16 @@ function spanOf(range: AddressRange): AddressSpan {
   return spanOfNetwork(networkOfRange(range));
 }
 
-function spansOf(value: Value | undefined): readonly AddressSpan[] {
+function spanOfValue(value: Value | undefined): AddressSpan | undefined {
   switch (value?.kind) {
     case 'address':
-      return [spanOfAddress(value.address)];
+      return spanOfAddress(value.address);
     case 'network':
-      return [spanOfNetwork(value.network)];
+      return spanOfNetwork(value.network);
     case 'range':
-      return [spanOfRange(value.first, value.last)];
+      return spanOfRange(value.first, value.last);
     default:
-      return [];
+      return undefined;
   }
 }
 

@@ -1,9 +1,9 @@
 import { nearest } from '../../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { parseSocketAddress } from '../../kernel/socket-address.ts';
-import { sourceText, type Fate, type Verdict } from '../packet.ts';
-import { wrong, type Read, type Sender } from './question.ts';
+import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
+import { lostShare, sourceText, sumChances, type Fate, type Verdict } from '../packet.ts';
+import { nameOfPod, wrong, type Read, type Sender } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** What is expected to become of a packet, as a file of kpc test has it. */
@@ -45,10 +45,9 @@ interface ExpectationFault {
   readonly help?: string | undefined;
 }
 
-/** Finds out which endpoints are meant. */
+/** Finds out which endpoints are meant, by the family of the packet if its destination is known. */
 export function readExpectation(
   { expect, source }: WrittenExpectation,
-  /** That of the packet; undefined if its destination is not known. */
   family: Family | undefined,
   namespace: string | undefined,
   scene: Scene,
@@ -68,7 +67,12 @@ export function readExpectation(
   } else if (verdict !== 'delivered' && seen !== undefined) {
     faults.push({ field: 'source', text: 'only an endpoint sees a source: expect delivered, or endpoints' });
   }
-  const endpoints = typeof expect === 'string' ? undefined : findEndpoints(expect, family, namespace, scene, faults);
+  const endpoints = listOf(expect)?.flatMap(([words, probability]): readonly ExpectedEndpoint[] => {
+    const found = findEndpoint(words, family, namespace, scene);
+    if (found.kind === 'read') return [{ words, probability, ...found.value }];
+    faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
+    return [];
+  });
   if (endpoints?.length === 0 && faults.length === 0) {
     faults.push({ field: 'expect', text: 'no endpoint: to expect that none is reached, write refused or dropped' });
   }
@@ -76,27 +80,13 @@ export function readExpectation(
   return { kind: 'read', value: { verdict, endpoints, source: seen } };
 }
 
-/** The endpoints that are known; the others are added to the faults. */
-function findEndpoints(
-  expect: readonly string[] | Readonly<Record<string, number>>,
-  family: Family | undefined,
-  namespace: string | undefined,
-  scene: Scene,
-  faults: ExpectationFault[],
-): readonly ExpectedEndpoint[] {
-  const written: readonly (readonly [string, number | undefined])[] = isList(expect)
-    ? expect.map((words) => [words, undefined])
-    : Object.entries(expect);
-  return written.flatMap(([words, probability]) => {
-    const found = findEndpoint(words, family, namespace, scene);
-    if (found.kind === 'read') return [{ words, probability, ...found.value }];
-    faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
-    return [];
-  });
-}
-
-function isList(value: unknown): value is readonly string[] {
-  return Array.isArray(value);
+/** Endpoints as they are written, with their shares; undefined for a verdict. */
+function listOf(
+  expect: WrittenExpectation['expect'],
+): readonly (readonly [words: string, share: number | undefined])[] | undefined {
+  if (typeof expect === 'string') return undefined;
+  const isList = (value: unknown): value is readonly string[] => Array.isArray(value);
+  return isList(expect) ? expect.map((words) => [words, undefined]) : Object.entries(expect);
 }
 
 function findEndpoint(
@@ -110,8 +100,8 @@ function findEndpoint(
   if (parseAddress(words)) {
     return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
   }
-  const [, name = '', port] = /^(?:pods?\/)?([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
-  const full = name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+  const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
+  const full = nameOfPod(name, namespace);
   const pod = pods.get(full);
   if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
   const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
@@ -124,32 +114,27 @@ const tolerance = 0.005;
 
 /** How a packet's fate differs from what is expected, each in a sentence. */
 export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
-  const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === fate.verdict ? 0 : way.probability), 0);
-  if (fate.verdict !== expected.verdict) {
-    return [`expected ${wordsOf(expected)}, but it is ${fate.verdict}${reachedWords(fate)}`];
+  const { verdict, endpoints, source: wanted } = expected;
+  const shares = sharesOf(fate);
+  if (fate.verdict !== verdict) {
+    const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
+    const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
+    return [`expected ${words}, but it is ${fate.verdict}${reached}`];
   }
   const faults: string[] = [];
+  const lost = lostShare(fate);
   // Shares that do not add up to 1 say that the rest is lost.
-  const hasShares = expected.endpoints?.some(({ probability }) => probability !== undefined) === true;
-  if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${fate.verdict}`);
-  if (expected.endpoints) faults.push(...compareEndpoints(sharesOf(fate), expected.endpoints));
-  const source = seenSource(fate, sender);
-  if (expected.source !== undefined && fate.verdict === 'delivered' && !isSource(fate, expected.source, source)) {
-    const wanted = typeof expected.source === 'string' ? expected.source : expected.source.text;
+  const hasShares = endpoints?.some(({ probability }) => probability !== undefined) === true;
+  if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
+  if (endpoints) faults.push(...compareEndpoints(shares, endpoints));
+  const seen = seenSource(fate, sender);
+  if (wanted !== undefined && verdict === 'delivered' && !isSource(fate, wanted, seen)) {
+    const changed = seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
     faults.push(
-      `expected the source ${wanted}, but it is ${source}${source === 'changed' ? ` (${sourceText(fate.source)})` : ''}`,
+      `expected the source ${typeof wanted === 'string' ? wanted : wanted.text}, but it is ${seen}${changed}`,
     );
   }
   return faults;
-}
-
-function wordsOf({ verdict, endpoints }: Expectation): string {
-  return endpoints ? endpoints.map(({ words }) => words).join(', ') : verdict;
-}
-
-function reachedWords(fate: Fate): string {
-  const reached = [...sharesOf(fate).keys()];
-  return fate.verdict === 'delivered' ? ` to ${reached.join(', ')}` : '';
 }
 
 export function percent(share: number): string {
@@ -158,12 +143,7 @@ export function percent(share: number): string {
 
 /** What share of connections each endpoint gets, by "address:port". */
 export function sharesOf({ endpoints }: Fate): ReadonlyMap<string, number> {
-  const shares = new Map<string, number>();
-  for (const { address, port, probability } of endpoints) {
-    const at = joinHostPort(address.text, port);
-    shares.set(at, (shares.get(at) ?? 0) + probability);
-  }
-  return shares;
+  return sumChances(endpoints, formatSocketAddress);
 }
 
 function compareEndpoints(

@@ -1,21 +1,24 @@
-import { joinWords } from '../../base/join-words.ts';
 import { count } from '../../base/format-count.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { assignedTexts } from '../../cluster/assign-addresses.ts';
+import type { ServiceHealthCheck } from '../../cluster/model.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
 import { explainUnserved } from '../../describe/find-ports.ts';
-import { isLoopback, type Address, joinHostPort } from '../../kernel/address.ts';
-import { formatRule as formatIptablesRule, type Rule } from '../../kernel/iptables/iptables.ts';
-import type { Verdict } from '../../kernel/nftables/element.ts';
+import { isLoopback, joinHostPort } from '../../kernel/address.ts';
+import { formatRule as formatIptablesRule } from '../../kernel/iptables/iptables.ts';
+import type { Side } from '../../diff/compared-side.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
 import type { Location } from '../../kernel/place.ts';
-import { jumpChain } from '../../kernel/restrict.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Hook } from '../hooks.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import {
+  lostShare,
   sourceText,
   type Fate,
+  type Hook,
   type ReachedEndpoint,
-  type RouteDecision,
   type RuleStep,
   type Step,
 } from '../packet.ts';
@@ -23,12 +26,7 @@ import { isUnknownOwn } from '../routing.ts';
 import { percent } from './expectation.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
-import { listMissing, type KnownPort, type Scene } from './scene.ts';
-import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import type { Side } from '../../diff/compared-side.ts';
-import type { ServiceHealthCheck } from '../../cluster/model.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { isLocalEndpoint, listMissing, type KnownPort, type Scene } from './scene.ts';
 
 /** A step in words. */
 interface ToldStep {
@@ -57,37 +55,39 @@ export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
   const { side, mode } = scene;
   const name = side.services?.node.name ?? '';
   const node = name === '' ? side.name : `node ${name}`;
+  const isPing = target.protocol === 'icmp';
+  const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${formatSocketAddress(target)}`;
   const to = target.label === undefined ? '' : ` (${target.label})`;
   const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
-  const where =
-    target.protocol === 'icmp'
-      ? `ping to ${target.address.text}`
-      : `${target.protocol} to ${formatSocketAddress(target)}`;
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`,
     verdict: verdictWords(trace, scene),
-    isGood: goodVerdicts.has(fate.verdict),
+    isGood: fate.verdict === 'delivered' || fate.verdict === 'local' || fate.verdict === 'forwarded',
     endpoints: fate.endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
     notes: listNotes(trace, scene),
-    steps: tellSteps(fate.steps.filter(leadsOn), scene).filter(isNews),
+    steps: fate.steps
+      .filter(leadsOn)
+      .map((step) => tellStep(step, scene))
+      .filter(isNews),
   };
 }
 
-export function explainTrace({
-  heading,
-  verdict,
-  isGood,
-  endpoints,
-  notes,
-  steps,
-}: ToldTrace): readonly DescriptionLine[] {
+export function explainTrace(told: ToldTrace): readonly DescriptionLine[] {
   return [
-    line('heading', 0, heading),
-    line(isGood ? 'good' : 'bad', 1, verdict),
-    ...endpoints.map((endpoint) => line('plain', 2, endpoint)),
-    ...notes.map((note) => line('plain', 1, note)),
+    line('heading', 0, told.heading),
+    line(told.isGood ? 'good' : 'bad', 1, told.verdict),
+    ...told.endpoints.map((endpoint) => line('plain', 2, endpoint)),
+    ...told.notes.map((note) => line('plain', 1, note)),
     line('heading', 1, 'how'),
-    ...steps.flatMap((step, i) => stepLines(step, i + 1)),
+    ...told.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
+      const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
+      const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
+      const at = hook === undefined ? '' : `${hook}: `;
+      return [
+        line('plain', 2, `${String(i + 1).padStart(2)}. ${at}${what}${owner}${from}`),
+        line('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
+      ];
+    }),
   ];
 }
 
@@ -99,36 +99,17 @@ function isNews({ hook, what }: ToldStep, index: number, steps: readonly ToldSte
 
 /** Whether something happens in the chain that a step goes on to. Most chains let most packets be. */
 function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
-  const next = nextChain(step);
-  if (next === undefined) return true;
-  const following = steps[index + 1];
-  return following?.kind === 'rule' && following.chain === next && leadsOn(following, index + 1, steps);
+  if (step.kind !== 'rule' || (step.action.kind !== 'jump' && step.action.kind !== 'goto')) return true;
+  const next = steps[index + 1];
+  return next?.kind === 'rule' && next.chain === step.action.chain && leadsOn(next, index + 1, steps);
 }
-
-function nextChain(step: Step): string | undefined {
-  if (step.kind !== 'rule') return undefined;
-  if (step.tool === 'iptables') return jumpChain(step.rule);
-  const verdict = nftVerdict(step);
-  return verdict?.kind === 'jump' || verdict?.kind === 'goto' ? verdict.chain : undefined;
-}
-
-type NftStep = Extract<RuleStep, { tool: 'nftables' }>;
-
-/** What a rule of nftables, or the element of its map, decides. */
-function nftVerdict({ rule, element }: NftStep): Verdict | undefined {
-  if (element?.value && element.value.kind !== 'data') return element.value;
-  const last = rule.expressions.at(-1);
-  return last?.kind === 'verdict' ? last.verdict : undefined;
-}
-
-const goodVerdicts: ReadonlySet<Fate['verdict']> = new Set(['delivered', 'local', 'forwarded']);
 
 function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
   const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
   switch (fate.verdict) {
     case 'delivered': {
       const reached = new Set(fate.endpoints.map(formatSocketAddress)).size;
-      const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === 'delivered' ? 0 : way.probability), 0);
+      const lost = lostShare(fate);
       const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
       return `delivered to ${count(reached, 'endpoint')}${rest}:`;
     }
@@ -153,52 +134,42 @@ function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
 
 function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }: Scene): string {
   const { source, probability } = endpoint;
-  const known = ports
-    .flatMap(({ endpoints }) => endpoints)
-    .find((each) => formatSocketAddress(each) === formatSocketAddress(endpoint));
-  const where = known?.isLocal === undefined ? '' : known.isLocal ? ', on this node' : ', on another node';
-  const kept = source === 'masqueraded' || isUnknownOwn(source) ? undefined : source.text;
-  const sees =
-    kept === undefined
-      ? "sees the node's address as the client"
-      : kept === address?.text
-        ? "sees the client's own address"
-        : `sees ${kept} as the client`;
+  const isLocal = isLocalEndpoint(ports, endpoint);
+  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+  const isNode = source === 'masqueraded' || isUnknownOwn(source);
+  const client = isNode ? "the node's address" : source.text === address?.text ? undefined : source.text;
+  const sees = client === undefined ? "sees the client's own address" : `sees ${client} as the client`;
   return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}`;
 }
 
 /** What an operator asks next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { sender, target, fate } = trace;
-  const { ports, healthChecks, side } = scene;
-  const notes: string[] = [];
-  const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
-  if (check) notes.push(healthCheckNote(check, target.address, side));
+  const { side } = scene;
+  const port = portAt(trace, scene);
   const unserved = side.services && explainUnserved(target, scene.objects, side.services);
-  if (unserved !== undefined) notes.push(unserved);
-  notes.push(...unservedNodePort(trace, scene), ...localPolicy(trace, scene), ...ownServiceAddress(trace, scene));
-  const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
-  if (sticky) {
-    notes.push(
-      `session affinity: the chances are those of a new client, which then keeps its endpoint for ${sticky} s`,
-    );
-  }
-  const scheduled = fate.steps.find((step) => step.kind === 'virtual-server');
-  const habit = scheduled && schedulerHabits[scheduled.server.scheduler];
-  if (habit !== undefined && fate.endpoints.length > 1)
-    notes.push(`scheduler ${scheduled?.server.scheduler}: ${habit}`);
-  const strays = fate.endpoints.some(({ source, ...endpoint }) => {
-    const known = ports
-      .flatMap(({ endpoints }) => endpoints)
-      .find((each) => formatSocketAddress(each) === formatSocketAddress(endpoint));
-    return source !== 'masqueraded' && known?.isLocal === false && sender.words === 'a client outside the cluster';
-  });
-  if (strays) {
-    notes.push(
-      "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails",
-    );
-  }
-  return [...notes, ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate))];
+  const isChoice = fate.endpoints.length > 1;
+  const server = fate.steps.find((step) => step.kind === 'virtual-server')?.server;
+  const habit = server && schedulerHabits[server.scheduler];
+  const strays = fate.endpoints.some(
+    ({ source, ...end }) => source !== 'masqueraded' && isLocalEndpoint(scene.ports, end) === false,
+  );
+  const notes = [
+    healthCheckNote(trace, scene),
+    unserved,
+    port && unservedNodePort(port, trace, scene),
+    port && localPolicy(port, trace, scene),
+    ownServiceAddress(trace, scene),
+    isChoice && port?.affinitySeconds
+      ? `session affinity: the chances are those of a new client, which then keeps its endpoint for ${port.affinitySeconds} s`
+      : undefined,
+    isChoice && habit !== undefined ? `scheduler ${server?.scheduler}: ${habit}` : undefined,
+    strays && sender.words === 'a client outside the cluster'
+      ? "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails"
+      : undefined,
+    ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
+  ];
+  return notes.filter((note) => note !== undefined);
 }
 
 /** What schedulers of IPVS do that shares do not show. */
@@ -211,144 +182,117 @@ const schedulerHabits: Readonly<Record<string, string>> = {
 };
 
 /** The Service port that is asked for. */
-function portAt({ target }: Pick<Trace, 'target'>, ports: readonly KnownPort[]): KnownPort | undefined {
+function portAt({ target }: Trace, { ports }: Scene): KnownPort | undefined {
   return ports.find(({ port, nodePort, addresses, family, protocol }) => {
     if (family !== target.address.family || protocol.toLowerCase() !== target.protocol) return false;
-    return addresses.some(({ address }) => address.text === target.address.text)
-      ? port === target.port
-      : nodePort === target.port;
+    const isAddress = addresses.some(({ address }) => address.text === target.address.text);
+    return (isAddress ? port : nodePort) === target.port;
   });
 }
 
 /** Why this address of the node serves no node port. */
-function unservedNodePort(trace: Trace, { ports, mode, side }: Scene): readonly string[] {
-  const { address, port } = trace.target;
-  const found = portAt(trace, ports);
-  if (!mode || found?.nodePort !== port || trace.fate.verdict === 'delivered') return [];
+function unservedNodePort({ label, nodePort }: KnownPort, { target, fate }: Trace, { mode, side }: Scene) {
+  const { address, port } = target;
+  if (!mode || nodePort !== port || fate.verdict === 'delivered') return undefined;
   const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
   if (isLoopback(address)) {
-    return loopbackNodePorts.includes(address.family)
-      ? [
-          'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet: ask at an address of the node instead',
-        ]
-      : [`${title} serves no node port on this loopback address: ask at an address of the node instead`];
+    const why = loopbackNodePorts.includes(address.family)
+      ? 'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet'
+      : `${title} serves no node port on this loopback address`;
+    return `${why}: ask at an address of the node instead`;
   }
-  if (trace.fate.verdict !== 'local') return [];
-  const served = defaultNodePortAddresses.includes('primary')
-    ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
-    : 'nodePortAddresses leaves it out';
+  if (fate.verdict !== 'local') return undefined;
   const named = side.services?.settings.nodePortAddresses ?? [];
   const isUsual = named.length === 0 || named.join() === defaultNodePortAddresses.join();
-  const why = isUsual ? served : `nodePortAddresses is ${named.join(', ')}`;
-  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`];
+  const usual = defaultNodePortAddresses.includes('primary')
+    ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
+    : 'nodePortAddresses leaves it out';
+  const why = isUsual ? usual : `nodePortAddresses is ${named.join(', ')}`;
+  return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
 /** What policy Local makes of packets on a node without an endpoint of the Service. */
-function localPolicy({ target, fate }: Trace, { ports, mode }: Scene): readonly string[] {
-  const port = portAt({ target }, ports);
-  const isClusterIP = port?.addresses.some(
-    ({ kind, address }) => kind === 'cluster-ip' && address.text === target.address.text,
-  );
-  const isLocal = isClusterIP ? port?.policies?.internalLocal : port?.policies?.externalLocal;
-  if (port?.endpoints.length === 0) return [`${port.label} has no ready endpoint`];
-  if (!mode || !port || !isLocal) return [];
-  if (port.endpoints.some((endpoint) => endpoint.isLocal !== false)) return [];
+function localPolicy({ label, endpoints, addresses, policies }: KnownPort, { target, fate }: Trace, { mode }: Scene) {
+  if (endpoints.length === 0) return `${label} has no ready endpoint`;
+  const kind = addresses.find(({ address }) => address.text === target.address.text)?.kind;
+  const [policy, isLocal] =
+    kind === 'cluster-ip'
+      ? ['internalTrafficPolicy', policies?.internalLocal]
+      : ['externalTrafficPolicy', policies?.externalLocal];
+  if (!mode || !isLocal || endpoints.some((endpoint) => endpoint.isLocal !== false)) return undefined;
   const does = fate.verdict === 'delivered' ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes` : '';
-  const policy = isClusterIP ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
-  return [`${policy} is Local, and ${port.label} has no endpoint on this node${does}`];
+  return `${policy} is Local, and ${label} has no endpoint on this node${does}`;
 }
 
 /** Whether the node itself asks with an address of a Service, which it has as one of its own. */
-function ownServiceAddress({ sender, fate }: Trace, { side, mode }: Scene): readonly string[] {
+function ownServiceAddress({ sender, fate }: Trace, { side, mode }: Scene) {
   const source = sender.address ?? fate.source;
-  if (!mode || sender.enters || source === 'masqueraded') return [];
+  if (!mode || sender.enters || source === 'masqueraded') return undefined;
   const held = side.state.links.find(({ name }) => name === serviceLink)?.addresses ?? [];
-  if (!held.some(({ address }) => address.text === source.text)) return [];
-  return [
-    `the source is the address of the Service itself: ${modeFacts[mode].title} gives ${source.text} to the node, on ${serviceLink}`,
-  ];
+  return held.some(({ address }) => address.text === source.text)
+    ? `the source is the address of the Service itself: ${modeFacts[mode].title} gives ${source.text} to the node, on ${serviceLink}`
+    : undefined;
 }
 
 function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
-  const names = joinWords(
-    policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`),
-    'and',
-  );
+  const names = policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`);
   const isOne = policies.length === 1;
-  const what = `${isOne ? 'policy' : 'policies'} ${names}${direction === 'egress' ? ' on egress' : ''}`;
   const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const where = endpoints.length < all ? ` at ${joinWords(endpoints.map(formatSocketAddress), 'and')}` : '';
   const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
-  switch (verdict) {
-    case 'refused':
-      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies`;
-    case 'refused-node':
-      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the node's address as the client`;
-    case 'refused-client':
-      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the client before masquerading`;
-    case 'unknown':
-      return `${does}; ${what} may refuse it${where}: ${isOne ? 'it asks' : 'they ask'} for facts about Pods or Namespaces that the input lacks`;
-  }
-}
-
-function stepLines(step: ToldStep, number: number): readonly DescriptionLine[] {
-  const { hook, where, what, rule, servicePort, place } = step;
-  const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
-  const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
-  return [
-    line('plain', 2, `${String(number).padStart(2)}. ${hook === undefined ? '' : `${hook}: `}${what}${owner}${from}`),
-    line('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
-  ];
-}
-
-/** The steps, with the Services that they belong to. */
-function tellSteps(steps: readonly Step[], scene: Scene): readonly ToldStep[] {
-  return steps.map((step) => tellStep(step, scene));
+  const who = `${isOne ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
+  if (verdict === 'unknown')
+    return `${does}; ${who} may refuse it${where}: ${isOne ? 'it asks' : 'they ask'} for facts about Pods or Namespaces that the input lacks`;
+  const seen = {
+    refused: '',
+    'refused-node': " and sees the node's address as the client",
+    'refused-client': ' and sees the client before masquerading',
+  };
+  return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
 function tellStep(step: Step, { owners }: Scene): ToldStep {
+  const untold = { rule: undefined, servicePort: undefined, place: undefined };
   switch (step.kind) {
     case 'rule':
       return {
         hook: step.hook,
         where: `${step.tool} ${step.table} ${step.chain} rule ${step.position}`,
-        ...tellRule(step),
+        what: actionWords(step),
+        rule: ruleText(step),
         servicePort: step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule) : undefined),
         place: step.origin?.place?.locate(),
       };
-    case 'policy':
-      return plain(step.hook, `${step.tool} ${step.table} ${step.chain}`, 'no rule decides, and the policy is to drop');
+    case 'policy': {
+      const where = `${step.tool} ${step.table} ${step.chain}`;
+      return { ...untold, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
+    }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
-      const chance = server.realServers.filter(({ weight }) => weight > 0).length;
-      const what = chosen
-        ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${chance} by scheduler ${server.scheduler}`
-        : 'IPVS has no real server for it, and refuses it';
+      const open = server.realServers.filter(({ weight }) => weight > 0).length;
       return {
         hook,
         where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
-        what,
+        what: chosen
+          ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
+          : 'IPVS has no real server for it, and refuses it',
         rule: undefined,
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
         place: server.origin?.place?.locate(),
       };
     }
     case 'route':
-      return plain(undefined, 'routing', routeWords(step.decision, step.destination));
+      return { ...untold, hook: undefined, where: 'routing', what: routeWords(step) };
   }
 }
 
-function tellRule(step: RuleStep): Pick<ToldStep, 'what' | 'rule'> {
-  if (step.tool === 'iptables') return { what: iptablesEffect(step.rule), rule: formatIptablesRule(step.rule) };
-  const { rule, element } = step;
-  return { what: nftEffect(step), rule: `${formatNftRule(rule)}${element ? ` → ${formatElement(element)}` : ''}` };
+/** As the tool writes it. */
+function ruleText(step: RuleStep): string {
+  if (step.tool === 'iptables') return formatIptablesRule(step.rule);
+  return `${formatNftRule(step.rule)}${step.element ? ` → ${formatElement(step.element)}` : ''}`;
 }
 
-function plain(hook: Hook | undefined, where: string, what: string): ToldStep {
-  return { hook, where, what, rule: undefined, servicePort: undefined, place: undefined };
-}
-
-function routeWords(decision: RouteDecision, { text }: Address): string {
+function routeWords({ decision, destination: { text } }: Step & { readonly kind: 'route' }): string {
   switch (decision.kind) {
     case 'local':
       return `${text} is an address of the node`;
@@ -365,74 +309,45 @@ function routeWords(decision: RouteDecision, { text }: Address): string {
   }
 }
 
-function iptablesEffect({ args }: Rule): string {
-  const jump = args.find((arg) => arg.kind === 'jump');
-  if (!jump) return 'matches';
-  const { target } = jump;
-  const chance = args.find((arg) => arg.kind === 'statistic');
-  const by = chance ? ` by chance, ${percent(Number(chance.probability))}` : '';
-  switch (target.kind) {
-    case 'chain':
-      return `goes on to ${target.chain}${by}`;
+/** What a rule does, as the end of a sentence. */
+function actionWords({ tool, rule, action }: RuleStep): string {
+  const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
+  const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;
+  switch (action.kind) {
+    case 'jump':
+    case 'goto':
+      return `goes on to ${action.chain}${by}`;
+    case 'goto-random':
+      return `goes on to one of ${count(action.chains.length, 'endpoint')}`;
     case 'accept':
-      return 'passes this table';
+      return tool === 'iptables' ? 'passes this table' : 'passes this chain';
     case 'return':
       return 'leaves this chain';
+    case 'continue':
+      return 'matches';
     case 'drop':
       return 'is dropped';
     case 'reject':
       return 'is refused';
     case 'masquerade':
       return "gets the node's address as its source";
-    case 'dnat':
-      return `goes to ${target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)}${by}`;
-    case 'mark':
-      return markWords(target.operation);
-    case 'other':
-      return `meets ${target.words[0] ?? ''}`;
+    case 'snat':
+      return `gets ${action.address.text} as its source`;
+    case 'dnat': {
+      const { address, port } = action.target;
+      return `goes to ${port === undefined ? address.text : joinHostPort(address.text, port)}${by}`;
+    }
+    case 'dnat-random':
+      return `goes to one of ${count(action.targets.length, 'endpoint')}`;
+    case 'set-mark':
+      return markWords[action.operation];
+    case 'unknown':
+      return tool === 'iptables' ? `meets ${action.text}` : 'meets a rule that kpc does not understand';
   }
 }
 
 /** kube-proxy sets a bit of the mark on what is to be masqueraded, and clears it when that is done. */
-function markWords(operation: 'or' | 'xor' | 'set'): string {
-  switch (operation) {
-    case 'or':
-      return 'is marked for masquerading';
-    case 'xor':
-      return 'loses its mark';
-    case 'set':
-      return 'has its mark changed';
-  }
-}
-
-function nftEffect(step: NftStep): string {
-  const { expressions } = step.rule;
-  if (expressions.some(({ kind }) => kind === 'unknown')) return 'meets a rule that kpc does not understand';
-  const last = expressions.at(-1);
-  const verdict = nftVerdict(step);
-  if (verdict) {
-    if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;
-    return { accept: 'passes this chain', drop: 'is dropped', return: 'leaves this chain', continue: 'goes on' }[
-      verdict.kind
-    ];
-  }
-  switch (last?.kind) {
-    case 'dnat':
-      return `goes to ${formatSocketAddress(last.target)}`;
-    case 'dnat-random':
-      return `goes to one of ${count(last.targets.length, 'endpoint')}`;
-    case 'goto-random':
-      return `goes on to one of ${count(last.chains.length, 'endpoint')}`;
-    case 'masquerade':
-      return "gets the node's address as its source";
-    case 'reject':
-      return 'is refused';
-    case 'set-mark':
-      return markWords(last.operation);
-    default:
-      return 'matches';
-  }
-}
+const markWords = { or: 'is marked for masquerading', xor: 'loses its mark', set: 'has its mark changed' } as const;
 
 /** A trace for programs, to be written as JSON. */
 export function traceJson(trace: Trace, scene: Scene): unknown {
@@ -456,7 +371,10 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
             names: own.map(({ name }) => name),
             endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
           })),
-    steps: tellSteps(fate.steps, scene).map(({ place, ...step }) => ({ ...step, ...place })),
+    steps: fate.steps.map((each) => {
+      const { place, ...step } = tellStep(each, scene);
+      return { ...step, ...place };
+    }),
   };
 }
 
@@ -501,11 +419,13 @@ export function healthCheckWords(
 }
 
 /** The same of one address of the node: kube-proxy listens where it serves node ports (newServiceHealthServer). */
-function healthCheckNote(check: ServiceHealthCheck, address: Address, side: Pick<Side, 'services'>): string {
+function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | undefined {
   const { services } = side;
-  const served = services && planNodePorts(services.settings, services.node, address.family).addresses;
-  if (!served || served.some(({ text }) => text === address.text))
-    return `this is the ${healthCheckWords(check, side)}`;
+  const check = services?.cluster.healthChecks.find(({ port }) => port === target.port);
+  if (!services || !check || fate.verdict !== 'local') return undefined;
+  const { text, family } = target.address;
+  const served = planNodePorts(services.settings, services.node, family).addresses;
+  if (!served || served.some((address) => address.text === text)) return `this is the ${healthCheckWords(check, side)}`;
   const { namespace, service, port } = check;
-  return `port ${port} is for the health check of ${namespace}/${service}, but kube-proxy does not listen at ${address.text}: nodePortAddresses leaves it out`;
+  return `port ${port} is for the health check of ${namespace}/${service}, but kube-proxy does not listen at ${text}: nodePortAddresses leaves it out`;
 }

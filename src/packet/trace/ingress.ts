@@ -1,7 +1,7 @@
-import type { DescriptionLine } from '../../describe/describe-words.ts';
+import { line, type DescriptionLine } from '../../describe/describe-words.ts';
 import type { Ingress, IngressRoute, Sourced } from '../../cluster/objects.ts';
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
-import { ask, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
+import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** A request's way over an Ingress: to its load balancer, and from its controller on to Services. */
@@ -15,26 +15,26 @@ export interface IngressWay {
 
 /** The Ingress that a question is about, "ingress/name", "https://host/path" or "host/path"; undefined where it is about none. */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
-  const name = /^ing(?:ress(?:es)?)?\/(.+)$/i.exec(question.to)?.[1];
-  if (name !== undefined) return followNamed(name, question, scene);
-  const [, scheme, host = '', path = '/'] = /^(https?:\/\/)?([^/:]+)(?::\d+)?(\/.*)?$/i.exec(question.to) ?? [];
-  const found = bestRoute(host.toLowerCase(), path, scene.ingresses);
-  if (!found || (scheme === undefined && found.route.host === '')) {
-    return scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: `${host}${path}` });
+  const { ingresses } = scene.objects;
+  const { to, namespace } = question;
+  const name = /^ing(?:ress(?:es)?)?\/(.+)$/i.exec(to)?.[1];
+  if (name !== undefined) {
+    const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
+    const own = ingresses.filter((each) => isNamed(nameOf(each), wanted));
+    const [ingress, ...others] = own;
+    if (!ingress) return wrong({ problem: 'no-ingress', name: wanted, near: nearNames(wanted, ingresses.map(nameOf)) });
+    if (others.length > 0) return wrong({ problem: 'several-ingresses', name, names: own.map(nameOf) });
+    return follow(ingress, ingress.object.routes, question, scene);
   }
-  return follow(found.ingress, [found.route], question, scene);
+  const [, scheme, host = '', path = '/'] = /^(https?:\/\/)?([^/:]+)(?::\d+)?(\/.*)?$/i.exec(to) ?? [];
+  const found = bestRoute(host.toLowerCase(), path, ingresses);
+  if (found && (scheme !== undefined || found.route.host !== ''))
+    return follow(found.ingress, [found.route], question, scene);
+  return scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: `${host}${path}` });
 }
 
-function followNamed(name: string, question: Question, scene: Scene): Read<IngressWay> {
-  const nameOf = ({ object: { metadata } }: Sourced<Ingress>): string => `${metadata.namespace}/${metadata.name}`;
-  const wanted = name.includes('/') || question.namespace === undefined ? name : `${question.namespace}/${name}`;
-  const own = scene.ingresses.filter(
-    (each) => nameOf(each) === wanted || (!wanted.includes('/') && each.object.metadata.name === wanted),
-  );
-  const [ingress, ...others] = own;
-  if (ingress && others.length === 0) return follow(ingress, ingress.object.routes, question, scene);
-  if (ingress) return wrong({ problem: 'several-ingresses', name, names: own.map(nameOf) });
-  return wrong({ problem: 'no-ingress', name: wanted, near: nearNames(wanted, scene.ingresses.map(nameOf)) });
+function nameOf({ object: { metadata } }: Sourced<Ingress>): string {
+  return `${metadata.namespace}/${metadata.name}`;
 }
 
 /** The route of a request: the most exact host first, then an exact path, then the longest prefix. */
@@ -44,15 +44,12 @@ function bestRoute(host: string, path: string, ingresses: readonly Sourced<Ingre
       .filter((route) => fitsHost(route.host, host) && fitsPath(route, path))
       .map((route) => ({ ingress, route })),
   );
-  const weigh = ({ host: pattern, path: prefix, isExact }: IngressRoute): readonly number[] => [
-    pattern === host ? 2 : pattern === '' ? 0 : 1,
-    prefix === undefined ? -1 : isExact ? Number.MAX_SAFE_INTEGER : prefix.length,
-  ];
-  return fitting.toSorted((a, b) => {
-    const [hostOfA = 0, pathOfA = 0] = weigh(a.route);
-    const [hostOfB = 0, pathOfB = 0] = weigh(b.route);
-    return hostOfB - hostOfA || pathOfB - pathOfA;
-  })[0];
+  const weighHost = ({ host: pattern }: IngressRoute): number => (pattern === host ? 2 : pattern === '' ? 0 : 1);
+  const weighPath = ({ path: prefix, isExact }: IngressRoute): number =>
+    prefix === undefined ? -1 : isExact ? Number.MAX_SAFE_INTEGER : prefix.length;
+  return fitting.toSorted(
+    ({ route: a }, { route: b }) => weighHost(b) - weighHost(a) || weighPath(b) - weighPath(a),
+  )[0];
 }
 
 /** A wildcard matches one label. */
@@ -63,21 +60,20 @@ function fitsHost(pattern: string, host: string): boolean {
 
 /** A prefix ends where an element of the path does. */
 function fitsPath({ path: wanted, isExact }: IngressRoute, path: string): boolean {
-  if (wanted === undefined) return true;
-  if (isExact) return path === wanted;
+  if (wanted === undefined || path === wanted) return true;
   const prefix = wanted.replace(/\/$/, '');
-  return path === prefix || path.startsWith(`${prefix}/`);
+  return !isExact && (path === prefix || path.startsWith(`${prefix}/`));
 }
 
 function follow(
-  { object, source }: Sourced<Ingress>,
+  ingress: Sourced<Ingress>,
   routes: readonly IngressRoute[],
   question: Question,
   scene: Scene,
 ): Read<IngressWay> {
+  const { object, source } = ingress;
   const { namespace } = object.metadata;
-  const name = `${namespace}/${object.metadata.name}`;
-  const { file, line, column } = source.place([]).locate();
+  const { file, line: row, column } = source.place([]).locate();
   const told = routes.map(({ host, path, backend }) => ({
     host,
     path,
@@ -102,23 +98,16 @@ function follow(
         `clients come by ${text}, which no Service of the input has: the way up to the controller is unknown`,
       );
   }
-  const backends = routes.flatMap(({ backend }) =>
-    backend ? [`svc/${namespace}/${backend.service}:${backend.port}`] : [],
-  );
+  const backends = routes.flatMap(({ backend }, i) => (backend ? [`svc/${told[i]?.to}`] : []));
   for (const to of new Set(backends)) trace('pod', to);
-  const lines: readonly DescriptionLine[] = [
-    { role: 'heading', depth: 0, text: `Ingress ${name}  (${file}:${line}:${column})` },
-    ...told.map(({ host, path, to }) => ({
-      role: 'plain' as const,
-      depth: 1,
-      text: `${path === undefined ? 'everything else' : `${host === '' ? 'any host' : host} ${path}`} → ${to}`,
-    })),
-    ...problems.map((text) => ({ role: 'bad' as const, depth: 1, text })),
-    {
-      role: 'dim',
-      depth: 1,
-      text: 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services',
-    },
+  const lines = [
+    line('heading', 0, `Ingress ${nameOf(ingress)}  (${file}:${row}:${column})`),
+    ...told.map(({ host, path, to }) => {
+      const request = path === undefined ? 'everything else' : `${host === '' ? 'any host' : host} ${path}`;
+      return line('plain', 1, `${request} → ${to}`);
+    }),
+    ...problems.map((text) => line('bad', 1, text)),
+    line('dim', 1, 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services'),
   ];
-  return { kind: 'read', value: { name, lines, routes: told, traces } };
+  return { kind: 'read', value: { name: nameOf(ingress), lines, routes: told, traces } };
 }

@@ -1,30 +1,26 @@
-import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet.ts';
 import { healthCheckWords } from './explain.ts';
-import { packetOf, readSender, senderKinds, type Sender } from './question.ts';
-import type { KnownPort, Scene } from './scene.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { packetOf, readSender, senderKinds, type NamedSender, type Sender } from './question.ts';
+import { serviceOf, type KnownPort, type Scene } from './scene.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
 export interface Matrix {
+  /** As on the command line. */
   readonly senders: readonly string[];
   readonly rows: readonly MatrixRow[];
   /** What health checks of load balancers are answered, in sentences. */
   readonly healthChecks: readonly string[];
 }
 
-/** As on the command line. */
-type NamedSender = Parameters<typeof readSender>[0];
-
 interface MatrixRow {
-  /** "cluster IP 10.96.0.10:80/tcp". */
-  readonly target: string;
+  /** "cluster IP". */
+  readonly kind: string;
   readonly address: Address;
   readonly port: number;
   readonly protocol: PacketProtocol;
-  readonly senders: readonly (Sender | undefined)[];
-  /** One for each sender; undefined for one that there is none of. */
-  readonly fates: readonly (Fate | undefined)[];
+  /** One for each sender; undefined where there is none, or the address is another one for it. */
+  readonly cells: readonly ({ readonly sender: Sender; readonly fate: Fate } | undefined)[];
 }
 
 /**
@@ -33,42 +29,28 @@ interface MatrixRow {
  */
 export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: NamedSender): Matrix {
   const rows = ports.flatMap((port) => {
-    const senders = [...(named ? [senderTo(port, named, scene)] : []), ...sendersTo(port, scene)];
-    return targetsOf(port, scene).map(({ target, address, number }): MatrixRow => {
-      const protocol = port.protocol.toLowerCase() as PacketProtocol;
-      const fates = senders.map((sender) => {
+    const itself = port.endpoints.find(({ isLocal }) => isLocal !== false)?.address.text;
+    const asked = [...senderKinds, itself].map((from) =>
+      from === undefined ? undefined : { from, inInterface: undefined, namespace: undefined },
+    );
+    const senders = [...(named ? [named] : []), ...asked].map((each) => each && readSender(each, port.family, scene));
+    const protocol = port.protocol.toLowerCase() as PacketProtocol;
+    return targetsOf(port, scene).map(({ kind, address, number }): MatrixRow => {
+      const cells = senders.map((read) => {
         // A loopback address is each host's own.
-        if (!sender || (isLoopback(address) && sender.enters)) return undefined;
-        return scene.evaluate(packetOf(sender, { address, port: number, protocol, label: undefined }));
+        if (read?.kind !== 'read' || (isLoopback(address) && read.value.enters)) return undefined;
+        const packet = packetOf(read.value, { address, port: number, protocol, label: undefined });
+        return { sender: read.value, fate: scene.evaluate(packet) };
       });
-      return {
-        target: `${target} ${joinHostPort(address.text, number)}/${protocol}`,
-        address,
-        port: number,
-        protocol,
-        senders,
-        fates,
-      };
+      return { kind, address, port: number, protocol, cells };
     });
   });
-  const checked = new Set(ports.map(({ healthCheckNodePort }) => healthCheckNodePort));
-  const healthChecks = scene.healthChecks
-    .filter(({ port }) => checked.has(port))
+  const services = new Set(ports.map(serviceOf));
+  const checks = scene.side.services?.cluster.healthChecks ?? [];
+  const healthChecks = checks
+    .filter(({ namespace, service }) => services.has(`${namespace}/${service}`))
     .map((check) => healthCheckWords(check, scene.side));
-  const senders = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
-  return { senders, rows, healthChecks };
-}
-
-function sendersTo(port: KnownPort, scene: Scene): readonly (Sender | undefined)[] {
-  const ask = (from: string): Sender | undefined =>
-    senderTo(port, { from, inInterface: undefined, namespace: undefined }, scene);
-  const itself = port.endpoints.find(({ isLocal }) => isLocal !== false)?.address;
-  return [...senderKinds.map(ask), itself && ask(itself.text)];
-}
-
-function senderTo(port: KnownPort, named: NamedSender, scene: Scene): Sender | undefined {
-  const sender = readSender(named, port.family, scene);
-  return sender.kind === 'read' ? sender.value : undefined;
+  return { senders: [...(named ? [named.from] : []), ...senderKinds, 'itself'], rows, healthChecks };
 }
 
 const addressWords = {
@@ -79,30 +61,21 @@ const addressWords = {
 } as const;
 
 interface MatrixTarget {
-  readonly target: string;
+  readonly kind: string;
   readonly address: Address;
   readonly number: number;
 }
 
-function targetsOf(port: KnownPort, { links }: Scene): readonly MatrixTarget[] {
-  const number = port.port;
-  const own = number === undefined ? [] : port.addresses.map((each) => ({ ...each, number }));
-  const nodePort = port.nodePort;
-  const listened = nodePort === undefined ? [] : links.flatMap(({ addresses }) => addresses);
+function targetsOf({ family, port, addresses, nodePort }: KnownPort, { links }: Scene): readonly MatrixTarget[] {
+  const own = links.flatMap((link) => link.addresses).filter((each) => each.family === family && each.scope !== 'link');
   return [
-    ...own.map((each) => ({ target: addressWords[each.kind], address: each.address, number: each.number })),
-    ...listened
-      .filter(({ family, scope }) => family === port.family && scope !== 'link')
-      .map(({ address }) => ({ target: 'node port', address, number: nodePort ?? 0 })),
+    ...(port === undefined ? [] : addresses).map(({ kind, address }) => {
+      return { kind: addressWords[kind], address, number: port ?? 0 };
+    }),
+    ...(nodePort === undefined ? [] : own).map(({ address }) => ({
+      kind: 'node port',
+      address,
+      number: nodePort ?? 0,
+    })),
   ];
-}
-
-/** A cell: where packets come to, and whether endpoints see the client. */
-export function fateInShort(fate: Fate | undefined): string {
-  if (!fate) return '-';
-  if (fate.verdict !== 'delivered') return fate.verdict;
-  const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
-  const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
-  const source = isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept';
-  return `${count} ${source}`;
 }

@@ -1,12 +1,13 @@
+import { groupBy } from '../../cluster/group-by.ts';
 import type { LabelSelector, NetworkPolicy, PolicyPeer, PolicyPort, Sourced } from '../../cluster/objects.ts';
 import { compareAddresses, contains, isLoopback, type Address } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
-import { type SocketAddress, formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { all, anyOf, allOf, type Maybe } from '../maybe.ts';
 import type { PacketProtocol } from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
 import type { Trace } from './question.ts';
-import type { Scene, KnownLabels, KnownPod } from './scene.ts';
-import { allOf, anyOf, type Maybe } from '../maybe.ts';
+import type { KnownLabels, KnownPod, Scene } from './scene.ts';
 
 /** Policies that may or do refuse what kube-proxy delivers. */
 export interface PolicyFinding {
@@ -30,25 +31,32 @@ interface Connection {
 
 /** What the input's NetworkPolicies make of a packet that gets to Pods: nothing where they allow it. */
 export function judgePolicies({ sender, target, fate }: Trace, scene: Scene): readonly PolicyFinding[] {
-  if (scene.policing.policies.length === 0) return [];
+  if (scene.objects.policies.length === 0) return [];
   const { protocol } = target;
-  const ends =
-    fate.verdict === 'delivered'
-      ? fate.endpoints
-      : fate.verdict === 'forwarded'
-        ? [{ address: target.address, port: target.port, source: fate.source }]
-        : [];
-  const found = ends.flatMap((end): readonly PolicyFinding[] => {
-    const at = (client: Address | undefined): Connection => ({ client, server: end, protocol });
-    const own = sender.address;
+  const client = sender.address;
+  const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
+  const found = (fate.verdict === 'delivered' ? fate.endpoints : forwarded).flatMap((end) => {
+    const { address, port, source } = end;
     // No policy keeps a Pod from itself.
-    if (own?.text === end.address.text) return [];
-    return [
-      ...(own ? finding('egress', [judge('egress', podAt(own, scene), at(own), scene)], end) : []),
-      ...finding('ingress', judgeArrival(end, own, at, scene), end),
-    ];
+    if (client?.text === address.text) return [];
+    const server = { address, port };
+    const egress = client && judge('egress', podAt(client, scene), { client, server, protocol }, scene);
+    const ingress = clientsSeen(source, client, server, scene).map((seen) =>
+      isOnThisNode(server, scene) && isOfNode(seen, scene)
+        ? allowed
+        : judge('ingress', podAt(address, scene), { client: seen, server, protocol }, scene),
+    );
+    return [...(egress ? finding('egress', [egress], server) : []), ...finding('ingress', ingress, server)];
   });
-  return group(found);
+  // One finding for all endpoints that it is the same for.
+  const groups = groupBy(found, (each) =>
+    [each.direction, each.verdict, ...each.policies.map(({ name }) => name)].join(' '),
+  );
+  return [...groups.values()].map((group): PolicyFinding => {
+    const ends = new Map(group.flatMap(({ endpoints }) => endpoints).map((end) => [formatSocketAddress(end), end]));
+    const endpoints = [...ends.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port);
+    return { ...(group[0] as PolicyFinding), endpoints };
+  });
 }
 
 interface Judgement {
@@ -58,72 +66,47 @@ interface Judgement {
 
 const allowed: Judgement = { allowed: true, policies: [] };
 
-/** As the plugin may see the client: itself, or as the node's address. What comes from a Pod's own node always gets there. */
-function judgeArrival(
-  end: SocketAddress & { readonly source: Address | 'masqueraded' },
+/** Whom the plugin may see as the client: itself, or the node where kube-proxy masquerades. */
+function clientsSeen(
+  source: Address | 'masqueraded',
   client: Address | undefined,
-  at: (client: Address | undefined) => Connection,
+  { address }: SocketAddress,
   scene: Scene,
-): readonly [Judgement, Judgement?] {
-  const pod = podAt(end.address, scene);
-  const isHere = isOnThisNode(end, scene);
-  const seen = (address: Address | undefined): Judgement =>
-    isHere && isOfNode(address, scene) ? allowed : judge('ingress', pod, at(address), scene);
-  if (end.source !== 'masqueraded') return [seen(isUnknownOwn(end.source) ? undefined : end.source)];
-  const known = scene.side.services?.node.nodeIPs[end.address.family];
+): readonly (Address | undefined)[] {
+  if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
+  const known = scene.side.services?.node.nodeIPs[address.family];
   // One that is not known is a loopback address there.
   const node = known && isLoopback(known) ? undefined : known;
-  return client && !isOfNode(client, scene) ? [seen(client), seen(node)] : [seen(node)];
+  return isOfNode(client, scene) ? [node] : [client, node];
 }
 
 function isOfNode(address: Address | undefined, { links }: Scene): boolean {
   return address === undefined || links.some((link) => link.addresses.some((own) => own.address.text === address.text));
 }
 
-function isOnThisNode({ address }: SocketAddress, { ports, policing, side }: Scene): boolean {
-  const nodeName = policing.pods.get(address.text)?.nodeName;
+/** What comes from a Pod's own node always gets there. */
+function isOnThisNode({ address }: SocketAddress, { ports, policed, side }: Scene): boolean {
+  const nodeName = policed.pods.get(address.text)?.nodeName;
   if (nodeName) return nodeName === side.services?.node.name;
-  return ports.some(({ endpoints }) =>
-    endpoints.some((each) => each.isLocal === true && each.address.text === address.text),
-  );
+  const endpoints = ports.flatMap((port) => port.endpoints);
+  return endpoints.some((each) => each.isLocal === true && each.address.text === address.text);
 }
 
 function finding(
   direction: PolicyFinding['direction'],
-  [first, asNode]: readonly [Judgement, Judgement?],
-  { address, port }: SocketAddress,
+  [first = allowed, asNode = first]: readonly Judgement[],
+  server: SocketAddress,
 ): readonly PolicyFinding[] {
-  const of = (verdict: PolicyFinding['verdict'], { policies }: Judgement): readonly PolicyFinding[] => [
-    {
-      direction,
-      verdict,
-      policies: policies.map(({ object, source }) => ({ name: nameOf(object), place: source.place([]).locate() })),
-      endpoints: [{ address, port }],
-    },
-  ];
-  if (first.allowed === undefined) return of('unknown', first);
-  if (!asNode || asNode.allowed === first.allowed) return first.allowed ? [] : of('refused', first);
-  if (asNode.allowed === undefined) return of('unknown', asNode);
-  return first.allowed ? of('refused-node', asNode) : of('refused-client', first);
-}
-
-function nameOf({ metadata }: NetworkPolicy): string {
-  return `${metadata.namespace}/${metadata.name}`;
-}
-
-/** One finding for all endpoints that it is the same for. */
-function group(found: readonly PolicyFinding[]): readonly PolicyFinding[] {
-  const groups = new Map<string, PolicyFinding>();
-  for (const each of found) {
-    const key = [each.direction, each.verdict, ...each.policies.map(({ name }) => name)].join(' ');
-    const endpoints = [...(groups.get(key)?.endpoints ?? []), ...each.endpoints];
-    const texts = new Map(endpoints.map((end) => [formatSocketAddress(end), end]));
-    groups.set(key, {
-      ...each,
-      endpoints: [...texts.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
+  const of = (verdict: PolicyFinding['verdict'], { policies }: Judgement): readonly PolicyFinding[] => {
+    const named = policies.map(({ object: { metadata }, source }) => {
+      return { name: `${metadata.namespace}/${metadata.name}`, place: source.place([]).locate() };
     });
-  }
-  return [...groups.values()];
+    return [{ direction, verdict, policies: named, endpoints: [server] }];
+  };
+  if (first.allowed === undefined) return of('unknown', first);
+  if (asNode.allowed === undefined) return of('unknown', asNode);
+  if (asNode.allowed === first.allowed) return first.allowed ? [] : of('refused', first);
+  return first.allowed ? of('refused-node', asNode) : of('refused-client', first);
 }
 
 /** A Pod that a policy selects has only the connections that one of the policies that select it allows. */
@@ -134,7 +117,7 @@ function judge(
   scene: Scene,
 ): Judgement {
   if (pod?.namespace === undefined) return allowed;
-  const selecting = scene.policing.policies
+  const selecting = scene.objects.policies
     .filter(({ object }) => object.metadata.namespace === pod.namespace && object[direction] !== undefined)
     .map((policy) => ({
       policy,
@@ -142,24 +125,19 @@ function judge(
       allows: allows(policy.object, direction, connection, scene),
     }))
     .filter(({ selects }) => selects !== false);
-  const policies = selecting.map(({ policy }) => policy);
-  if (selecting.every(({ selects, allows: lets }) => selects === undefined && lets === true)) return allowed;
-  const isAllowed = anyOf(selecting, ({ selects, allows: lets }) => allOf([selects, lets], (each) => each));
+  if (selecting.every((each) => each.selects === undefined && each.allows === true)) return allowed;
+  const isAllowed = anyOf(selecting, (each) => all(each.selects, each.allows));
   if (isAllowed) return allowed;
   const isIsolated = selecting.some(({ selects }) => selects);
-  return { allowed: isIsolated ? isAllowed : undefined, policies };
+  return { allowed: isIsolated ? isAllowed : undefined, policies: selecting.map(({ policy }) => policy) };
 }
 
 function allows(policy: NetworkPolicy, direction: 'ingress' | 'egress', connection: Connection, scene: Scene): Maybe {
-  const { client, server } = connection;
-  const peer = direction === 'ingress' ? client : server.address;
+  const peer = direction === 'ingress' ? connection.client : connection.server.address;
   return anyOf(policy[direction] ?? [], ({ peers, ports }) =>
-    allOf(
-      [
-        peers.length === 0 || anyOf(peers, (each) => isPeer(each, peer, policy.metadata.namespace, scene)),
-        ports.length === 0 || anyOf(ports, (each) => isPort(each, connection, scene)),
-      ],
-      (each) => each,
+    all(
+      peers.length === 0 || anyOf(peers, (each) => isPeer(each, peer, policy.metadata.namespace, scene)),
+      ports.length === 0 || anyOf(ports, (each) => isPort(each, connection, scene)),
     ),
   );
 }
@@ -172,18 +150,17 @@ function isPeer(peer: PolicyPeer, address: Address | undefined, namespace: strin
   }
   const pod = podAt(address, scene);
   if (!pod) return false;
-  const inNamespace = peer.namespaces
-    ? matches(peer.namespaces, labelsOfNamespace(pod.namespace, scene))
-    : pod.namespace === undefined
-      ? undefined
-      : pod.namespace === namespace;
-  return allOf([inNamespace, matches(peer.pods, pod.labels)], (each) => each);
+  const isInNamespace = pod.namespace === undefined ? undefined : pod.namespace === namespace;
+  return all(
+    peer.namespaces ? matches(peer.namespaces, labelsOfNamespace(pod.namespace, scene)) : isInNamespace,
+    matches(peer.pods, pod.labels),
+  );
 }
 
 /** kube-apiserver puts its name on every Namespace. */
-function labelsOfNamespace(name: string | undefined, { policing }: Scene): KnownLabels {
+function labelsOfNamespace(name: string | undefined, { objects }: Scene): KnownLabels {
   if (name === undefined) return { labels: {}, isWhole: false };
-  const known = policing.namespaces.find(({ object }) => object.metadata.name === name);
+  const known = objects.namespaces.find(({ object }) => object.metadata.name === name);
   return {
     labels: { ...known?.object.metadata.labels, 'kubernetes.io/metadata.name': name },
     isWhole: known !== undefined,
@@ -203,7 +180,7 @@ function isPort({ protocol, port, endPort }: PolicyPort, connection: Connection,
 }
 
 /** What is at an address: a Pod of the input, one that is not known, or undefined for what is no Pod. */
-function podAt(address: Address, { policing: { pods, networks } }: Scene): KnownPod | undefined {
+function podAt(address: Address, { policed: { pods, networks } }: Scene): KnownPod | undefined {
   const pod = pods.get(address.text);
   if (pod || !networks.some((network) => contains(network, address))) return pod;
   return { namespace: undefined, labels: { labels: {}, isWhole: false }, ports: undefined, nodeName: '' };
@@ -213,17 +190,13 @@ function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): May
   return allOf(selector, ({ key, operator, values }) => {
     const isThere = Object.hasOwn(labels, key);
     if (!isThere && !isWhole) return undefined;
-    switch (operator) {
-      case 'In':
-        return isThere && values.includes(labels[key] ?? '');
-      case 'NotIn':
-        return !isThere || !values.includes(labels[key] ?? '');
-      case 'Exists':
-        return isThere;
-      case 'DoesNotExist':
-        return !isThere;
-      default:
-        return undefined;
-    }
+    const isListed = isThere && values.includes(labels[key] ?? '');
+    const results: Readonly<Record<string, boolean>> = {
+      In: isListed,
+      NotIn: !isListed,
+      Exists: isThere,
+      DoesNotExist: !isThere,
+    };
+    return results[operator];
   });
 }

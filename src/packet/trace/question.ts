@@ -14,6 +14,7 @@ import {
   type Network,
 } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
+import type { SocketAddress } from '../../kernel/socket-address.ts';
 import type { Fate, Packet, PacketProtocol } from '../packet.ts';
 import { serviceOf, type KnownPort, type Scene } from './scene.ts';
 
@@ -69,134 +70,111 @@ export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
 /** The senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
-type SenderKind = (typeof senderKinds)[number];
+/** Who sends, as on the command line. */
+export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
+
+/** Who sends, to a target of that family. */
+export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
+  const enters = (isPod: boolean): Packet['enters'] => {
+    return { interface: inInterface ?? (isPod ? podInterface(scene, family) : nodeInterface(scene)) };
+  };
+  const kind = senderKinds.find((each) => each === from);
+  if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });
+  if (kind) {
+    const { words, find, problem } = strangers[kind];
+    const found = find(scene, family);
+    return found ? read({ words, address: found, enters: enters(kind === 'pod') }) : nowhere(problem, scene);
+  }
+  const address = parseAddress(from);
+  if (address) {
+    if (address.family !== family) return wrong({ problem: 'other-family', from });
+    const isOwn = [...scene.links, ...scene.side.state.links].some(({ addresses }) =>
+      addresses.some((each) => each.address.text === address.text),
+    );
+    if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
+    const isPod = scene.side.services?.node.podCIDRs.some((network) => contains(network, address)) === true;
+    return read({ words: isPod ? 'a pod on this node' : 'a client', address, enters: enters(isPod) });
+  }
+  if (/^\d+(\.\d+){3}$/.test(from)) return wrong({ problem: 'no-address', text: from });
+  const name = nameOfPod(from, namespace);
+  const pod = scene.pods.get(name);
+  if (!pod) {
+    const near = nearest(name, [...scene.pods.keys()]);
+    return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+  }
+  const own = pod.status?.addresses.find((each) => each.family === family);
+  if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
+  const unnamed = nodesUnnamed(scene);
+  if (unnamed) return unnamed;
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === scene.side.services?.node.name;
+  return read({ words: `Pod ${name}${isHere ? '' : ' on another node'}`, address: own, enters: enters(isHere) });
+}
+
+/** The "namespace/name" of a Pod that is named with or without its kind and namespace. */
+export function nameOfPod(words: string, namespace: string | undefined): string {
+  const name = words.replace(/^pods?\//, '');
+  return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+}
 
 /** Addresses of documentation, which no cluster gives to anything (RFC 5737, RFC 3849). */
 const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
 
-/** Who sends, to a target of that family. */
-export function readSender(
-  { from, inInterface, namespace }: Pick<Question, 'from' | 'inInterface' | 'namespace'>,
-  family: Family,
-  scene: Scene,
-): Read<Sender> {
-  const kind = senderKinds.find((each) => each === from);
-  if (kind) return senderOfKind(kind, family, scene, inInterface);
-  const address = parseAddress(from);
-  if (address) {
-    if (address.family !== family) return wrong({ problem: 'other-family', from });
-    return read(senderAt(address, scene, inInterface));
-  }
-  if (/^\d+(\.\d+){3}$/.test(from)) return wrong({ problem: 'no-address', text: from });
-  const name = from.replace(/^pods?\//, '');
-  const full = name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
-  const pod = scene.pods.get(full);
-  if (!pod) {
-    const near = nearest(full, [...scene.pods.keys()]);
-    return wrong({ problem: 'no-sender', name: full, from, kinds: senderKinds, near });
-  }
-  const own = pod.status?.addresses.find((each) => each.family === family);
-  if (!own) return wrong({ problem: 'no-address-of-pod', pod: full, family });
-  const nodes = scene.objects.nodes.length;
-  const node = scene.side.services?.node.name;
-  if (node === '' && nodes > 1) return wrong({ problem: 'no-node-named', nodes });
-  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === node;
-  const enters = { interface: inInterface ?? (isHere ? podInterface(scene, family) : nodeInterface(scene)) };
-  return read({ words: `Pod ${full}${isHere ? '' : ' on another node'}`, address: own, enters });
-}
+/** Senders for which kpc finds an address. */
+const strangers = {
+  pod: { words: 'a pod on this node', find: localPod, problem: 'no-pods-here' },
+  'remote-pod': { words: 'a pod on another node', find: remotePod, problem: 'no-pods-elsewhere' },
+  external: {
+    words: 'a client outside the cluster',
+    find: (scene: Scene, family: Family) => firstFree(outside[family], scene),
+    problem: 'no-free-address',
+  },
+} as const;
 
-function senderOfKind(kind: SenderKind, family: Family, scene: Scene, inInterface: string | undefined): Read<Sender> {
-  const from = (words: string, address: Address, usual: string | undefined): Read<Sender> =>
-    read({ words, address, enters: { interface: inInterface ?? usual } });
-  switch (kind) {
-    case 'node':
-      return read({ words: 'the node itself', address: undefined, enters: undefined });
-    case 'pod': {
-      const address = podAddress(scene, family, true);
-      return address ? from('a pod on this node', address, podInterface(scene, family)) : noPods('no-pods-here', scene);
-    }
-    case 'remote-pod': {
-      const address = podAddress(scene, family, false);
-      return address
-        ? from('a pod on another node', address, nodeInterface(scene))
-        : noPods('no-pods-elsewhere', scene);
-    }
-    case 'external': {
-      const address = firstFree(outside[family], scene);
-      if (!address) return wrong({ problem: 'no-free-address' });
-      return from('a client outside the cluster', address, nodeInterface(scene));
-    }
-  }
+function nowhere(problem: (typeof strangers)[keyof typeof strangers]['problem'], scene: Scene): Wrong {
+  return nodesUnnamed(scene) ?? wrong({ problem });
 }
 
 /** Pods are on no node if none of several is named. */
-function noPods(problem: 'no-pods-here' | 'no-pods-elsewhere', { side, objects }: Scene): Read<Sender> {
+function nodesUnnamed({ side, objects }: Scene): Wrong | undefined {
   const nodes = objects.nodes.length;
-  return wrong(side.services?.node.name === '' && nodes > 1 ? { problem: 'no-node-named', nodes } : { problem });
-}
-
-function senderAt(address: Address, scene: Scene, inInterface: string | undefined): Sender {
-  const { services, state } = scene.side;
-  const isOwn = [...scene.links, ...state.links].some(({ addresses }) =>
-    addresses.some((each) => each.address.text === address.text),
-  );
-  if (inInterface === undefined && isOwn) {
-    return { words: 'the node itself', address, enters: undefined };
-  }
-  const isPod = services?.node.podCIDRs.some((network) => contains(network, address)) === true;
-  const usual = isPod ? podInterface(scene, address.family) : nodeInterface(scene);
-  return { words: isPod ? 'a pod on this node' : 'a client', address, enters: { interface: inInterface ?? usual } };
+  return side.services?.node.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
 }
 
 /** The interface that kube-proxy takes for the pods', where it looks at interfaces; no rule asks for any other. */
 function podInterface({ side: { services } }: Scene, family: Family): string | undefined {
-  if (!services) return undefined;
-  const local = detectLocalTraffic(services.settings, services.node, family);
-  switch (local?.kind) {
-    case 'from-interface':
-      return local.name;
-    case 'from-interfaces':
-      return `${local.prefix}0`;
-    case 'from-network':
-    case undefined:
-      return 'cni0';
-  }
+  const local = services && detectLocalTraffic(services.settings, services.node, family);
+  if (local?.kind === 'from-interface') return local.name;
+  if (local?.kind === 'from-interfaces') return `${local.prefix}0`;
+  return services && 'cni0';
 }
 
 /** The one by which packets from elsewhere come. Where rules were compiled, none asks for it; of a dump it is not known. */
 function nodeInterface({ side: { services } }: Scene): string | undefined {
-  return services ? 'eth0' : undefined;
+  return services && 'eth0';
 }
 
-/** An address of a pod that is no endpoint, if possible. */
-function podAddress(scene: Scene, family: Family, isLocal: boolean): Address | undefined {
+/** An address of a pod on this node that is no endpoint, if possible. */
+function localPod(scene: Scene, family: Family): Address | undefined {
+  const own = scene.side.services?.node.podCIDRs.find((network) => network.family === family);
+  return firstFree(own, scene) ?? besideEndpoint(scene, family, true);
+}
+
+function remotePod(scene: Scene, family: Family): Address | undefined {
   const { services } = scene.side;
-  const own = services?.node.podCIDRs.filter((network) => network.family === family) ?? [];
-  if (isLocal) return firstFree(own[0], scene) ?? besideEndpoint(scene, family, true);
   const wide = services?.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []) ?? [];
+  const network = wide.find((each) => each.family === family);
   return (
     besideEndpoint(scene, family, false) ??
-    firstFree(
-      wide.find((network) => network.family === family),
-      scene,
-      own,
-    ) ??
+    firstFree(network, scene, services?.node.podCIDRs) ??
     besideEndpoint(scene, family, undefined)
   );
 }
 
 /** A free address beside that of an endpoint, which may be a pod's of the same node. */
 function besideEndpoint(scene: Scene, family: Family, isLocal: boolean | undefined): Address | undefined {
-  const endpoint = endpointAddress(scene, family, isLocal);
-  if (!endpoint) return undefined;
-  return firstFree(parseNetwork(`${endpoint.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? endpoint;
-}
-
-function endpointAddress({ ports }: Scene, family: Family, isLocal: boolean | undefined): Address | undefined {
-  return ports
-    .filter((port) => port.family === family)
-    .flatMap(({ endpoints }) => endpoints)
-    .find((endpoint) => endpoint.isLocal === isLocal)?.address;
+  const endpoints = scene.ports.flatMap((port) => (port.family === family ? port.endpoints : []));
+  const address = endpoints.find((endpoint) => endpoint.isLocal === isLocal)?.address;
+  return address && (firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address);
 }
 
 /** Hosts of a network that are tried, from the last but one of 256: low ones are often routers and endpoints. */
@@ -204,12 +182,11 @@ const tried = 250;
 
 function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
   if (!network) return undefined;
-  const taken = new Set(
-    [
-      ...scene.ports.flatMap(({ endpoints, addresses }) => [...endpoints, ...addresses]),
-      ...scene.links.flatMap(({ addresses }) => addresses),
-    ].map(({ address }) => address.text),
-  );
+  const known = [
+    ...scene.ports.flatMap(({ endpoints, addresses }) => [...endpoints, ...addresses]),
+    ...scene.links.flatMap(({ addresses }) => addresses),
+  ];
+  const taken = new Set(known.map(({ address }) => address.text));
   const blocks = network.prefixLength <= 16 ? 256 : 1;
   for (let block = 0; block < blocks; block++) {
     for (let host = tried; host > 1; host--) {
@@ -226,17 +203,13 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
 type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
 
 /** What is asked for: an address and port, or a Service by its name, as kubectl or DNS writes it. */
-function readTarget(
-  { to, protocol, namespace, isOutside }: Asked,
-  family: Family | undefined,
-  scene: Scene,
-): Read<Target> {
-  const asked = parseAskedAddress(to);
-  if (asked) {
-    const { address } = asked;
-    const chosen = protocol ?? (asked.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
-    if (chosen === 'icmp') return read({ address, port: 0, protocol: chosen, label: undefined });
-    const port = asked.port ?? onlyPort(scene.ports, address, chosen);
+function readTarget(asked: Asked, family: Family | undefined, scene: Scene): Read<Target> {
+  const { to, protocol } = asked;
+  const named = parseAskedAddress(to);
+  if (named) {
+    const { address } = named;
+    const chosen = protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
+    const port = chosen === 'icmp' ? 0 : (named.port ?? onlyPort(scene.ports, address, chosen));
     if (port === undefined) {
       return wrong({ problem: 'which-port', to, ports: [], example: joinHostPort(address.text, 80) });
     }
@@ -245,13 +218,12 @@ function readTarget(
   const [, host = '', port] = /^(.*):(\d+)$/.exec(to) ?? [];
   if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
   if (/^\d+(\.\d+){3}$/.test(port === undefined ? to : host)) return wrong({ problem: 'no-address', text: to });
-  return readService({ to, protocol, namespace, isOutside }, family, scene);
+  return readService(asked, family, scene);
 }
 
-function onlyPort(ports: readonly KnownPort[], address: Address, protocol: PacketProtocol): number | undefined {
+function onlyPort(ports: readonly KnownPort[], { text }: Address, protocol: PacketProtocol): number | undefined {
   const own = ports.filter(
-    (port) =>
-      port.protocol.toLowerCase() === protocol && port.addresses.some((each) => each.address.text === address.text),
+    (port) => port.protocol.toLowerCase() === protocol && port.addresses.some(({ address }) => address.text === text),
   );
   const [first, ...others] = new Set(own.map(({ port }) => port));
   return others.length === 0 ? first : undefined;
@@ -281,7 +253,6 @@ function readService(
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
-/** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
 /** The names, each "namespace/name", that are spelled like one with or without its namespace. */
 export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
   const known = [...new Set(names)];
@@ -290,22 +261,22 @@ export function nearNames(wanted: string, names: readonly string[]): readonly st
   return known.filter((name) => close.has(comparable(name))).slice(0, mostSuggestions);
 }
 
+/** Whether a "namespace/name" is the name that is wanted, which may leave the namespace open. */
+export function isNamed(name: string, wanted: string): boolean {
+  return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
+}
+
 /** The ports of a Service that is named as people, kubectl or DNS name it, each with a port of it or without. */
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
-  const own = scene.ports.filter((each) => {
-    const service = serviceOf(each);
-    return service === wanted || (!wanted.includes('/') && service.endsWith(`/${wanted}`));
-  });
+  const own = scene.ports.filter((each) => isNamed(serviceOf(each), wanted));
   const services = new Set(own.map(serviceOf));
   if (services.size > 1) return wrong({ problem: 'several-services', name, names: [...services] });
   if (own.length === 0) {
-    const skipped = scene.side.services?.cluster.services.find(
-      (each) => each.skipped && (`${each.namespace}/${each.name}` === wanted || each.name === wanted),
-    );
-    if (skipped?.skipped) {
-      return wrong({ problem: 'skipped', service: `${skipped.namespace}/${skipped.name}`, why: skipped.skipped });
+    for (const each of scene.side.services?.cluster.services ?? []) {
+      const service = `${each.namespace}/${each.name}`;
+      if (each.skipped && isNamed(service, wanted)) return wrong({ problem: 'skipped', service, why: each.skipped });
     }
     return wrong({ problem: 'no-service', name: wanted, near: nearNames(wanted, scene.ports.map(serviceOf)) });
   }
@@ -321,7 +292,7 @@ function wayTo(
   { addresses, port, nodePort, family }: KnownPort,
   isOutside: boolean,
   { links }: Scene,
-): { readonly address: Address; readonly port: number } | undefined {
+): SocketAddress | undefined {
   const find = (kind: KnownPort['addresses'][number]['kind']) => addresses.find((each) => each.kind === kind)?.address;
   const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
   const own = links
@@ -343,40 +314,32 @@ export function packetOf(sender: Sender, target: Target): Packet {
   };
 }
 
-/** What is wrong with an end of a packet. */
-interface EndFault {
-  readonly end: 'from' | 'to';
-  readonly diagnostic: Diagnostic;
+/** What is wrong with the ends of a packet. */
+interface WrongEnds {
+  readonly kind: 'wrong';
+  readonly faults: readonly { readonly end: 'from' | 'to'; readonly diagnostic: Diagnostic }[];
 }
 
 /** Both ends of a packet. */
 export function readEnds(
   { from, to, protocol, inInterface, namespace }: Question,
   scene: Scene,
-):
-  | { readonly kind: 'read'; readonly value: { readonly sender: Sender; readonly target: Target } }
-  | { readonly kind: 'wrong'; readonly faults: readonly EndFault[] } {
+): { readonly kind: 'read'; readonly value: Omit<Trace, 'fate'> } | WrongEnds {
   const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
   const target = readTarget({ to, protocol, namespace, isOutside: from === 'external' }, family, scene);
   // Without a target, a sender of either family will do.
   const wanted = target.kind === 'read' ? [target.value.address.family] : families;
   const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
-  const sender = senders.find(({ kind }) => kind === 'read') ?? senders[0];
-  if (target.kind === 'read' && sender?.kind === 'read') {
+  const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
+  if (target.kind === 'read' && sender.kind === 'read') {
     return { kind: 'read', value: { sender: sender.value, target: target.value } };
   }
-  const faults: readonly EndFault[] = [
-    ...(sender?.kind === 'wrong' ? [{ end: 'from', diagnostic: sender.diagnostic } as const] : []),
-    ...(target.kind === 'wrong' ? [{ end: 'to', diagnostic: target.diagnostic } as const] : []),
-  ];
-  return { kind: 'wrong', faults };
+  const ends = [{ end: 'from', ...sender } as const, { end: 'to', ...target } as const];
+  return { kind: 'wrong', faults: ends.flatMap((each) => (each.kind === 'wrong' ? [each] : [])) };
 }
 
 /** Sends the packet that is asked about; or all that is wrong with it. */
-export function ask(
-  question: Question,
-  scene: Scene,
-): { readonly kind: 'read'; readonly value: Trace } | { readonly kind: 'wrong'; readonly faults: readonly EndFault[] } {
+export function ask(question: Question, scene: Scene): { readonly kind: 'read'; readonly value: Trace } | WrongEnds {
   const ends = readEnds(question, scene);
   if (ends.kind === 'wrong') return ends;
   const { sender, target } = ends.value;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadInputs } from '../../../src/compile/read-texts.ts';
-import { chooseStandIns } from '../../../src/packet/equivalence/stand-ins.ts';
+import { chooseStandIns } from '../../../src/packet/equivalence/representatives.ts';
 import { projectFolder } from '../../support/run-kpc.ts';
 
 const fixture = (name: string): string => join(projectFolder, 'fixtures', name);
