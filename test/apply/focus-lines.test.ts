@@ -14,7 +14,7 @@ function look(ipv4: string): string {
     id: '1',
     bundle: bundleWith('-j ACCEPT'),
     reading: { iptables: { ipv4, ipv6: '' }, ipset: '', ipvsadm: '' },
-    fitTools: {},
+    fitTools: [],
   };
   const focus = focusOn(known, bundleWith('-j RETURN'), []);
   const reading: NodeReading = {

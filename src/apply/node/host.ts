@@ -18,8 +18,6 @@ export interface Host {
   readonly program?: readonly string[] | undefined;
   /** Where tools are looked for, as a PATH. */
   readonly toolPath?: string | undefined;
-  /** The file that a tool is, in a text that is another for any other file in its place. Undefined where there is none. */
-  identifyTool(tool: string): Promise<string | undefined>;
   /** Runs a tool to its end, with its output in the C locale. Throws a Failure for one that does not end in time. */
   run(command: Command, patience?: Patience): Promise<CommandResult>;
   /**

@@ -59,7 +59,6 @@ export const realHost: Host = {
   user: readUser(),
   examine: examinePath,
   toolPath: toolPath(),
-  identifyTool,
   run: (command, patience) => runTool(command, usualLimits, patience),
   startApart,
   kill: async (pid) => {
@@ -89,24 +88,6 @@ export const realHost: Host = {
   now: Date.now,
   uptime: () => uptime() * 1000,
 };
-
-/** The first of that name on the path that may be run, as the kernel looks for it. */
-async function identifyTool(tool: string): Promise<string | undefined> {
-  for (const folder of toolPath().split(':')) {
-    const path = join(folder || '.', tool);
-    const [found, mayRun] = await Promise.all([
-      stat(path).catch(() => undefined),
-      access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      ),
-    ]);
-    // The time of its last change comes with nanoseconds of which JavaScript keeps enough to tell one file from another.
-    if (found?.isFile() && mayRun)
-      return [path, found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ');
-  }
-  return undefined;
-}
 
 /**
  * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it

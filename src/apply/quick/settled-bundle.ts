@@ -1,6 +1,6 @@
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { listOf, mapOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
+import { listOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import type { Host } from '../node/host.ts';
 import { nftStampShape, type NftStamp } from './nft-generation.ts';
 import type { NodeReading } from '../node/node-reading.ts';
@@ -16,11 +16,9 @@ export interface Settled {
   readonly reading: Pick<NodeReading, SettledPart>;
   /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
   readonly nftables?: NftStamp | undefined;
-  readonly fitTools: FitTools;
+  /** Tools that were found fit for their work. */
+  readonly fitTools: readonly string[];
 }
-
-/** Tools that were found fit for their work, each with a mark of what was found so: see markTools. */
-export type FitTools = Readonly<Record<string, string>>;
 
 /** The parts of a reading that are kept. */
 type SettledPart = 'iptables' | 'ipset' | 'ipvsadm';
@@ -34,7 +32,7 @@ const indexShape = objectOf({
   nftables: optional(nftStampShape),
   /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
   rules: optional(text),
-  fitTools: optional(mapOf(text)),
+  fitTools: listOf(text),
 });
 
 /** Which one it is, and of what: another version might write a bundle otherwise, and a reboot leaves nothing. */
@@ -64,7 +62,7 @@ export async function readSettled(
     parts.map((part) => host.readFile(`${folder.settled}/${part}`)),
   );
   if (ipv4 === undefined || ipv6 === undefined || ipset === undefined || ipvsadm === undefined) return undefined;
-  const { id, nftables, fitTools = {} } = index;
+  const { id, nftables, fitTools } = index;
   // No lock is held: another process may have replaced some of these files meanwhile.
   if ((await readIndex(host, folder))?.id !== id) return undefined;
   if (nftables?.hasRules && hashRules({ ipv4, ipv6 }) !== index.rules) return undefined;

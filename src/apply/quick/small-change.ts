@@ -20,15 +20,7 @@ import type { OwnershipRecord, StateFolder, StateMark } from '../state/record.ts
 import { splitTables, type NftTexts } from './changed-nftables.ts';
 import { focusOn, type Focus } from './changed-parts.ts';
 import { isSameMoment, proveNftChange, readNftStamp, type NftStamp } from './nft-generation.ts';
-import {
-  discardSettled,
-  isStillSettled,
-  readSettled,
-  unsettle,
-  writeSettled,
-  type FitTools,
-  type Settled,
-} from './settled-bundle.ts';
+import { discardSettled, isStillSettled, readSettled, unsettle, writeSettled, type Settled } from './settled-bundle.ts';
 
 /**
  * What lets a small change cost little: nothing outside this folder uses more of it than this file. A change without it is as
@@ -47,7 +39,7 @@ export interface Settling {
   readonly files: BundleFiles;
   readonly known: LastSettled;
   /** The tools that were found fit, then or since. */
-  readonly fitTools: () => FitTools;
+  readonly fitTools: () => readonly string[];
 }
 
 /** What a look at a node found, as far as a later one may rely on it. */
