@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readConnections } from '../../src/apply/node/ipvs-table.ts';
+import { readConnections } from '../../src/apply/node/open-traffic.ts';
 import { planDrain } from '../../src/apply/change/drain-servers.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';

@@ -14,7 +14,7 @@ import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
 import type { ChangeRequest, Observation } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { cleanStaleFlows } from '../node/forget-flows.ts';
+import { forgetStaleFlows } from '../node/forget-flows.ts';
 import { examineBeforeApply, examineEndpoints } from '../doctor/doctor.ts';
 import { examineForwarding, forwardingSysctls } from '../doctor/examine-nftables.ts';
 import type { Finding, Needs } from '../doctor/finding.ts';
@@ -160,15 +160,15 @@ export async function applyBundle(
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices, () => fitTools), prepare });
-  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetStaleFlows(session, bundle);
+  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetUdpFlows(session, bundle);
   return outcome;
 }
 
 /** The node has been changed by then, for good: nothing that goes wrong here makes that undone. */
-async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
+async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
   try {
     const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
-    await cleanStaleFlows(host, bundle.cluster.servicePorts, behaviours);
+    await forgetStaleFlows(host, bundle.cluster.servicePorts, behaviours);
   } catch (error) {
     const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
     onEvent({ kind: 'warning', text });

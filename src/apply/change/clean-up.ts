@@ -2,7 +2,7 @@ import { emptyState } from '../../kernel/state.ts';
 import { readNetworks } from './apply-bundle.ts';
 import type { ChangeRequest } from './observe-node.ts';
 import type { Host } from '../node/host.ts';
-import { assertNoKubeProxy } from '../node/running-kube-proxy.ts';
+import { assertNoKubeProxy } from '../node/processes.ts';
 
 /** What the operator may choose about a cleanup. */
 export interface CleanUpChoices {

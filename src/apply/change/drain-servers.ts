@@ -5,7 +5,7 @@ import {
   type RealServer,
   type VirtualServer,
 } from '../../kernel/ipvs/ipvs.ts';
-import { placeKey, type ConnectionCount, type Connections } from '../node/ipvs-table.ts';
+import { placeKey, type ConnectionCount, type Connections } from '../node/open-traffic.ts';
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { DrainingServer } from '../state/record.ts';
 

@@ -13,7 +13,7 @@ import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
 import { dumpedSettings } from '../../kube-proxy/settings/values.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
-import { neededParts, neededTables, parseReading, readNode, type NodeReading } from '../node/node-reading.ts';
+import { neededOf, parseReading, readNode, type NodeReading } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/belongings.ts';
 import { takeShare } from '../plan/ownership.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -29,12 +29,10 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
   const reading = await readNode(host, {
-    needed: neededParts(emptyState, record.owned),
-    tables: neededTables(emptyState, record.owned),
+    ...neededOf(emptyState, record.owned),
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     families: [],
-    nftables: record.owned.nftTables.length > 0,
     timeouts: true,
     settings: names.map(sysctlPath),
   });

@@ -7,7 +7,7 @@ import type { KernelState } from '../../kernel/state.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
-import { neededParts, neededTables, parseReading, readNode } from '../node/node-reading.ts';
+import { neededOf, parseReading, readNode, textsBut } from '../node/node-reading.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import type { Claims, Conflict } from '../plan/conflicts.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
@@ -81,16 +81,14 @@ export async function look(
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
     ipvs: listing && (listing.ipvs ?? null),
-    needed: neededParts(target.state, owned),
-    tables: neededTables(target.state, owned),
+    ...neededOf(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
-    nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
   const readWhole = async (): Promise<QuickReading> => {
-    const reading = await readNode(host, scope, second && { reading: second.earlier.reading, changed: second.changed });
+    const reading = await readNode(host, scope, second && textsBut(second.earlier.reading, second.changed));
     return { reading, focus: undefined, nftStamp: undefined, isKnown: false };
   };
   const [found, modules] = await Promise.all([

@@ -4,7 +4,7 @@ import { changeNode, observe, putBack, requestSnapshot, type ChangeOutcome, type
 import type { ChangeRequest } from './observe-node.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
 import { noBelongings, withoutBelongings, type Belongings } from '../state/belongings.ts';
-import { placeKey } from '../node/ipvs-table.ts';
+import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History, type KeptState } from '../state/history.ts';
 import { assertSomethingToUndo, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
@@ -12,7 +12,7 @@ import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
 import { readRecord, readSnapshot, type SettingsMade, type StateMark } from '../state/record.ts';
-import { assertNoKubeProxy } from '../node/running-kube-proxy.ts';
+import { assertNoKubeProxy } from '../node/processes.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
 /** What became of a roll back: of an apply that did not end, or of a change that did. */

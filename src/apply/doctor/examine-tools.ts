@@ -6,7 +6,8 @@ import type { Finding, Needs } from './finding.ts';
 import type { Host } from '../node/host.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
 import { findUnreadable } from '../node/node-reading.ts';
-import { adviseRights, isRefusal } from '../node/capabilities.ts';
+import { adviseRights } from '../node/processes.ts';
+import { isRefusal } from '../node/tool-output.ts';
 import { inspectTools, isOfMode, tools, type Tool, type ToolState } from '../node/tools.ts';
 import type { Failure } from '../state/failure.ts';
 

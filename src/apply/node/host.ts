@@ -98,6 +98,12 @@ export function formatCommand(command: Command): string {
   return [command.tool, ...command.args].join(' ');
 }
 
+/** How a tool ended that failed: `"ipset restore" exited with status 1`. */
+export function describeEnd(command: Command, { status, signal }: CommandResult & { readonly kind: 'ended' }): string {
+  const how = status === undefined ? `was killed by ${signal ?? 'a signal'}` : `exited with status ${status}`;
+  return `"${formatCommand(command)}" ${how}`;
+}
+
 const mostLines = 5;
 const mostCharacters = 200;
 

@@ -1,11 +1,10 @@
 import { findChangedLines } from '../../base/changed-lines.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families } from '../../kernel/family.ts';
 import { crowdedChains, isServiceChainName, serviceChainPattern } from '../../kube-proxy/chains.ts';
 import { focusOnNftTables, type NftFocus } from './changed-nftables.ts';
 import { chainKey, noBelongings, type Belongings } from '../state/belongings.ts';
-import type { NodeReading } from '../node/node-reading.ts';
-import type { Settled } from './settled-bundle.ts';
+import { textsOf, type NodeReading, type ReadingTexts } from '../node/node-reading.ts';
 
 /**
  * What must be looked at, of a node and a bundle that were settled but for a few changes. The chains, virtual servers and
@@ -21,106 +20,97 @@ export interface Focus {
   /** The part of what is ours that is set aside. */
   aside(owned: Belongings): Belongings;
   /** The same with all in sight that differs between two readings; undefined where that is too much. */
-  widen(before: Settled['reading'], after: NodeReading): Focus | undefined;
+  widen(before: CutTexts, after: ReadingTexts): Focus | undefined;
+}
+
+/** The parts of a node that are taken line by line, with the bundle's files of the same. */
+export const cutParts = ['ipv4', 'ipv6', 'ipset', 'ipvsadm'] as const;
+type CutPart = (typeof cutParts)[number];
+
+/** What the tools print of these parts, or the bundle's files. */
+export type CutTexts = Pick<ReadingTexts, CutPart>;
+
+const cuts: { readonly [P in CutPart]: Cut } = {
+  ipv4: { file: 'iptables.restore', nameOf: chainOf, pick: pickChains },
+  ipv6: { file: 'ip6tables.restore', nameOf: chainOf, pick: pickChains },
+  ipset: { file: 'ipset.restore', nameOf: setOf, pick: (text, names) => pickLines(text, '(?:create|add) ', names) },
+  ipvsadm: { file: 'ipvsadm.restore', nameOf: serverOf, pick: (text, names) => pickLines(text, '-[Aa] ', names) },
+};
+
+/** How a part is taken. */
+interface Cut {
+  readonly file: string;
+  /** The chain, set or virtual server ("-t 10.96.0.1:80") that a line is of. */
+  nameOf(line: string): string;
+  /** What is in sight where these names are. */
+  pick(text: string, names: ReadonlySet<string>): string;
 }
 
 /** Names of what came into sight, as the lines of the tools have them. */
-interface Sight {
-  readonly chains: { readonly [F in Family]: ReadonlySet<string> };
-  /** "-t 10.96.0.1:80". */
-  readonly servers: ReadonlySet<string>;
-  readonly sets: ReadonlySet<string>;
-}
-
-/** The texts of a reading or a bundle that are taken in part. */
-interface Texts {
-  readonly ipv4: string;
-  readonly ipv6: string;
-  readonly ipvsadm: string;
-  readonly ipset: string;
-}
+type Sight = { readonly [P in CutPart]: ReadonlySet<string> };
 
 /**
  * All in sight that differs between two bundles, and the virtual servers of these keys; undefined where that is too much.
  * `hasNftables`: whether the tables of nftables are still as the known bundle says; else they are in sight as a whole.
  */
 export function focusOn(
-  { bundle: known }: Settled,
+  known: BundleFiles,
   bundle: BundleFiles,
   virtualServers: readonly string[],
   hasNftables = false,
 ): Focus | undefined {
-  const servers = new Set(virtualServers.map(serverOfKey));
-  const start: Sight = { chains: { ipv4: new Set(), ipv6: new Set() }, servers, sets: new Set() };
+  const none = new Set<string>();
+  const start: Sight = { ipv4: none, ipv6: none, ipset: none, ipvsadm: new Set(virtualServers.map(serverOfKey)) };
   const sight = widenSight(start, textsOfBundle(known), textsOfBundle(bundle));
   const nftFile = 'nftables.nft';
   const nft = hasNftables ? focusOnNftTables(known.get(nftFile) ?? '', bundle.get(nftFile) ?? '') : undefined;
   return sight && makeFocus(sight, bundle, nft);
 }
 
-function textsOfBundle(files: BundleFiles): Texts {
-  const read = (name: string) => files.get(name) ?? '';
-  return {
-    ipv4: read('iptables.restore'),
-    ipv6: read('ip6tables.restore'),
-    ipvsadm: read('ipvsadm.restore'),
-    ipset: read('ipset.restore'),
-  };
+function mapCuts(textOf: (part: CutPart) => string): CutTexts {
+  return { ipv4: textOf('ipv4'), ipv6: textOf('ipv6'), ipset: textOf('ipset'), ipvsadm: textOf('ipvsadm') };
 }
 
-function textsOfNode({ iptables, ipvsadm, ipset }: Settled['reading']): Texts {
-  return { ipv4: iptables.ipv4, ipv6: iptables.ipv6, ipvsadm, ipset };
+function textsOfBundle(files: BundleFiles): CutTexts {
+  return mapCuts((part) => files.get(cuts[part].file) ?? '');
 }
 
 function makeFocus(sight: Sight, bundle: BundleFiles, nft: NftFocus | undefined): Focus {
+  const pick = (texts: CutTexts) => mapCuts((part) => cuts[part].pick(texts[part], sight[part]));
   let files: BundleFiles | undefined;
   return {
     cutsNftables: nft !== undefined,
     bundle() {
-      const { ipv4, ipv6, ipvsadm, ipset } = pickTexts(sight, textsOfBundle(bundle));
-      const picked = new Map<string, string>([
-        ['iptables.restore', ipv4],
-        ['ip6tables.restore', ipv6],
-        ['ipvsadm.restore', ipvsadm],
-        ['ipset.restore', ipset],
-        ...(nft ? [['nftables.nft', nft.bundle] as const] : []),
-      ]);
+      const texts = pick(textsOfBundle(bundle));
+      const picked = new Map(cutParts.map((part) => [cuts[part].file, texts[part]]));
+      if (nft) picked.set('nftables.nft', nft.bundle);
       return (files ??= new Map([...bundle].map(([name, text]) => [name, picked.get(name) ?? text])));
     },
     node(reading) {
-      const { ipv4, ipv6, ipvsadm, ipset } = pickTexts(sight, textsOfNode(reading));
+      const { ipv4, ipv6, ipset, ipvsadm } = pick(textsOf(reading));
       const nftables = nft?.node(reading.nftables) ?? reading.nftables;
       return { ...reading, iptables: { ipv4, ipv6 }, nftables, ipvsadm, ipset };
     },
     aside: (owned) => pickAside(sight, owned),
     widen(before, after) {
-      const wider = widenSight(sight, textsOfNode(before), textsOfNode(after));
+      const wider = widenSight(sight, before, after);
       // Another text than that of a bundle is what nft listed, and that is looked at as a whole.
-      const staying = nft?.node(after.nftables) ? nft : undefined;
+      const staying = nft?.node({ ipv4: after['nft ipv4'], ipv6: after['nft ipv6'] }) ? nft : undefined;
       return wider === sight && staying === nft ? this : wider && makeFocus(wider, bundle, staying);
     },
   };
 }
 
 /** Undefined where the texts differ too much, or in more than what tables hold. */
-function widenSight(sight: Sight, old: Texts, now: Texts): Sight | undefined {
-  const [ipv4, ipv6] = [listChanged(old.ipv4, now.ipv4), listChanged(old.ipv6, now.ipv6)];
-  const [ipvsadm, ipset] = [listChanged(old.ipvsadm, now.ipvsadm), listChanged(old.ipset, now.ipset)];
-  if (!ipv4 || !ipv6 || !ipvsadm || !ipset) return undefined;
-  const join = (known: ReadonlySet<string>, lines: readonly string[], nameOf: (line: string) => string) => {
-    const names = lines.map(nameOf).filter((name) => !known.has(name));
-    return names.length === 0 ? known : new Set([...known, ...names]);
-  };
-  const wider: Sight = {
-    chains: { ipv4: join(sight.chains.ipv4, ipv4, chainOf), ipv6: join(sight.chains.ipv6, ipv6, chainOf) },
-    servers: join(sight.servers, ipvsadm, serverOf),
-    sets: join(sight.sets, ipset, setOf),
-  };
-  const isSame =
-    families.every((family) => wider.chains[family] === sight.chains[family]) &&
-    wider.servers === sight.servers &&
-    wider.sets === sight.sets;
-  return isSame ? sight : wider;
+function widenSight(sight: Sight, old: CutTexts, now: CutTexts): Sight | undefined {
+  const wider = { ...sight };
+  for (const part of cutParts) {
+    const lines = listChanged(old[part], now[part]);
+    if (!lines) return undefined;
+    const names = lines.map((line) => cuts[part].nameOf(line)).filter((name) => !sight[part].has(name));
+    if (names.length > 0) wider[part] = new Set([...sight[part], ...names]);
+  }
+  return cutParts.every((part) => wider[part] === sight[part]) ? sight : wider;
 }
 
 /** Undefined where tables came or went, too: a line is of the table that it stands in. */
@@ -152,15 +142,6 @@ function setOf(line: string): string {
   return line.split(' ', 2)[1] ?? '';
 }
 
-function pickTexts({ chains, servers, sets }: Sight, { ipv4, ipv6, ipvsadm, ipset }: Texts): Texts {
-  return {
-    ipv4: pickChains(ipv4, chains.ipv4),
-    ipv6: pickChains(ipv6, chains.ipv6),
-    ipvsadm: pickLines(ipvsadm, '-[Aa] ', servers),
-    ipset: pickLines(ipset, '(?:create|add) ', sets),
-  };
-}
-
 /**
  * All but what is not in sight: the chains of Service ports, and of chains with rules for many Services the rules. The
  * kernel's own jump to these, so that they stay themselves. The text is long, so one regular expression goes through it:
@@ -184,13 +165,13 @@ function pickLines(text: string, command: string, names: ReadonlySet<string>): s
 
 const serviceChainKey = new RegExp(`^ipv[46] nat ${serviceChainPattern}$`);
 
-function pickAside({ chains, servers, sets }: Sight, owned: Belongings): Belongings {
-  const seen = new Set(families.flatMap((family) => [...chains[family]].map((name) => chainKey(family, 'nat', name))));
+function pickAside(sight: Sight, owned: Belongings): Belongings {
+  const seen = new Set(families.flatMap((family) => [...sight[family]].map((name) => chainKey(family, 'nat', name))));
   return {
     ...noBelongings,
     chains: owned.chains.filter((key) => serviceChainKey.test(key) && !seen.has(key)),
-    virtualServers: owned.virtualServers.filter((key) => !servers.has(serverOfKey(key))),
-    sets: owned.sets.filter((name) => !sets.has(name)),
+    virtualServers: owned.virtualServers.filter((key) => !sight.ipvsadm.has(serverOfKey(key))),
+    sets: owned.sets.filter((name) => !sight.ipset.has(name)),
   };
 }
 

@@ -1,43 +1,101 @@
+import { hashHex } from '#hash';
+import { listOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
+import { version } from '../../base/version.ts';
 import { hasCode } from '../../bundle/errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readListedManifest } from '../../bundle/read-bundle.ts';
-import { version } from '../../base/version.ts';
 import { families } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 import {
   mayHaveNftables,
   readNode,
-  type EarlierReading,
+  textsBut,
+  textsOf,
   type NodeReading,
   type ReadingPart,
   type ReadingScope,
+  type ReadingTexts,
 } from '../node/node-reading.ts';
 import type { Plan } from '../plan/plan.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
 import { readBootId } from '../state/process-identity.ts';
-import type { OwnershipRecord, StateFolder, StateMark } from '../state/record.ts';
-import { splitTables, type NftTexts } from './changed-nftables.ts';
-import { focusOn, type Focus } from './changed-parts.ts';
-import { isSameMoment, proveNftChange, readNftStamp, type NftStamp } from './nft-generation.ts';
-import { discardSettled, isStillSettled, readSettled, unsettle, writeSettled, type Settled } from './settled-bundle.ts';
+import { readJson, writeJson, type OwnershipRecord, type StateFolder, type StateMark } from '../state/record.ts';
+import { splitTables } from './changed-nftables.ts';
+import { cutParts, focusOn, type CutTexts, type Focus } from './changed-parts.ts';
+import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
 /**
  * What lets a small change cost little: nothing outside this folder uses more of it than this file. A change without it is as
  * whole and as right; it reads and compares everything.
  */
 
-/** What was settled last, as it was before another process had the lock; undefined if that is not known. */
-export type LastSettled = Settled | undefined;
+/**
+ * A bundle that was found to hold what kpc writes and nothing else, and what the tools printed of the node when all that
+ * is kpc-apply's there was as this bundle says. What has not changed since in either need not be looked at again.
+ */
+export interface Settled {
+  readonly id: string;
+  readonly bundle: BundleFiles;
+  readonly texts: CutTexts;
+  /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
+  readonly nftables?: NftStamp | undefined;
+  /** Tools that were found fit for their work. */
+  readonly fitTools: readonly string[];
+}
 
-export async function recallSettled(host: Host, folder: StateFolder): Promise<LastSettled> {
-  return readSettled(host, folder, await readBootId(host), version);
+const indexShape = objectOf({
+  id: text,
+  bootId: text,
+  version: text,
+  /** The names of the bundle's files. */
+  files: listOf(text),
+  nftables: optional(nftStampShape),
+  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
+  rules: optional(text),
+  fitTools: listOf(text),
+});
+
+/** Which one it is, and of what: another version might write a bundle otherwise, and a reboot leaves nothing. */
+type SettledIndex = Shaped<typeof indexShape>;
+
+const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
+const indexFile = (folder: StateFolder): string => `${folder.settled}/index.json`;
+
+/**
+ * What was settled last, since the node booted and by this version, as it was before another process had the lock; undefined
+ * where nothing was, or since was changed.
+ */
+export async function recallSettled(host: Host, folder: StateFolder): Promise<Settled | undefined> {
+  const index = await readIndex(host, folder);
+  if (index?.version !== version || index.bootId !== (await readBootId(host))) return undefined;
+  const paths = [
+    ...index.files.map((name) => bundleFile(folder, name)),
+    ...cutParts.map((part) => `${folder.settled}/${part}`),
+  ];
+  const contents = await Promise.all(paths.map((path) => host.readFile(path)));
+  const found = contents.filter((content) => content !== undefined);
+  // No lock is held: another process may have replaced some of these files meanwhile.
+  if (found.length < paths.length || (await readIndex(host, folder))?.id !== index.id) return undefined;
+  const bundle = new Map(index.files.map((name, i) => [name, found[i] ?? '']));
+  const [ipv4 = '', ipv6 = '', ipset = '', ipvsadm = ''] = found.slice(index.files.length);
+  const { id, nftables, rules, fitTools } = index;
+  const texts = { ipv4, ipv6, ipset, ipvsadm };
+  return nftables?.hasRules && hashRules(texts) !== rules ? undefined : { id, bundle, texts, nftables, fitTools };
+}
+
+function hashRules({ ipv4, ipv6 }: CutTexts): string {
+  return `${hashHex(ipv4)} ${hashHex(ipv6)}`;
+}
+
+function readIndex(host: Host, folder: StateFolder): Promise<SettledIndex | undefined> {
+  return readJson<SettledIndex>(host, indexFile(folder), indexShape, 'remove it').catch(() => undefined);
 }
 
 /** A bundle, which is settled once the node is as it says. */
 export interface Settling {
   readonly files: BundleFiles;
-  readonly known: LastSettled;
+  readonly known: Settled | undefined;
   /** The tools that were found fit, then or since. */
   readonly fitTools: () => readonly string[];
 }
@@ -71,14 +129,14 @@ export interface EarlierLook {
   readonly nftProven: NftStamp | undefined;
 }
 
-/** What was settled last, if that still holds, and nothing is taken over or left of another mode. */
+/** What was settled last, if that still holds, and nothing is taken over or left of another mode. Ask with the lock held. */
 export async function findSettled(
   host: Host,
   folder: StateFolder,
   { known }: Settling,
   { draining, leftIpvs }: OwnershipRecord,
 ): Promise<SettledLook | undefined> {
-  if (!known || leftIpvs !== undefined || !(await isStillSettled(host, folder, known))) return undefined;
+  if (!known || leftIpvs !== undefined || (await readIndex(host, folder))?.id !== known.id) return undefined;
   return { kind: 'settled', settled: known, unlike: draining.map(({ virtualServer }) => virtualServer) };
 }
 
@@ -95,87 +153,79 @@ export async function beginLook(
   back: SettledLook | EarlierLook | undefined,
 ): Promise<QuickLook> {
   const settled = back?.kind === 'settled' ? back.settled : undefined;
-  const earlier = back?.kind === 'earlier' ? back.earlier : undefined;
+  const earlier = back?.kind === 'earlier' ? back : undefined;
   const present = settled?.nftables && (await readNftStamp(host));
-  const known = findUnchanged(files, back, present);
+  // For this moment it is known what nftables holds: it has not changed, or just as it was to.
+  const stamp = earlier?.nftProven ?? (settled && isStill(settled, present) ? settled.nftables : undefined);
+  const tables = stamp && splitTables((settled?.bundle ?? files).get('nftables.nft') ?? '');
+  const known: Partial<ReadingTexts> = {
+    ...(tables && { 'nft ipv4': tables.ipv4, 'nft ipv6': tables.ipv6 }),
+    ...(settled && stamp?.hasRules && { ipv4: settled.texts.ipv4, ipv6: settled.texts.ipv6 }),
+  };
   const focus =
-    back?.kind === 'settled' ? focusOn(back.settled, files, back.unlike, known !== undefined) : earlier?.focus;
+    back?.kind === 'settled'
+      ? focusOn(back.settled.bundle, files, back.unlike, stamp !== undefined)
+      : earlier?.earlier.focus;
   return {
     focus,
     async read(scope, owned) {
-      const since =
-        back?.kind === 'earlier'
-          ? { reading: back.earlier.reading, changed: back.changed }
-          : settled && readSince(settled, scope, owned);
-      const work = () => readNode(host, { ...scope, nftTables: known?.tables, rules: known?.rules }, since);
-      const { reading, nftStamp } = known
-        ? { reading: await work(), nftStamp: known.stamp }
+      const since = earlier
+        ? textsBut(earlier.earlier.reading, earlier.changed)
+        : settled && textsSince(settled, scope.needed, owned);
+      const work = () => readNode(host, scope, since || stamp ? { ...since, ...known } : undefined);
+      const { reading, nftStamp } = stamp
+        ? { reading: await work(), nftStamp: stamp }
         : await readAtMoment(host, scope, present, back, work);
-      const before = (earlier ?? settled)?.reading ?? reading;
-      return { reading, nftStamp, isKnown: known !== undefined, focus: focus?.widen(before, reading) };
+      const now = textsOf(reading);
+      const before = earlier ? textsOf(earlier.earlier.reading) : (settled?.texts ?? now);
+      return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, now) };
     },
   };
 }
 
+/** Whether nothing of nftables has changed, and the files of the bundle are what they were: the way back will be what these say. */
+function isStill({ nftables, bundle }: Settled, present: NftStamp | undefined): boolean {
+  const isSame = isSameMoment(nftables, present) && nftables?.tables.join() === present?.tables.join();
+  return isSame && readListedManifest(bundle) !== undefined;
+}
+
 /**
- * What to read of a settled node: the parts in which something is wanted or ours. In all others nothing was ours, whatever
+ * What need not be read of a settled node: the parts in which nothing is wanted or ours. There nothing was ours, whatever
  * another program has made of them since. The rules of iptables are read as a whole where nftables keeps them: a stamp
  * vouches for those of both families, and for there being no table of kube-proxy's.
  */
-function readSince(
+function textsSince(
   settled: Settled,
-  { needed, nftables }: Pick<ReadingScope, 'needed' | 'nftables'>,
+  needed: ReadonlySet<ReadingPart>,
   owned: Belongings,
-): EarlierReading | undefined {
+): Partial<ReadingTexts> | undefined {
   // Without a record, what is there may be what a kube-proxy left.
   if (isEmptyBelongings(owned)) return undefined;
-  const nothing = { nftables: { ipv4: '', ipv6: '' }, ipvsTimeouts: '', addresses: '', settings: {} };
-  const areStamped = mayHaveStamp(settled);
-  const tables = areStamped || nftables ? (['nft ipv4', 'nft ipv6'] as const) : [];
-  const changed = new Set<ReadingPart>([...needed, ...(areStamped ? families : []), ...tables, 'ipvs timeouts']);
-  return { reading: { ...nothing, ...settled.reading }, changed };
-}
-
-/** What of nftables need not be read: it has not changed, or just as it was to. */
-interface UnchangedTables {
-  /** kube-proxy's. */
-  readonly tables: NftTexts;
-  /** Those of iptables, if it keeps them in nftables. */
-  readonly rules?: NodeReading['iptables'] | undefined;
-  readonly stamp: NftStamp;
-}
-
-/** `present`: the moment of this look, if something was settled at an earlier one. */
-function findUnchanged(
-  files: BundleFiles,
-  back: SettledLook | EarlierLook | undefined,
-  present: NftStamp | undefined,
-): UnchangedTables | undefined {
-  const tablesOf = (some: BundleFiles) => splitTables(some.get('nftables.nft') ?? '');
-  if (back?.kind === 'earlier') return back.nftProven && { tables: tablesOf(files), stamp: back.nftProven };
-  if (!back) return undefined;
-  const { nftables: stamp, bundle, reading } = back.settled;
-  // The way back will be what these files say, so that they must be what they were.
-  if (!stamp || !isSameMoment(stamp, present) || stamp.tables.join() !== present?.tables.join()) return undefined;
-  if (!readListedManifest(bundle)) return undefined;
-  return { tables: tablesOf(bundle), rules: stamp.hasRules ? reading.iptables : undefined, stamp };
+  const read = new Set<ReadingPart>([
+    ...needed,
+    ...(mayHaveStamp(settled) ? (['ipv4', 'ipv6', 'nft ipv4', 'nft ipv6'] as const) : []),
+  ]);
+  const texts: { [P in ReadingPart]?: string } = { 'nft ipv4': '', 'nft ipv6': '', addresses: '', ...settled.texts };
+  for (const part of read) delete texts[part];
+  return texts;
 }
 
 /** A reading, and the moment for which it is true of nftables: if nothing changes that while it is read. */
 async function readAtMoment(
   host: Host,
-  { nftables }: Pick<ReadingScope, 'nftables'>,
+  { needed }: ReadingScope,
   present: NftStamp | undefined,
   back: SettledLook | EarlierLook | undefined,
   read: () => Promise<NodeReading>,
 ): Promise<Pick<QuickReading, 'reading' | 'nftStamp'>> {
+  const isWanted = needed.has('nft ipv4');
   // Of a second look, the first one found which variant of iptables there is.
   const before = back?.kind === 'earlier' ? back.earlier.nftStamp : undefined;
-  const isAsked = nftables || (await mayHaveMoment(host, back));
+  const isAsked = isWanted || (await mayHaveMoment(host, back));
   const from = isAsked ? (present ?? (await readNftStamp(host, before?.hasRules))) : undefined;
   const reading = await read();
   const hasTables = families.some((family) => reading.nftables[family] !== '');
-  if (!from || !(nftables || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
+  if (!from || !(isWanted || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
   const isTrue = back?.kind !== 'earlier' || isSameMoment(before, from, back.nftTransactions(from.hasRules));
   const to = await readNftStamp(host, from.hasRules);
@@ -183,22 +233,14 @@ async function readAtMoment(
 }
 
 /** Whether to ask the kernel for the moment, although nothing is wanted in nftables: the rules of iptables may be there. */
-async function mayHaveMoment(host: Host, back: SettledLook | EarlierLook | undefined): Promise<boolean> {
-  switch (back?.kind) {
-    case 'settled':
-      return mayHaveStamp(back.settled);
-    case 'earlier':
-      return back.earlier.nftStamp !== undefined;
-    case undefined:
-      return mayHaveNftables(host);
-    default:
-      return back satisfies never;
-  }
+function mayHaveMoment(host: Host, back: SettledLook | EarlierLook | undefined): Promise<boolean> | boolean {
+  if (!back) return mayHaveNftables(host);
+  return back.kind === 'settled' ? mayHaveStamp(back.settled) : back.earlier.nftStamp !== undefined;
 }
 
 /** Whether it had one, or would have had one if the kernel had reported it. */
-function mayHaveStamp({ nftables, reading }: Settled): boolean {
-  return nftables !== undefined || families.some((family) => namesNftables.test(reading.iptables[family]));
+function mayHaveStamp({ nftables, texts }: Settled): boolean {
+  return nftables !== undefined || [texts.ipv4, texts.ipv6].some((rules) => namesNftables.test(rules));
 }
 
 /** "# Generated by iptables-save v1.8.9 (nf_tables) on …". */
@@ -226,8 +268,8 @@ export async function writeBesideSettled(
   write: () => Promise<void>,
   state: StateMark | undefined,
 ): Promise<boolean> {
-  await unsettle(host, folder);
-  const makeRoom = [() => discardSettled(host, folder), ...(state ? [() => pruneStates(host, folder, state, 1)] : [])];
+  await host.remove(indexFile(folder));
+  const makeRoom = [() => host.remove(folder.settled), ...(state ? [() => pruneStates(host, folder, state, 1)] : [])];
   for (const free of makeRoom) {
     try {
       await write();
@@ -243,8 +285,8 @@ export async function writeBesideSettled(
 
 /**
  * Keeps what the next change need not look at, if all that is ours is as the bundle says, and nothing else is ours. It
- * saves time and no more: if it cannot be kept, everything is looked at the next time. `last` is what is still on the disk:
- * of what was read before the lock was taken, another process may have replaced some since.
+ * saves time and no more: if it cannot be kept, everything is looked at the next time. `last` is what is still on the disk, and
+ * need not be written again: of what was read before the lock was taken, another process may have replaced some since.
  */
 export async function settleFor(
   host: Host,
@@ -259,15 +301,29 @@ export async function settleFor(
   const keepsOthers =
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
-  const settled = {
+  const texts = textsOf(reading);
+  const index: SettledIndex = {
     id: `${host.now()}-${host.pid}`,
-    bundle: files,
-    reading,
+    bootId,
+    version,
+    files: [...files.keys()],
     nftables: nftStamp,
+    rules: nftStamp?.hasRules ? hashRules(texts) : undefined,
     fitTools: fitTools(),
   };
-  await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() =>
+  const write = async (path: string, content: string, before: string | undefined) => {
+    if (content !== before) await host.replaceFile(path, content);
+  };
+  try {
+    await host.remove(indexFile(folder));
+    await Promise.all([
+      ...[...files].map(([name, content]) => write(bundleFile(folder, name), content, last?.settled.bundle.get(name))),
+      ...cutParts.map((part) => write(`${folder.settled}/${part}`, texts[part], last?.settled.texts[part])),
+    ]);
+    // The index comes last: until then, nothing is settled.
+    await writeJson(host, indexFile(folder), index);
+  } catch {
     // Half of it would only take the space that the next journal needs.
-    discardSettled(host, folder).catch(() => undefined),
-  );
+    await host.remove(folder.settled).catch(() => undefined);
+  }
 }
