@@ -5,15 +5,16 @@ import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { describeError } from '../../bundle/errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
-import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
-import type { ChangeRequest, Observation } from './observe-node.ts';
+import { changeNode, type ChangeOutcome } from './change-node.ts';
+import type { ChangeRequest, Observation, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { assertNoKubeProxy } from '../node/processes.ts';
 import { forgetStaleFlows } from '../node/forget-flows.ts';
 import { examineBeforeApply, examineEndpoints } from '../doctor/doctor.ts';
 import { examineForwarding, forwardingSysctls } from '../doctor/examine-nftables.ts';
@@ -123,6 +124,34 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
     if (network) return network;
     throw new Failure('bad-usage', `"${cidr}" is not a CIDR`, 'write one like 10.1.0.0/16');
   });
+}
+
+/** What the operator may choose about a cleanup. */
+export interface CleanUpChoices {
+  /** Take away what a kube-proxy left, too. */
+  readonly adopt: boolean;
+  readonly excludeCIDRs: readonly string[];
+  /** Go on although a kube-proxy is running. */
+  readonly force: boolean;
+}
+
+/**
+ * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
+ * sysctls stay as they are, as they do when kube-proxy cleans up: others may have come to need them.
+ */
+export function requestNothing(host: Host, choices: CleanUpChoices): ChangeRequest {
+  return {
+    origin: { kind: 'cleanup' },
+    target: async () => ({ state: emptyState, settings: [], modules: [] }),
+    families: [],
+    adopt: choices.adopt,
+    excluded: readNetworks(choices.excludeCIDRs),
+    drainTimeout: 0,
+    prepare: async ({ share }, isIdle) => {
+      // Where nothing would go because it is all the kube-proxy's, that is to be said too.
+      if (!choices.force && !(isIdle && share.leftovers.length === 0)) await assertNoKubeProxy(host);
+    },
+  };
 }
 
 /** What a bundle needs of a node. */

@@ -9,7 +9,7 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Session } from './change-node.ts';
+import type { Session } from './observe-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
 import { dumpedSettings } from '../../kube-proxy/settings/values.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';

@@ -4,7 +4,11 @@ import { applyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import type { Tables } from '../../kernel/iptables/iptables.ts';
 import { createRuleLines, type RuleLinesByFamily } from '../../kernel/iptables/rule-lines.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
+import { isEmptyBelongings, joinBelongings, type Belongings } from '../state/belongings.ts';
+import type { Failure } from '../state/failure.ts';
+import { readBootId } from '../state/process-identity.ts';
+import { readRecord, readSnapshot, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
+import type { Step } from '../plan/kind-steps.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import { neededOf, parseReading, readNode, textsBut } from '../node/node-reading.ts';
@@ -19,6 +23,30 @@ import {
   type SettledLook,
   type Settling,
 } from '../quick/small-change.ts';
+
+/** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
+export interface Session {
+  readonly host: Host;
+  readonly folder: StateFolder;
+  readonly onEvent: (event: ChangeEvent) => void;
+  /** Aborted when the operator asks to stop: what has been changed is then put back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a change goes on, for an operator who watches. */
+export type ChangeEvent =
+  | { readonly kind: 'recovering' }
+  | { readonly kind: 'reading' }
+  /** What is about to change; nothing has yet. */
+  | { readonly kind: 'planned'; readonly plan: Plan }
+  | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
+  | { readonly kind: 'checking' }
+  | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
+  /** A tool takes long: since when (milliseconds since 1970), and how long it may take at most, in milliseconds. */
+  | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
+  | { readonly kind: 'putting-back'; readonly because: Failure }
+  /** Something is not as it should be, and does not stop the work. */
+  | { readonly kind: 'warning'; readonly text: string };
 
 /** What is wanted of the node. */
 export interface ChangeRequest {
@@ -64,6 +92,33 @@ export interface Observation extends QuickReading {
 export interface SecondLook extends EarlierLook {
   readonly earlier: Observation;
   readonly traffic: OpenTraffic;
+}
+
+/** Looks at the node and says what would have to change. Changes nothing. */
+export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
+  const { owned, record } = await readHoldings(session);
+  return look(session.host, request, owned, drainTerms(session.host, request, record));
+}
+
+/** One moment for a whole change: whatever has had its time then has it, and nothing else until the next change. */
+export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
+  const { draining: known = [], leftIpvs } = record ?? {};
+  return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
+}
+
+/** What is ours by the record, and by the journal of an apply that did not finish. */
+export interface Holdings {
+  readonly record: OwnershipRecord;
+  readonly unfinished: Snapshot | undefined;
+  readonly owned: Belongings;
+}
+
+export async function readHoldings({ host, folder }: Session): Promise<Holdings> {
+  const bootId = await readBootId(host);
+  const record = await readRecord(host, folder, bootId);
+  const unfinished = await readSnapshot(host, folder.journal, bootId);
+  const owned = unfinished ? joinBelongings(record.owned, unfinished.touched) : record.owned;
+  return { record, unfinished, owned };
 }
 
 /** Looks at the node, and says what would have to change. */

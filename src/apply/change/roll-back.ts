@@ -1,7 +1,8 @@
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { changeNode, observe, putBack, requestSnapshot, type ChangeOutcome, type Session } from './change-node.ts';
-import type { ChangeRequest } from './observe-node.ts';
+import { changeNode, type ChangeOutcome } from './change-node.ts';
+import { observe, type ChangeRequest, type Session } from './observe-node.ts';
+import { putBack, requestSnapshot } from './put-back.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
 import { noBelongings, withoutBelongings, type Belongings } from '../state/belongings.ts';
 import { placeKey } from '../node/open-traffic.ts';
