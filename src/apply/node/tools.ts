@@ -21,19 +21,31 @@ export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
   return neededBy !== 'some modes' || family in modeFacts[mode].tools;
 }
 
-const version = ['--version'];
+const askVersion = ['--version'];
 
 export const tools: readonly Tool[] = [
   { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'every mode' },
   { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
-  { name: 'iptables-restore', versionArgs: version, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
-  { name: 'ip6tables-restore', versionArgs: version, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
-  { name: 'ipset', versionArgs: version, family: 'ipset', package: 'ipset', neededBy: 'some modes' },
-  { name: 'ipvsadm', versionArgs: version, family: 'ipvsadm', package: 'ipvsadm', neededBy: 'some modes' },
-  { name: 'nft', versionArgs: version, family: 'nftables', package: 'nftables', neededBy: 'some modes' },
+  {
+    name: 'iptables-restore',
+    versionArgs: askVersion,
+    family: 'iptables',
+    package: 'iptables',
+    neededBy: 'some modes',
+  },
+  {
+    name: 'ip6tables-restore',
+    versionArgs: askVersion,
+    family: 'iptables',
+    package: 'iptables',
+    neededBy: 'some modes',
+  },
+  { name: 'ipset', versionArgs: askVersion, family: 'ipset', package: 'ipset', neededBy: 'some modes' },
+  { name: 'ipvsadm', versionArgs: askVersion, family: 'ipvsadm', package: 'ipvsadm', neededBy: 'some modes' },
+  { name: 'nft', versionArgs: askVersion, family: 'nftables', package: 'nftables', neededBy: 'some modes' },
   {
     name: 'conntrack',
-    versionArgs: version,
+    versionArgs: askVersion,
     family: 'conntrack',
     package: 'conntrack',
     neededBy: 'no mode',
@@ -41,7 +53,7 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'modprobe',
-    versionArgs: version,
+    versionArgs: askVersion,
     family: 'kmod',
     package: 'kmod',
     neededBy: 'no mode',

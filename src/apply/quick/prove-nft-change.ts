@@ -47,20 +47,27 @@ export async function readNftStamp(host: Host, hasRules?: boolean): Promise<NftS
 
 /** Whether the tools of both families are the nft variant: "iptables-save v1.8.9 (nf_tables)". */
 async function areRulesInNftables(host: Host): Promise<boolean> {
-  const results = await Promise.all(
-    families.map((family) => host.run({ tool: saveTools[family], args: ['--version'] })),
-  );
+  const asked = families.map((family) => host.run({ tool: saveTools[family], args: ['--version'] }));
+  const results = await Promise.all(asked);
   return results.every((result) => result.kind === 'ended' && result.stdout.trimEnd().endsWith('(nf_tables)'));
 }
 
 /** Whether nothing has been changed between the two, but by so many transactions of our own. */
 export function isSameMoment(before: NftStamp | undefined, after: NftStamp | undefined, transactions = 0): boolean {
-  if (!before || !after) return false;
   return (
-    before.network === after.network &&
+    before !== undefined &&
+    before.network === after?.network &&
     before.hasRules === after.hasRules &&
-    after.generation === before.generation + transactions
+    before.generation + transactions === after.generation
   );
+}
+
+/** A change to a few chains and sets of kube-proxy's tables, and what nft is given to make it: one input a transaction. */
+interface NftChangeMade {
+  readonly present: readonly NftTable[];
+  readonly wanted: readonly NftTable[];
+  readonly delta: KernelDelta['nftables'];
+  readonly inputs: readonly string[];
 }
 
 /**
@@ -72,37 +79,37 @@ export function isSameMoment(before: NftStamp | undefined, after: NftStamp | und
 export async function proveNftChange(
   host: Host,
   before: NftStamp,
-  rehearsal: NftRehearsal,
+  change: NftChangeMade,
 ): Promise<NftStamp | undefined> {
-  const rehearsed = await rehearseNftChange(host, rehearsal);
-  if (!rehearsed) return undefined;
-  const found = await askKernel(host, [...aboutTables, ...rehearsed.questions]);
+  const rehearsed = await rehearse(host, change).catch(() => undefined);
+  const found = rehearsed && (await askKernel(host, [...aboutTables, ...rehearsed.questions]));
   if (!found) return undefined;
-  const tables = found.answers.slice(0, aboutTables.length);
-  const { network, generation } = found;
+  const { network, generation, answers } = found;
+  const tables = answers.slice(0, aboutTables.length);
   const after = { network, generation, tables, hasRules: before.hasRules };
-  const isAsRehearsed = rehearsed.answers.every((answer, i) => answer === found.answers[aboutTables.length + i]);
-  return isAsRehearsed &&
-    isSameMoment(before, after, rehearsal.inputs.length) &&
-    grewAsRehearsed(rehearsed, before.tables, tables)
-    ? after
-    : undefined;
+  const isProven =
+    isSameMoment(before, after, change.inputs.length) &&
+    rehearsed.answers.every((answer, i) => answer === answers[aboutTables.length + i]) &&
+    tables.every((table, i) => {
+      const grown = growth(before.tables[i] ?? '', table);
+      return grown !== undefined && grown === rehearsed.growth[i];
+    });
+  return isProven ? after : undefined;
 }
 
-/** A change to a few chains and sets of kube-proxy's tables, and what nft is given to make it: one input a transaction. */
-export interface NftRehearsal {
-  readonly present: readonly NftTable[];
-  readonly wanted: readonly NftTable[];
-  readonly delta: KernelDelta['nftables'];
-  readonly inputs: readonly string[];
+/** How many more chains and sets a table has; undefined where it came or went, or its flags changed. */
+function growth(before: string, after: string): number | undefined {
+  if (before === after) return 0;
+  const [old, now] = [before, after].map((answer) => /^table (\S*) (\d+)\n$/.exec(answer));
+  return old && now && old[1] === now[1] ? Number(now[2]) - Number(old[2]) : undefined;
 }
 
-/** What a kernel must answer once the change is made: the same as this one. */
-export interface RehearsedChange {
+/** What a kernel must answer once the change is made: the same as the one in which it was rehearsed. */
+interface Rehearsed {
   readonly questions: readonly NftQuestion[];
   readonly answers: readonly string[];
-  /** Answers to aboutTables, before and after. */
-  readonly tables: { readonly before: readonly string[]; readonly after: readonly string[] };
+  /** Of each of aboutTables. */
+  readonly growth: readonly (number | undefined)[];
 }
 
 /**
@@ -110,61 +117,63 @@ export interface RehearsedChange {
  * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
  * Undefined where that is not so, and where it cannot be tried.
  */
-export async function rehearseNftChange(host: Host, rehearsal: NftRehearsal): Promise<RehearsedChange | undefined> {
-  const subjects = listSubjects(rehearsal.delta);
+async function rehearse(host: Host, change: NftChangeMade): Promise<Rehearsed | undefined> {
+  const subjects = listSubjects(change.delta);
   if (!subjects) return undefined;
-  const present = addStubs(rehearsal.present, rehearsal);
-  const wanted = addStubs(rehearsal.wanted, rehearsal);
-  const before = [...aboutTables, ...subjects.elements];
-  const after = [...before, ...subjects.objects];
-  try {
-    const stdin = writeScript(present, rehearsal.inputs, before, after);
-    const result = await host.run({ tool: 'unshare', args: ['--net', 'sh', '-s'], stdin });
-    if (result.kind === 'missing' || result.status !== 0) return undefined;
-    const [first = '', second = '', listed = ''] = result.stdout.split(/^=\n/m);
-    const { tables, unread } = parseNftText(listed);
-    if (unread.length > 0 || diffNftTables(tables, wanted).length > 0) return undefined;
-    const [start, end] = [readAnswers(first, before.length), readAnswers(second, after.length)];
-    // The kernel does not count a transaction that changes nothing. Another program's must not pass for one of these.
-    if (!start || !end || end.generation !== start.generation + rehearsal.inputs.length) return undefined;
-    return compare(subjects, start.answers, end.answers);
-  } catch {
-    return undefined;
-  }
-}
-
-/** What to ask about: chains and sets as they are, and of sets the elements that changed. */
-interface Subjects {
-  readonly objects: readonly NftQuestion[];
-  readonly elements: readonly (NftQuestion & { readonly about: 'elements' })[];
-}
-
-/** Undefined where more changes than chains and sets. */
-function listSubjects(deltas: KernelDelta['nftables']): Subjects | undefined {
-  const objects: NftQuestion[] = [];
-  const elements: (NftQuestion & { readonly about: 'elements' })[] = [];
-  for (const delta of deltas) {
-    if (delta.kind !== 'change-table') return undefined;
-    const { family } = delta;
-    for (const change of delta.changes) {
-      const subject = subjectOf(change);
-      if (!subject) return undefined;
-      const { about, name, hasElements } = subject;
-      objects.push({ family, about, name });
-      if (hasElements) elements.push({ family, about: 'elements', name });
+  const present = addStubs(change.present, change);
+  const wanted = addStubs(change.wanted, change);
+  const sets = subjects.filter(({ hasElements }) => hasElements);
+  const before: readonly NftQuestion[] = [
+    ...aboutTables,
+    ...sets.map(({ question }) => ({ ...question, about: 'elements' as const })),
+  ];
+  const objects = subjects.map(({ question }) => question);
+  const after = [...before, ...objects];
+  const stdin = writeScript(present, change.inputs, before, after);
+  const result = await host.run({ tool: 'unshare', args: ['--net', 'sh', '-s'], stdin });
+  if (result.kind !== 'ended' || result.status !== 0) return undefined;
+  const [first = '', second = '', listed = ''] = result.stdout.split(/^=\n/m);
+  const { tables, unread } = parseNftText(listed);
+  if (unread.length > 0 || diffNftTables(tables, wanted).length > 0) return undefined;
+  const [start, end] = [readAnswers(first, before.length), readAnswers(second, after.length)];
+  // The kernel does not count a transaction that changes nothing. Another program's must not pass for one of these.
+  if (!start || !end || end.generation !== start.generation + change.inputs.length) return undefined;
+  const questions: NftQuestion[] = [...objects];
+  const answers = end.answers.slice(before.length);
+  for (const [i, { question }] of sets.entries()) {
+    const [old, now] = [start, end].map((each) => each.answers[aboutTables.length + i] ?? '');
+    const keys = [old, now].map((answer = '') => keysIn(answer));
+    if (keys.includes(undefined)) return undefined;
+    for (const key of new Set(keys.flatMap((some) => some ?? []))) {
+      questions.push({ ...question, about: 'element', key });
+      answers.push(elementIn(now ?? '', key));
     }
   }
-  return { objects, elements };
+  const grown = aboutTables.map((_, i) => growth(start.answers[i] ?? '', end.answers[i] ?? ''));
+  return { questions, answers, growth: grown };
 }
 
+/** A chain or set that changed, and whether its elements did, of a set. */
 interface Subject {
-  readonly about: 'chain' | 'set';
-  readonly name: string;
+  readonly question: NftQuestion & { readonly about: 'chain' | 'set' };
   readonly hasElements: boolean;
 }
 
+/** Undefined where more changes than chains and sets. */
+function listSubjects(deltas: KernelDelta['nftables']): readonly Subject[] | undefined {
+  const subjects = deltas.flatMap((delta): readonly (Subject | undefined)[] =>
+    delta.kind === 'change-table' ? delta.changes.map((change) => subjectOf(delta.family, change)) : [undefined],
+  );
+  const known = subjects.filter((subject) => subject !== undefined);
+  return known.length === subjects.length ? known : undefined;
+}
+
 /** Undefined for what there is no question about. */
-function subjectOf(change: NftChange): Subject | undefined {
+function subjectOf(family: Family, change: NftChange): Subject | undefined {
+  const subject = (about: 'chain' | 'set', name: string, hasElements = false): Subject => ({
+    question: { family, about, name },
+    hasElements,
+  });
   switch (change.kind) {
     case 'add-counter':
     case 'delete-counter':
@@ -172,23 +181,23 @@ function subjectOf(change: NftChange): Subject | undefined {
     case 'add-chain':
     case 'delete-chain':
     case 'refill-chain':
-      return { about: 'chain', name: change.chain.name, hasElements: false };
+      return subject('chain', change.chain.name);
     case 'replace-chain':
-      return { about: 'chain', name: change.to.name, hasElements: false };
+      return subject('chain', change.to.name);
     case 'add-set':
     case 'change-elements':
-      return { about: 'set', name: change.set.name, hasElements: !isLearned(change.set) };
+      return subject('set', change.set.name, !isLearned(change.set));
     case 'delete-set':
-      return { about: 'set', name: change.set.name, hasElements: false };
+      return subject('set', change.set.name);
     case 'replace-set':
-      return { about: 'set', name: change.to.name, hasElements: !isLearned(change.to) };
+      return subject('set', change.to.name, !isLearned(change.to));
     default:
       return change satisfies never;
   }
 }
 
 /** With an empty chain for each that something leads to and that is out of sight: it neither comes nor goes. */
-function addStubs(tables: readonly NftTable[], { present, wanted }: NftRehearsal): readonly NftTable[] {
+function addStubs(tables: readonly NftTable[], { present, wanted }: NftChangeMade): readonly NftTable[] {
   return tables.map((table) => {
     const versions = [present, wanted].flatMap((version) => findTable(version, table.family, table.name) ?? []);
     const stubs = versions
@@ -240,42 +249,3 @@ function writeScript(
 
 /** No line that kpc writes for nft is this one. */
 const endOfInput = 'END-OF-INPUT';
-
-function compare(
-  { objects, elements }: Subjects,
-  first: readonly string[],
-  second: readonly string[],
-): RehearsedChange | undefined {
-  const questions: NftQuestion[] = [...objects];
-  const answers = second.slice(aboutTables.length + elements.length);
-  for (const [i, { family, name }] of elements.entries()) {
-    const [old = '', now = ''] = [first[aboutTables.length + i], second[aboutTables.length + i]];
-    const [before, after] = [keysIn(old), keysIn(now)];
-    if (!before || !after) return undefined;
-    for (const key of new Set([...before, ...after])) {
-      questions.push({ family, about: 'element', name, key });
-      answers.push(elementIn(now, key));
-    }
-  }
-  const tables = { before: first.slice(0, aboutTables.length), after: second.slice(0, aboutTables.length) };
-  return { questions, answers, tables };
-}
-
-/** How many more chains and sets a table has; undefined where it came or went, or its flags changed. */
-function growth(before: string, after: string): number | undefined {
-  if (before === after) return 0;
-  const [old, now] = [before, after].map((answer) => /^table (\S*) (\d+)\n$/.exec(answer));
-  return old && now && old[1] === now[1] ? Number(now[2]) - Number(old[2]) : undefined;
-}
-
-/** Whether tables changed as they did when this was rehearsed: by as many chains and sets. */
-export function grewAsRehearsed(
-  { tables }: RehearsedChange,
-  before: readonly string[],
-  after: readonly string[],
-): boolean {
-  return families.every((_: Family, i) => {
-    const real = growth(before[i] ?? '', after[i] ?? '');
-    return real !== undefined && real === growth(tables.before[i] ?? '', tables.after[i] ?? '');
-  });
-}
