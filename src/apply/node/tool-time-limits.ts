@@ -1,6 +1,6 @@
 import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import { formatCommand, type Host } from './host.ts';
-import type { NodeReading } from './node-reading.ts';
+import { textsOf, type NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
 /** How long a tool may take that has next to nothing to do, while the node has to come back soon. */
@@ -49,9 +49,7 @@ interface NodeAccess {
 /** The same session with short limits for tools. With `announce`, those who stand by learn what it waits for, and until when. */
 export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed, mayBeCut }: Haste): S & Announcing {
   const { host, folder } = session;
-  const { ipv4, ipv6 } = reading.iptables;
-  const printed = [ipv4, ipv6, reading.nftables.ipv4, reading.nftables.ipv6, reading.ipset, reading.ipvsadm];
-  const present = printed.reduce((sum, part) => sum + countLines(part), 0);
+  const present = Object.values(textsOf(reading)).reduce((sum, text) => sum + countLines(text), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
   const announce = (what: string, milliseconds: number): Promise<void> => {
