@@ -7,8 +7,8 @@ import { guardIn } from '../plan/access-guard.ts';
 import { describeConflict, type Conflict } from '../plan/conflicts.ts';
 import type { Step } from '../plan/kind-steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from '../plan/steps.ts';
-import { findSettled, proveChange, settleFor, writeBesideSettled } from '../quick/small-change.ts';
+import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
+import { findSettled, settleFor, writeBesideSettled } from '../quick/small-change.ts';
 import {
   addressKey,
   isEmptyBelongings,
@@ -305,18 +305,12 @@ async function settle(
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const nftProven = await proveChange(session.host, before, before.plan, listNftInputs(steps));
-  const back = { kind: 'earlier' as const, traffic, nftProven };
-  let after = await look(session.host, request, owned, terms, {
-    ...back,
-    earlier: before,
-    changed,
-    nftTransactions: (hasRules) => countNftTransactions(steps, hasRules),
-  });
+  const lookAgain = (earlier: Observation, by: Pick<Progress, 'changed' | 'steps'>) =>
+    look(session.host, request, owned, terms, { kind: 'earlier', earlier, traffic, ...by });
+  let after = await lookAgain(before, { changed, steps });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0 };
-    after = await look(session.host, request, owned, terms, { ...back, earlier: after, ...nothing });
+    after = await lookAgain(after, { changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
   throw new Failure(

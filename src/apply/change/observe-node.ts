@@ -1,9 +1,6 @@
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { families, type Family } from '../../kernel/family.ts';
-import { applyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
-import type { Tables } from '../../kernel/iptables/iptables.ts';
+import type { Family } from '../../kernel/family.ts';
 import { createRuleLines, type RuleLinesByFamily } from '../../kernel/iptables/rule-lines.ts';
-import type { KernelState } from '../../kernel/state.ts';
 import { isEmptyBelongings, joinBelongings, type Belongings } from '../state/belongings.ts';
 import type { Failure } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -152,17 +149,11 @@ export async function look(
   ]);
   const { reading, focus } = found;
   const rules = before?.rules ?? { ipv4: createRuleLines(), ipv6: createRuleLines() };
-  const earlier = before && !before.focus ? { reading: before.reading, state: before.node.state } : undefined;
-  const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, { rules, earlier });
+  const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, rules);
   const node: NodeState = { state, settings: reading.settings, modules, traffic };
   const { adopt, excluded, clusterIPs } = request;
   const claims: Claims = { owned, adopt, excluded, clusterIPs };
-  const asked = focus === quick?.focus ? target : await request.target(focus?.bundle());
-  // What rules guarded for a while is no part of what is wanted.
-  const wanted =
-    earlier && before && !before.plan.takeover
-      ? { ...asked, state: { ...asked.state, iptables: afterwards(before.plan, asked.state) } }
-      : asked;
+  const wanted = focus === quick?.focus ? target : await request.target(focus?.bundle());
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
@@ -176,17 +167,4 @@ function refuseLeftovers(plan: Plan): Plan {
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
   const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
-}
-
-/**
- * The wanted tables, of the values that were read where these mean the same: what has not been changed then compares at
- * no cost. A plan's changes lead from what is there to what is wanted, no more and no less.
- */
-function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState['iptables'] {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    if (wanted.iptables[family] === undefined) continue;
-    iptables[family] = applyTablesDelta(present.iptables[family] ?? {}, delta.iptables[family] ?? []);
-  }
-  return iptables;
 }

@@ -363,46 +363,20 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
   return settings;
 }
 
-/** What is known before a reading is parsed. */
-interface Known {
-  readonly rules?: RuleLinesByFamily | undefined;
-  /** What an earlier reading was parsed to: of parts that read the same, the same values, which compare at no cost. */
-  readonly earlier?: { readonly reading: NodeReading; readonly state: KernelState } | undefined;
-}
-
-/** The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. */
-export function parseReading(reading: NodeReading, { rules, earlier }: Known = {}): KernelState {
-  const texts = textsOf(reading);
-  const before = earlier && textsOf(earlier.reading);
-  const parse = <T>(part: ReadingPart, read: (text: string) => T, known: (state: KernelState) => T): T =>
-    earlier && texts[part] === before?.[part] ? known(earlier.state) : read(texts[part]);
-  const parseTables = (family: Family) =>
-    parse(
-      family,
-      (text) => parseIptablesSave(text, rules?.[family]).tables,
-      ({ iptables }) => iptables[family] ?? {},
-    );
-  const parseNftTables = (family: Family) =>
-    parse(`nft ${family}`, parseNodeTables, ({ nftables }) => nftables.filter((table) => table.family === family));
+/**
+ * The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. `rules`: lines that
+ * an earlier reading had, which are the same values then and compare at no cost.
+ */
+export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
+  const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
+  const tablesOf = (family: Family) => parseIptablesSave(iptables[family], rules?.[family]).tables;
   return {
-    iptables: { ipv4: parseTables('ipv4'), ipv6: parseTables('ipv6') },
-    nftables: families.flatMap(parseNftTables),
-    sets: parse(
-      'ipset',
-      (text) => parseIpsetSave(text).sets,
-      ({ sets }) => sets,
-    ),
-    virtualServers: parse(
-      'ipvsadm',
-      (text) => parseIpvsadm(text).virtualServers,
-      ({ virtualServers }) => virtualServers,
-    ),
-    links: parse(
-      'addresses',
-      (text) => parseIpAddrJson(text).links,
-      ({ links }) => links,
-    ),
-    ipvsTimeouts: parseTimeouts(texts['ipvs timeouts']),
+    iptables: { ipv4: tablesOf('ipv4'), ipv6: tablesOf('ipv6') },
+    nftables: families.flatMap((family) => parseNodeTables(nftables[family])),
+    sets: parseIpsetSave(ipset).sets,
+    virtualServers: parseIpvsadm(ipvsadm).virtualServers,
+    links: parseIpAddrJson(addresses).links,
+    ipvsTimeouts: parseTimeouts(ipvsTimeouts),
     sysctls: new Map(),
     modules: [],
   };
