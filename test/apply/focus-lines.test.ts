@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { focusOn } from '../../src/apply/quick/changed-parts.ts';
+import { focusOn } from '../../src/apply/quick/focus.ts';
 import type { NodeReading } from '../../src/apply/node/node-reading.ts';
 
 const seen = 'KUBE-SVC-AAAAAAAAAAAAAAAA';

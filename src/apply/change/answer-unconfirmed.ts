@@ -6,7 +6,7 @@ import { findHolder, withLock } from '../state/lock.ts';
 import { findProcess, readBootId } from '../state/process-identity.ts';
 import { readSnapshot } from '../state/record.ts';
 import type { Session } from './observe-node.ts';
-import { putBack } from './put-back.ts';
+import { putBack } from './carry-out.ts';
 import {
   endUnconfirmed,
   findQuestion,

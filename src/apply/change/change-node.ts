@@ -44,8 +44,7 @@ import {
   type Observation,
   type Session,
 } from './observe-node.ts';
-import { putBack } from './put-back.ts';
-import { runPlan } from './run-steps.ts';
+import { putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
 export type ChangeOutcome =

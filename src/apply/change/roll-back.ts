@@ -2,7 +2,7 @@ import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts
 import type { KernelState } from '../../kernel/state.ts';
 import { changeNode, type ChangeOutcome } from './change-node.ts';
 import { observe, type ChangeRequest, type Session } from './observe-node.ts';
-import { putBack, requestSnapshot } from './put-back.ts';
+import { putBack, requestSnapshot } from './carry-out.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
 import { noBelongings, withoutBelongings } from '../state/belongings.ts';
 import { placeKey } from '../node/open-traffic.ts';

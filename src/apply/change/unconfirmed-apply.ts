@@ -7,7 +7,7 @@ import { commit } from '../state/history.ts';
 import { identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
 import { readJson, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
 import type { Session } from './observe-node.ts';
-import { assertNotInterrupted } from './run-steps.ts';
+import { assertNotInterrupted } from './carry-out.ts';
 
 const unconfirmedShape = objectOf({
   ...processFields,

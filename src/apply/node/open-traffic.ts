@@ -103,9 +103,7 @@ function readCounts(reals: string): ReadonlyMap<string, ConnectionCount> {
 function parseSocket(text: string): { readonly address: Address; readonly port: number } | undefined {
   const colon = text.lastIndexOf(':');
   const [host, port] = [text.slice(0, colon), Number.parseInt(text.slice(colon + 1), 16)];
-  const bytes = /^[0-9A-F]{8}$/i.test(host) ? host.match(/../g) : undefined;
-  const plain = bytes ? bytes.map((byte) => Number.parseInt(byte, 16)).join('.') : host.slice(1, -1);
-  const address = parseAddress(plain);
+  const address = /^[0-9A-F]{8}$/i.test(host) ? parseHexIPv4(host) : parseAddress(host.slice(1, -1));
   return address && { address, port };
 }
 
@@ -129,16 +127,14 @@ const ended: ReadonlySet<string> = new Set(['06', '07']);
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 /** Four bytes at a time, each four as a number of this machine's: "0A00600A" is 10.96.0.10 on most. */
-function decodeAddress(hex: string): ReturnType<typeof parseAddress> {
+function decodeAddress(hex: string): Address | undefined {
   const words = hex.match(/.{8}/g) ?? [];
-  const bytes = words.flatMap((word) => {
-    const four = (word.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16));
-    return isLittleEndian ? four.toReversed() : four;
-  });
-  const isMapped = bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 255;
-  if (bytes.length === 4 || isMapped) return parseAddress(bytes.slice(-4).join('.'));
-  const groups = Array.from({ length: 8 }, (_, i) =>
-    ((bytes[2 * i] ?? 0) * 256 + (bytes[2 * i + 1] ?? 0)).toString(16),
-  );
-  return parseAddress(groups.join(':'));
+  const bytes = words.map((word) => (isLittleEndian ? (word.match(/../g) ?? []).toReversed().join('') : word)).join('');
+  if (bytes.length === 8 || /^0{20}FF/i.test(bytes)) return parseHexIPv4(bytes.slice(-8));
+  return parseAddress((bytes.match(/.{4}/g) ?? []).join(':'));
+}
+
+/** "0A600001" → 10.96.0.1. */
+function parseHexIPv4(hex: string): Address | undefined {
+  return parseAddress((hex.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.'));
 }

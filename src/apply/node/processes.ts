@@ -61,19 +61,9 @@ export async function findKubeProxy(host: Host): Promise<RunningKubeProxy | unde
 async function servesServices(host: Host, pid: string): Promise<boolean> {
   const args = ((await host.readFile(`/proc/${pid}/cmdline`)) ?? '').split('\0');
   if (args.some((arg) => /^--?disable-kube-proxy(=(true|t|1))?$/i.test(arg))) return false;
-  const ports = [...(await readListeners(host, 'tcp')), ...(await readListeners(host, 'tcp6'))];
-  return ports.some((port) => kubeProxyPorts.has(port));
-}
-
-/** For health checks and for metrics. */
-const kubeProxyPorts: ReadonlySet<number> = new Set([10256, 10249]);
-
-/** The ports that something listens on in this network. */
-async function readListeners(host: Host, protocol: 'tcp' | 'tcp6'): Promise<readonly number[]> {
-  const table = (await host.readFile(`/proc/net/${protocol}`)) ?? '';
-  // The number of the line, "ADDRESS:PORT" of both ends, and the state: 0A is LISTEN.
-  const listening = table.matchAll(/^ *\d+: [\dA-F]+:([\dA-F]{4}) [\dA-F]+:[\dA-F]{4} 0A /gm);
-  return [...listening].map(([, port = '']) => Number.parseInt(port, 16));
+  const tables = await Promise.all(['tcp', 'tcp6'].map((protocol) => host.readFile(`/proc/net/${protocol}`)));
+  // The number of the line, "ADDRESS:PORT" of both ends, and the state: 0A is LISTEN. 10256 and 10249 are 2810 and 2809.
+  return tables.some((table) => /^ *\d+: [\dA-F]+:(?:2810|2809) [\dA-F]+:[\dA-F]{4} 0A /m.test(table ?? ''));
 }
 
 /** "kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */

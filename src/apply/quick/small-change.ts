@@ -23,8 +23,7 @@ import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
 import { readBootId } from '../state/process-identity.ts';
 import { readJson, writeJson, type OwnershipRecord, type StateFolder, type StateMark } from '../state/record.ts';
-import { splitTables } from './changed-nftables.ts';
-import { cutParts, focusOn, type CutTexts, type Focus } from './changed-parts.ts';
+import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './focus.ts';
 import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
 /**
