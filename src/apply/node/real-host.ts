@@ -61,28 +61,21 @@ export const realHost: Host = {
   toolPath: toolPath(),
   run: (command, patience) => runTool(command, usualLimits, patience),
   startApart,
-  kill: async (pid) => {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch (error) {
-      if (!hasCode(error, 'ESRCH')) throw error;
-    }
-  },
-  readFile: readFileIfThere,
-  writeFile: (path, text) => writeFile(path, text),
-  isWritable: (path) =>
-    access(path, constants.W_OK).then(
-      () => true,
-      () => false,
+  kill: async (pid) => void (await unless(['ESRCH'], () => process.kill(pid, 'SIGKILL'))),
+  readFile: (path) =>
+    unless(missing, () =>
+      /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8'),
     ),
+  writeFile: (path, text) => writeFile(path, text),
+  isWritable: async (path) => (await whyNotWritable(path)) === undefined,
   replaceFile,
   renameFile: async (from, to) => {
     await rename(from, to);
     await syncFolder(dirname(to));
   },
   remove: (path) => rm(path, { recursive: true, force: true }),
-  sizeOf: async (path) => (await unlessMissing(stat(path)))?.size ?? 0,
-  list: async (path) => (await unlessDangling(readdir(path))) ?? [],
+  sizeOf: async (path) => (await unless(missing, () => stat(path)))?.size ?? 0,
+  list: async (path) => (await unless(leadsNowhere, () => readdir(path))) ?? [],
   readLink: (path) => readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
@@ -110,7 +103,9 @@ export function runTool(
     let closing: NodeJS.Timeout | undefined;
     const giveUp = (why: string): void => {
       problem = why;
-      endGroup(child);
+      // With all that it has started, unless that has left its process group.
+      const { pid } = child;
+      if (pid !== undefined) void unless(['ESRCH'], () => process.kill(-pid, 'SIGKILL'));
       expectClose();
     };
     const stopTimers = startTimers(limits, patience, limit, giveUp);
@@ -178,21 +173,7 @@ function startTimers(
   };
 }
 
-/** With all that it has started, unless that has left its process group. */
-function endGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if (!hasCode(error, 'ESRCH')) throw error;
-  }
-}
-
-function hasPipes(child: Pick<ChildProcess, 'stdin'>): boolean {
-  return Boolean(child.stdin);
-}
-
-function hasOutput(child: Pick<ChildProcess, 'stdout'>): boolean {
+function hasPipes(child: Pick<ChildProcess, 'stdout'>): boolean {
   return Boolean(child.stdout);
 }
 
@@ -232,7 +213,7 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
   while (names.length > 0 && links <= mostLinks) {
     const [name = '', ...rest] = names;
     const level = join(folder, name);
-    const found = await unlessDangling(lstat(level));
+    const found = await unless(leadsNowhere, () => lstat(level));
     if (!found) break;
     const isLink = found.isSymbolicLink();
     if (isLink) {
@@ -246,10 +227,6 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
     }
     // What is none of these is refused when it is read.
     if (!isLink && !found.isFile() && !found.isDirectory()) continue;
-    const isReadOnly = await access(isLink ? dirname(level) : level, constants.W_OK).then(
-      () => false,
-      (error: unknown) => hasCode(error, 'EROFS'),
-    );
     levels.set(level, {
       path: level,
       owner: found.uid,
@@ -257,7 +234,7 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
       // No user can write to a link; its owner can replace it in a folder like /tmp.
       mode: isLink ? 0o755 : found.mode & 0o7777,
       isParent: isLink || rest.length > 0,
-      isReadOnly,
+      isReadOnly: hasCode(await whyNotWritable(isLink ? dirname(level) : level), 'EROFS'),
     });
   }
   return [...levels.values()].toReversed();
@@ -280,7 +257,7 @@ function startApart({ tool, args }: Command): Promise<void> {
     child.on('error', end);
     child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
     // Where no more files may be open, there are no pipes: the error above says so.
-    if (!hasOutput(child)) return;
+    if (!hasPipes(child)) return;
     child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
     child.stdout.once('data', () => end());
 
@@ -288,8 +265,7 @@ function startApart({ tool, args }: Command): Promise<void> {
       clearTimeout(impatience);
       child.removeAllListeners();
       child.on('error', () => {});
-      if (hasOutput(child)) child.stdout.destroy();
-      if (hasOutput(child)) child.stderr.destroy();
+      if (hasPipes(child)) for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
       child.unref();
       if (error) reject(error);
       else resolve();
@@ -297,42 +273,24 @@ function startApart({ tool, args }: Command): Promise<void> {
   });
 }
 
-async function readFileIfThere(path: string): Promise<string | undefined> {
-  try {
-    return readText(path);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-function readText(path: string): string {
-  return /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8');
-}
-
-async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
+/** ESRCH: a process whose /proc files were being read has ended. */
+const missing = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 
 /** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
-async function unlessDangling<T>(work: Promise<T>): Promise<T | undefined> {
+const leadsNowhere = [...missing, 'ELOOP', 'ENAMETOOLONG'];
+
+/** Undefined where it fails with one of these. */
+async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
-    return await unlessMissing(work);
+    return await work();
   } catch (error) {
-    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENAMETOOLONG')) return undefined;
+    if (codes.some((code) => hasCode(error, code))) return undefined;
     throw error;
   }
 }
 
-function isMissing(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  // ESRCH: a process whose /proc files were being read has ended.
-  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH';
+function whyNotWritable(path: string): Promise<unknown> {
+  return access(path, constants.W_OK).catch((error: unknown) => error);
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {

@@ -4,14 +4,12 @@ import { excerptOf, type Host } from './host.ts';
 /** A program that kpc-apply runs, and what tells its version. */
 export interface Tool {
   readonly name: string;
-  /** Undefined where it does not matter. */
-  readonly versionArgs: readonly string[] | undefined;
-  /** The name it has in a manifest's list of least versions. */
+  /** The name it has in a manifest's list of least versions; Debian's package, which most distributions name alike. */
   readonly family: string;
-  /** Debian's package, which most distributions name alike. */
-  readonly package: string;
   /** Of some modes: of those whose facts name its family. */
   readonly neededBy: 'every mode' | 'some modes' | 'no mode';
+  /** Undefined where it does not matter. */
+  readonly versionArgs?: readonly string[] | undefined;
   /** What is lost without it, where it is not needed. */
   readonly purpose?: string | undefined;
 }
@@ -21,44 +19,19 @@ export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
   return neededBy !== 'some modes' || family in modeFacts[mode].tools;
 }
 
-const askVersion = ['--version'];
+const versionArgs = ['--version'];
+const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 
 export const tools: readonly Tool[] = [
-  { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'every mode' },
-  { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
-  {
-    name: 'iptables-restore',
-    versionArgs: askVersion,
-    family: 'iptables',
-    package: 'iptables',
-    neededBy: 'some modes',
-  },
-  {
-    name: 'ip6tables-restore',
-    versionArgs: askVersion,
-    family: 'iptables',
-    package: 'iptables',
-    neededBy: 'some modes',
-  },
-  { name: 'ipset', versionArgs: askVersion, family: 'ipset', package: 'ipset', neededBy: 'some modes' },
-  { name: 'ipvsadm', versionArgs: askVersion, family: 'ipvsadm', package: 'ipvsadm', neededBy: 'some modes' },
-  { name: 'nft', versionArgs: askVersion, family: 'nftables', package: 'nftables', neededBy: 'some modes' },
-  {
-    name: 'conntrack',
-    versionArgs: askVersion,
-    family: 'conntrack',
-    package: 'conntrack',
-    neededBy: 'no mode',
-    purpose: 'UDP clients keep sending to a removed endpoint until they pause',
-  },
-  {
-    name: 'modprobe',
-    versionArgs: askVersion,
-    family: 'kmod',
-    package: 'kmod',
-    neededBy: 'no mode',
-    purpose: 'kernel modules cannot be loaded',
-  },
+  { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
+  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes' },
+  { name: 'iptables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
+  { name: 'ip6tables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
+  { name: 'ipset', family: 'ipset', neededBy: 'some modes', versionArgs },
+  { name: 'ipvsadm', family: 'ipvsadm', neededBy: 'some modes', versionArgs },
+  { name: 'nft', family: 'nftables', neededBy: 'some modes', versionArgs },
+  { name: 'conntrack', family: 'conntrack', neededBy: 'no mode', versionArgs, purpose: noUdp },
+  { name: 'modprobe', family: 'kmod', neededBy: 'no mode', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
 export type ToolState =
