@@ -96,9 +96,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const milliseconds = request.confirmTimeout;
   const unconfirmed =
     milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
-  let keepsSettled: boolean;
   try {
-    keepsSettled = await writeJournal(session, snapshot);
+    await writeJournal(session, snapshot);
   } catch (error) {
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
@@ -124,8 +123,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
       await awaitConfirmation(session, unconfirmed, committed);
     }
     const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
-    keepsSettled = (await writeBesideSettled(host, folder, keep, committed.state)) && keepsSettled;
-    if (settling) await settleFor(host, folder, settling, settled, committed, keepsSettled ? known : undefined);
+    await writeBesideSettled(host, folder, keep, committed.state);
+    if (settling) await settleFor(host, folder, settling, settled, committed, known);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     const { kept, draining } = settled.plan;
@@ -224,14 +223,10 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-/** Gives whether what was settled still has its files. */
-async function writeJournal(session: Session, snapshot: Snapshot): Promise<boolean> {
-  const { host, folder } = session;
+async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
   try {
-    const write = () => writeJson(host, folder.journal, snapshot);
-    const isBeside = await writeBesideSettled(host, folder, write, snapshot.state);
+    await writeBesideSettled(host, folder, () => writeJson(host, folder.journal, snapshot), snapshot.state);
     await host.remove(folder.lastCommand);
-    return isBeside;
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
     throw cannotWrite(`cannot save a snapshot in ${folder.path}`, error);

@@ -223,7 +223,9 @@ async function readAtMoment(
   const isWanted = needed.has('nft ipv4');
   // Of a second look, the first one found which variant of iptables there is.
   const before = back?.kind === 'earlier' ? back.earlier.nftStamp : undefined;
-  const isAsked = isWanted || (await mayHaveMoment(host, back));
+  // The rules of iptables may be in nftables, although nothing is wanted there.
+  const mayHaveMoment = back?.kind === 'settled' ? mayHaveStamp(back.settled) : before !== undefined;
+  const isAsked = isWanted || (back ? mayHaveMoment : await mayHaveNftables(host));
   const from = isAsked ? (present ?? (await readNftStamp(host, before?.hasRules))) : undefined;
   const reading = await read();
   const hasTables = families.some((family) => reading.nftables[family] !== '');
@@ -233,12 +235,6 @@ async function readAtMoment(
     back?.kind !== 'earlier' || isSameMoment(before, from, countNftTransactions(back.steps, from.hasRules));
   const to = await readNftStamp(host, from.hasRules);
   return { reading, nftStamp: isTrue && isSameMoment(from, to) ? to : undefined };
-}
-
-/** Whether to ask the kernel for the moment, although nothing is wanted in nftables: the rules of iptables may be there. */
-function mayHaveMoment(host: Host, back: SettledLook | EarlierLook | undefined): Promise<boolean> | boolean {
-  if (!back) return mayHaveNftables(host);
-  return back.kind === 'settled' ? mayHaveStamp(back.settled) : back.earlier.nftStamp !== undefined;
 }
 
 /** Whether it had one, or would have had one if the kernel had reported it. */
@@ -260,34 +256,32 @@ async function proveSteps(host: Host, { earlier, steps }: EarlierLook): Promise<
 }
 
 /**
- * Writes to the state folder what a change needs, and gives whether what was settled still has its files. Nothing is settled any
- * more. If there is no space for both, what is written takes that of those files, and then that of earlier states.
+ * Writes to the state folder what a change needs. Nothing is settled any more. If there is no space for both, what is written takes
+ * that of the files of what was settled, and then that of earlier states.
  */
 export async function writeBesideSettled(
   host: Host,
   folder: StateFolder,
   write: () => Promise<void>,
   state: StateMark | undefined,
-): Promise<boolean> {
+): Promise<void> {
   await host.remove(indexFile(folder));
-  const makeRoom = [() => host.remove(folder.settled), ...(state ? [() => pruneStates(host, folder, state, 1)] : [])];
-  for (const free of makeRoom) {
+  for (const free of [() => host.remove(folder.settled), () => state && pruneStates(host, folder, state, 1)]) {
     try {
       await write();
-      return free === makeRoom[0];
+      return;
     } catch (error) {
       if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
       await free();
     }
   }
   await write();
-  return false;
 }
 
 /**
  * Keeps what the next change need not look at, if all that is ours is as the bundle says, and nothing else is ours. It
- * saves time and no more: if it cannot be kept, everything is looked at the next time. `last` is what is still on the disk, and
- * need not be written again: of what was read before the lock was taken, another process may have replaced some since.
+ * saves time and no more: if it cannot be kept, everything is looked at the next time. `known` is what was settled before: what
+ * is the same of it need not be written again, unless its files have given way.
  */
 export async function settleFor(
   host: Host,
@@ -295,7 +289,7 @@ export async function settleFor(
   { files, fitTools }: Settling,
   { plan, reading, nftStamp }: QuickReading & { readonly plan: Plan },
   { bootId, leftIpvs }: OwnershipRecord,
-  last: SettledLook | undefined,
+  known: SettledLook | undefined,
 ): Promise<void> {
   const { belongings, ours, conflicts } = plan.share;
   const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];
@@ -317,9 +311,10 @@ export async function settleFor(
   };
   try {
     await host.remove(indexFile(folder));
+    const last = (await host.list(folder.settled)).length > 0 ? known?.settled : undefined;
     await Promise.all([
-      ...[...files].map(([name, content]) => write(bundleFile(folder, name), content, last?.settled.bundle.get(name))),
-      ...cutParts.map((part) => write(`${folder.settled}/${part}`, texts[part], last?.settled.texts[part])),
+      ...[...files].map(([name, content]) => write(bundleFile(folder, name), content, last?.bundle.get(name))),
+      ...cutParts.map((part) => write(`${folder.settled}/${part}`, texts[part], last?.texts[part])),
     ]);
     // The index comes last: until then, nothing is settled.
     await writeJson(host, indexFile(folder), index);
