@@ -53,12 +53,7 @@ export interface ApplyChoices {
 }
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
-export function requestBundle(
-  host: Host,
-  bundle: StoredBundle,
-  choices: ApplyChoices,
-  fitTools = (): readonly string[] => knownFitTools(choices),
-): ChangeRequest {
+export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest } = bundle;
   const { settling } = choices;
   // Each look at the node asks for it, usually with the same files.
@@ -80,7 +75,8 @@ export function requestBundle(
         ],
       };
     },
-    settling: settling && bundle.files ? { ...settling, files: bundle.files, fitTools } : undefined,
+    settling: settling &&
+      bundle.files && { ...settling, files: bundle.files, fitTools: new Set(settling.known?.fitTools) },
     families: manifest.families,
     adopt: choices.adopt,
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
@@ -176,19 +172,20 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
-  let fitTools = knownFitTools(choices);
+  const request = requestBundle(host, bundle, choices);
+  const fitTools = request.settling?.fitTools ?? new Set();
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
     session.onEvent({ kind: 'planned', plan });
     if (!choices.force) {
-      const asked = [...toolsOf(plan)].filter((tool) => !fitTools.includes(tool));
+      const asked = [...toolsOf(plan)].filter((tool) => !fitTools.has(tool));
       assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
-      fitTools = [...fitTools, ...asked];
+      for (const tool of asked) fitTools.add(tool);
     }
     if (isEmptyPlan(plan)) return;
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
-  const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices, () => fitTools), prepare });
+  const outcome = await changeNode(session, { ...request, prepare });
   if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetUdpFlows(session, bundle);
   return outcome;
 }
@@ -312,11 +309,6 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
       ? []
       : [`${forwardingSysctls.ipv4} stays at 1: keep it, because ${to} needs it and does not set it`]),
   ];
-}
-
-/** Those that the last settled apply found fit. */
-function knownFitTools({ settling }: ApplyChoices): readonly string[] {
-  return settling?.known?.fitTools ?? [];
 }
 
 /** The tools that a plan is carried out with. */

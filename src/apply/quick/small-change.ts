@@ -98,7 +98,7 @@ export interface Settling {
   readonly files: BundleFiles;
   readonly known: Settled | undefined;
   /** The tools that were found fit, then or since. */
-  readonly fitTools: () => readonly string[];
+  readonly fitTools: Set<string>;
 }
 
 /** What a look at a node found, as far as a later one may rely on it. */
@@ -304,7 +304,7 @@ export async function settleFor(
     files: [...files.keys()],
     nftables: nftStamp,
     rules: nftStamp?.hasRules ? hashRules(texts) : undefined,
-    fitTools: fitTools(),
+    fitTools: [...fitTools],
   };
   const write = async (path: string, content: string, before: string | undefined) => {
     if (content !== before) await host.replaceFile(path, content);
