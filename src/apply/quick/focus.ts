@@ -4,7 +4,7 @@ import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nftables.ts';
 import { crowdedChains, isServiceChainName, serviceChainPattern } from '../../kube-proxy/chains.ts';
-import { chainKey, noBelongings, type Belongings } from '../state/belongings.ts';
+import { noBelongings, type Belongings } from '../state/belongings.ts';
 import { textsOf, type NodeReading, type ReadingTexts } from '../node/node-reading.ts';
 
 /**
@@ -92,7 +92,12 @@ function makeFocus(sight: Sight, bundle: BundleFiles, nft: NftFocus | undefined)
       const nftables = nft?.node(reading.nftables) ?? reading.nftables;
       return { ...reading, iptables: { ipv4, ipv6 }, nftables, ipvsadm, ipset };
     },
-    aside: (owned) => pickAside(sight, owned),
+    aside: (owned) => ({
+      ...noBelongings,
+      chains: owned.chains.filter((key) => isAside(key, sight)),
+      virtualServers: owned.virtualServers.filter((key) => !sight.ipvsadm.has(serverOfKey(key))),
+      sets: owned.sets.filter((name) => !sight.ipset.has(name)),
+    }),
     widen(before, after) {
       const wider = widenSight(sight, before, after);
       // Another text than that of a bundle is what nft listed, and that is looked at as a whole.
@@ -164,16 +169,12 @@ function pickLines(text: string, command: string, names: ReadonlySet<string>): s
   return (text.match(new RegExp(`^${command}(?:${escaped.join('|')}) .*\\n`, 'gm')) ?? []).join('');
 }
 
-const serviceChainKey = new RegExp(`^ipv[46] nat ${serviceChainPattern}$`);
+const serviceChainKey = new RegExp(`^(ipv[46]) nat (${serviceChainPattern})$`);
 
-function pickAside(sight: Sight, owned: Belongings): Belongings {
-  const seen = new Set(families.flatMap((family) => [...sight[family]].map((name) => chainKey(family, 'nat', name))));
-  return {
-    ...noBelongings,
-    chains: owned.chains.filter((key) => serviceChainKey.test(key) && !seen.has(key)),
-    virtualServers: owned.virtualServers.filter((key) => !sight.ipvsadm.has(serverOfKey(key))),
-    sets: owned.sets.filter((name) => !sight.ipset.has(name)),
-  };
+/** Whether a chain ("ipv4 nat KUBE-SVC-…") is of a Service port, and out of sight. */
+function isAside(key: string, sight: Sight): boolean {
+  const [, family, name = ''] = serviceChainKey.exec(key) ?? [];
+  return family !== undefined && !sight[family === 'ipv6' ? 'ipv6' : 'ipv4'].has(name);
 }
 
 /** "TCP 10.96.0.1 80" → "-t 10.96.0.1:80". */
@@ -187,60 +188,26 @@ function serverOfKey(key: string): string {
 export type NftTexts = { readonly [F in Family]: string };
 
 /** What of two versions of nftables.nft must be looked at: what differs, and the sets that it looks up. */
-export interface NftFocus {
+interface NftFocus {
   /** The new version with what is in sight. */
   readonly bundle: string;
   /** The same of a node's tables; undefined where these are neither the old version nor the new one. */
   readonly node: (tables: NftTexts) => NftTexts | undefined;
 }
 
-/** A chain or set that is in sight, and of a set the elements that are. */
-interface Part {
-  readonly family: Family;
-  /** "chain services". */
-  readonly head: string;
-  readonly elements: Set<string>;
-}
-
-type Parts = Map<string, Part>;
-
 /**
  * Both versions as kpc writes them. Undefined where they differ too much, in more than what tables hold, or in what a set
  * is.
  */
-export function focusOnNftTables(old: string, now: string): NftFocus | undefined {
+function focusOnNftTables(old: string, now: string): NftFocus | undefined {
   const [before, after] = [splitTables(old), splitTables(now)];
-  const sight: Parts = new Map();
-  for (const family of families) {
-    const changes = findChangedLines(before[family], after[family]);
-    if (!changes) return undefined;
-    for (const { at, newAt, removed, added } of changes) {
-      if (!see(sight, family, before[family], at, removed) || !see(sight, family, after[family], newAt, added)) {
-        return undefined;
-      }
-    }
-  }
-  if ([...sight.values()].some((part) => isRemade(part, before, after))) return undefined;
-  for (const { family, head } of sight.values()) {
-    if (!head.startsWith('chain ')) continue;
-    for (const text of [before[family], after[family]]) {
-      for (const [, set = ''] of (findBlock(text, head) ?? '').matchAll(/@(\S+)/g)) {
-        for (const kind of ['set', 'map']) put(sight, family, `${kind} ${set}`);
-      }
-    }
-  }
-  const picked = { before: pickTables(sight, before), after: pickTables(sight, after) };
-  return {
-    bundle: picked.after.ipv4 + picked.after.ipv6,
-    node: (tables) => {
-      const texts = families.map((family) => {
-        if (tables[family] === before[family]) return picked.before[family];
-        return tables[family] === after[family] ? picked.after[family] : undefined;
-      });
-      const [ipv4, ipv6] = texts;
-      return ipv4 === undefined || ipv6 === undefined ? undefined : { ipv4, ipv6 };
-    },
+  const [pickIPv4, pickIPv6] = families.map((family) => focusOnTable(family, before[family], after[family]));
+  if (!pickIPv4 || !pickIPv6) return undefined;
+  const node: NftFocus['node'] = (tables) => {
+    const [ipv4, ipv6] = [pickIPv4(tables.ipv4), pickIPv6(tables.ipv6)];
+    return ipv4 === undefined || ipv6 === undefined ? undefined : { ipv4, ipv6 };
   };
+  return { bundle: `${pickIPv4(after.ipv4)}${pickIPv6(after.ipv6)}`, node };
 }
 
 /** The tables that a bundle's nftables.nft has, family by family. */
@@ -250,31 +217,62 @@ export function splitTables(text: string): NftTexts {
   return at === 0 ? { ipv4: '', ipv6: text } : { ipv4: text.slice(0, at), ipv6: text.slice(at) };
 }
 
+/** Chains and sets in sight ("chain services"), each with its elements that are. */
+type NftSight = Map<string, Set<string>>;
+
+/** Gives what picks from either version what is in sight. Undefined as above. */
+function focusOnTable(
+  family: Family,
+  before: string,
+  after: string,
+): ((text: string) => string | undefined) | undefined {
+  const sight: NftSight = new Map();
+  const changes = findChangedLines(before, after);
+  if (!changes) return undefined;
+  for (const { at, newAt, removed, added } of changes) {
+    if (!see(sight, before, at, removed) || !see(sight, after, newAt, added)) return undefined;
+  }
+  for (const head of [...sight.keys()]) {
+    const [was, is] = [before, after].map((text) => pickBlock(text, head, new Set()));
+    // To make a set anew, the rules of all chains that use it have to go first, and all its elements come again.
+    if (!head.startsWith('chain ') && was !== '' && is !== '' && was !== is) return undefined;
+    if (!head.startsWith('chain ')) continue;
+    for (const [, set = ''] of `${was}${is}`.matchAll(/@(\S+)/g)) {
+      for (const kind of ['set', 'map']) put(sight, `${kind} ${set}`);
+    }
+  }
+  const pick = (text: string): string => {
+    const blocks = [...sight].map(([head, elements]) => pickBlock(text, head, elements));
+    return text === '' ? '' : `table ${nftFamily[family]} ${nftTableName} {\n${blocks.join('')}}\n`;
+  };
+  const picked = { before: pick(before), after: pick(after) };
+  return (text) => (text === before ? picked.before : text === after ? picked.after : undefined);
+}
+
 /** Takes into sight what some lines of a text belong to. False where that is no chain and no set. */
-function see(sight: Parts, family: Family, text: string, at: number, lines: readonly string[]): boolean {
-  let part = lines.length === 0 ? undefined : partAround(sight, family, text, at);
+function see(sight: NftSight, text: string, at: number, lines: readonly string[]): boolean {
+  let elements = lines.length === 0 ? undefined : elementsAround(sight, text, at);
   for (const line of lines) {
     const head = headOf(line);
-    if (head !== undefined) part = put(sight, family, head);
-    else if (line === '') part = undefined;
-    else if (!part || !line.startsWith('\t')) return false;
-    else if (line.startsWith('\t\t\t')) part.elements.add(line);
+    if (head !== undefined) elements = put(sight, head);
+    else if (line === '') elements = undefined;
+    else if (!elements || !line.startsWith('\t')) return false;
+    else if (line.startsWith('\t\t\t')) elements.add(line);
   }
   return true;
 }
 
-function put(sight: Parts, family: Family, head: string): Part {
-  const key = `${family} ${head}`;
-  const part = sight.get(key) ?? { family, head, elements: new Set() };
-  sight.set(key, part);
-  return part;
+function put(sight: NftSight, head: string): Set<string> {
+  const elements = sight.get(head) ?? new Set();
+  sight.set(head, elements);
+  return elements;
 }
 
-/** The chain or set in whose block the line there stands. A block ends with a line that is empty. */
-function partAround(sight: Parts, family: Family, text: string, at: number): Part | undefined {
+/** Of the chain or set in whose block the line there stands. A block ends with a line that is empty. */
+function elementsAround(sight: NftSight, text: string, at: number): Set<string> | undefined {
   const start = text.lastIndexOf('\n\n', at - 1) + 2;
   const head = start < 2 ? undefined : headOf(text.slice(start, text.indexOf('\n', start)));
-  return head === undefined || start > at ? undefined : put(sight, family, head);
+  return head === undefined || start > at ? undefined : put(sight, head);
 }
 
 /** "\tchain services {" → "chain services". */
@@ -282,34 +280,10 @@ function headOf(line: string): string | undefined {
   return /^\t((?:chain|set|map) \S+) \{$/.exec(line)?.[1];
 }
 
-/**
- * Whether a set is of another kind than it was, as where the timeout of session affinity changes: to make it anew, the rules
- * of all chains that use it have to go first, and all its elements come again.
- */
-function isRemade(part: Part, before: NftTexts, after: NftTexts): boolean {
-  if (part.head.startsWith('chain ')) return false;
-  const bare = { ...part, elements: new Set<string>() };
-  const [was, is] = [pickPart(bare, before), pickPart(bare, after)];
-  return was !== '' && is !== '' && was !== is;
-}
-
-function findBlock(text: string, head: string): string | undefined {
+/** A chain or set, with no more than these elements; '' where the text has no such block. */
+function pickBlock(text: string, head: string, elements: ReadonlySet<string>): string {
   const at = text.indexOf(`\n\t${head} {\n`) + 1;
-  return at === 0 ? undefined : text.slice(at, text.indexOf('\n\t}\n', at) + '\n\t}\n'.length);
-}
-
-function pickTables(sight: Parts, texts: NftTexts): NftTexts {
-  const pick = (family: Family): string => {
-    if (texts[family] === '') return '';
-    const blocks = [...sight.values()].filter((part) => part.family === family).map((part) => pickPart(part, texts));
-    return `table ${nftFamily[family]} ${nftTableName} {\n${blocks.join('')}}\n`;
-  };
-  return { ipv4: pick('ipv4'), ipv6: pick('ipv6') };
-}
-
-/** '' where this version has no such part. */
-function pickPart({ family, head, elements }: Part, texts: NftTexts): string {
-  const block = findBlock(texts[family], head) ?? '';
+  const block = at === 0 ? '' : text.slice(at, text.indexOf('\n\t}\n', at) + '\n\t}\n'.length);
   const start = block.indexOf('\n\t\telements = {\n');
   if (start < 0) return block;
   const own = [...elements].filter((line) => block.includes(`\n${line}\n`));

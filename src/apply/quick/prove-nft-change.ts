@@ -141,12 +141,10 @@ async function rehearse(host: Host, change: NftChangeMade): Promise<Rehearsed | 
   const questions: NftQuestion[] = [...objects];
   const answers = end.answers.slice(before.length);
   for (const [i, { question }] of sets.entries()) {
-    const [old, now] = [start, end].map((each) => each.answers[aboutTables.length + i] ?? '');
-    const keys = [old, now].map((answer = '') => keysIn(answer));
-    if (keys.includes(undefined)) return undefined;
-    for (const key of new Set(keys.flatMap((some) => some ?? []))) {
+    const [old = '', now = ''] = [start, end].map((each) => each.answers[aboutTables.length + i]);
+    for (const key of new Set([...keysIn(old), ...keysIn(now)])) {
       questions.push({ ...question, about: 'element', key });
-      answers.push(elementIn(now ?? '', key));
+      answers.push(elementIn(now, key));
     }
   }
   const grown = aboutTables.map((_, i) => growth(start.answers[i] ?? '', end.answers[i] ?? ''));
