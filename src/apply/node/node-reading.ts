@@ -145,17 +145,9 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
     readSettings(host, scope.settings),
   ]);
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
-  const part = async (name: ReadingPart): Promise<string> => known?.[name] ?? readers[name](node);
-  const [ipv4, ipv6, nft4, nft6, ipset, ipvsadm, ipvsTimeouts, addresses] = await Promise.all([
-    part('ipv4'),
-    part('ipv6'),
-    part('nft ipv4'),
-    part('nft ipv6'),
-    part('ipset'),
-    part('ipvsadm'),
-    part('ipvs timeouts'),
-    part('addresses'),
-  ]);
+  const parts = ['ipv4', 'ipv6', 'nft ipv4', 'nft ipv6', 'ipset', 'ipvsadm', 'ipvs timeouts', 'addresses'] as const;
+  const [ipv4 = '', ipv6 = '', nft4 = '', nft6 = '', ipset = '', ipvsadm = '', ipvsTimeouts = '', addresses = ''] =
+    await Promise.all(parts.map((part) => known?.[part] ?? readers[part](node)));
   const iptables = { ipv4, ipv6 };
   for (const family of families) {
     const failure = findHiddenTable(iptables[family], family);
@@ -196,32 +188,23 @@ export async function assertReadable(
   { iptables, nftables }: NodeReading,
   parts: ReadonlySet<ReadingPart>,
 ): Promise<void> {
-  await Promise.all(
-    families.flatMap((family) => [
-      ...(parts.has(family) ? [tryRules(host, family, iptables[family])] : []),
-      ...(parts.has(`nft ${family}`) && nftables[family] !== '' ? [tryTables(host, family)] : []),
-    ]),
-  );
-}
-
-/** By the shortest table that is there: to ask for one that is not would make it. */
-async function tryRules(host: Host, family: Family, known: string): Promise<void> {
-  const texts = known.split(/^(?=\*)/m).filter((text) => text.startsWith('*'));
-  const [shortest] = texts.toSorted((a, b) => a.length - b.length);
-  const table = tableNames.find((name) => shortest?.startsWith(`*${name}\n`));
-  if (table === undefined) return;
-  await readWith(
-    host,
-    { tool: saveTools[family], args: ['-t', table] },
-    (text) => faultOfRules(text, family) ?? (mentionsTable(text, table) ? undefined : `it lacks the table ${table}`),
-  );
-}
-
-async function tryTables(host: Host, family: Family): Promise<void> {
-  const line = `table ${nftFamily[family]} ${nftTableName}`;
-  await readWith(host, { tool: 'nft', args: ['list', 'tables', nftFamily[family]] }, (text) =>
-    text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
-  );
+  for (const family of families) {
+    // The shortest table that is there: to ask for one that is not would make it.
+    const texts = parts.has(family) ? iptables[family].split(/^(?=\*)/m) : [];
+    const [shortest = ''] = texts.filter((text) => text.startsWith('*')).toSorted((a, b) => a.length - b.length);
+    const table = tableNames.find((name) => shortest.startsWith(`*${name}\n`));
+    if (table !== undefined) {
+      await readWith(host, { tool: saveTools[family], args: ['-t', table] }, (text) => {
+        const lacks = mentionsTable(text, table) ? undefined : `it lacks the table ${table}`;
+        return faultOfRules(text, family) ?? lacks;
+      });
+    }
+    if (!parts.has(`nft ${family}`) || nftables[family] === '') continue;
+    const line = `table ${nftFamily[family]} ${nftTableName}`;
+    await readWith(host, { tool: 'nft', args: ['list', 'tables', nftFamily[family]] }, (text) =>
+      text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
+    );
+  }
 }
 
 /** Undefined where the part is left out: it is not needed, and its tool is missing or may fail. */
@@ -253,31 +236,35 @@ const saveSets: Command = { tool: 'ipset', args: ['save'] };
 /** How often two listings of the same are compared: what changes in between makes them differ, too. */
 const comparisons = 3;
 
-/** Asks twice, in two ways: a listing that was cut at the end of a line looks whole. */
-async function readSets(node: ReadNode): Promise<string> {
+/** Has a listing compared with another of the same, gained in another way: one that was cut at the end of a line looks whole. */
+async function readCompared(
+  node: ReadNode,
+  part: ReadingPart,
+  command: Command,
+  findFault: FindFault,
+  compare: (text: string) => Promise<string | undefined>,
+): Promise<string> {
   for (let turn = 1; ; turn++) {
-    const [saved, listed] = await Promise.allSettled([
-      readPart(node, 'ipset', saveSets, faultOfSets),
-      readWith(node.host, { tool: 'ipset', args: ['list', '-t'] }),
-    ]);
-    if (saved.status === 'rejected') throw saved.reason;
-    if (saved.value === undefined) return '';
-    if (listed.status === 'rejected') throw listed.reason;
-    const fault = faultBetweenSets(saved.value, listed.value);
-    if (fault === undefined || turn === comparisons) return assertWhole(saveSets, saved.value, fault);
+    const text = await readPart(node, part, command, findFault);
+    const fault = text === undefined ? undefined : await compare(text);
+    if (fault === undefined || turn === comparisons) return assertWhole(command, text ?? '', fault);
   }
 }
 
-/** Compares the list with the kernel's own: see readSets. */
-async function readServers(node: ReadNode, before: string): Promise<string> {
-  const command: Command = { tool: 'ipvsadm', args: ['-Sn'] };
-  for (let turn = 1, table = before; ; turn++) {
-    const printed = await readPart(node, 'ipvsadm', command, faultOfServers);
-    if (printed === undefined) return '';
-    const fault = faultBetweenServers(printed, table);
-    if (fault === undefined || turn === comparisons) return assertWhole(command, printed, fault);
-    table = (await readIpvsTable(node.host)) ?? '';
-  }
+function readSets(node: ReadNode): Promise<string> {
+  const list: Command = { tool: 'ipset', args: ['list', '-t'] };
+  return readCompared(node, 'ipset', saveSets, faultOfSets, async (saved) =>
+    faultBetweenSets(saved, await readWith(node.host, list)),
+  );
+}
+
+function readServers(node: ReadNode, before: string): Promise<string> {
+  let table: string | undefined = before;
+  return readCompared(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, faultOfServers, async (printed) => {
+    const fault = faultBetweenServers(printed, table ?? '');
+    if (fault !== undefined) table = await readIpvsTable(node.host);
+    return fault;
+  });
 }
 
 async function readRules(node: ReadNode, family: Family): Promise<string> {
