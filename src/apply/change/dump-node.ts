@@ -8,8 +8,7 @@ import { jumpChain, restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
+import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
 import { dumpedSettings } from '../../kube-proxy/settings/values.ts';
@@ -48,7 +47,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     chain: isDumped,
     jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isDumped(jumpChain(rule) ?? '', table),
   });
-  const mode = modeOfState(ours) ?? 'iptables';
+  const mode = modeOfDump(ours);
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
   const { loaded } = await readModuleIndex(host, []);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
@@ -72,6 +71,13 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     assigned: [],
     dumped: true,
   };
+}
+
+/** The mode whose bundles have files for all of it: what drains of IPVS is there beside rules, too. */
+function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
+  // kube-proxy of the other modes deletes its table when it starts.
+  if (nftables.length > 0) return 'nftables';
+  return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
 
 /** Without the clients that rules remember: they are of the traffic, and no part of what a node was given. */
