@@ -114,7 +114,7 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
 }
 
 /** CIDRs of a command line or configuration. Throws a Failure for what is none. */
-export function readNetworks(cidrs: readonly string[]): readonly Network[] {
+function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
     if (network) return network;

@@ -29,7 +29,7 @@ export function assertNotInterrupted(signal: AbortSignal | undefined): void {
 }
 
 /** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
-export async function runStep(host: Host, step: Step): Promise<void> {
+async function runStep(host: Host, step: Step): Promise<void> {
   const command = stepCommand(step);
   if (command) return assertDone(command, await host.run(command));
   if (step.kind !== 'change-setting') return;

@@ -49,7 +49,7 @@ interface NodeAccess {
 /** The same session with short limits for tools. With `announce`, those who stand by learn what it waits for, and until when. */
 export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed, mayBeCut }: Haste): S & Announcing {
   const { host, folder } = session;
-  const present = Object.values(textsOf(reading)).reduce((sum, text) => sum + countLines(text), 0);
+  const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
   const announce = (what: string, milliseconds: number): Promise<void> => {

@@ -232,7 +232,8 @@ function focusOnTable(
   for (const { at, newAt, removed, added } of changes) {
     if (!see(sight, before, at, removed) || !see(sight, after, newAt, added)) return undefined;
   }
-  for (const head of [...sight.keys()]) {
+  const changed = [...sight.keys()];
+  for (const head of changed) {
     const [was, is] = [before, after].map((text) => pickBlock(text, head, new Set()));
     // To make a set anew, the rules of all chains that use it have to go first, and all its elements come again.
     if (!head.startsWith('chain ') && was !== '' && is !== '' && was !== is) return undefined;
