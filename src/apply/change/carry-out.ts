@@ -81,8 +81,9 @@ export async function putBack(
   snapshot: Snapshot,
   unconfirmed?: string,
 ): Promise<Plan | 'nothing' | undefined> {
-  const { host } = inHaste(session, { reading: snapshot.reading, unconfirmed, mayBeCut: false });
-  await endOrphans(host, snapshot.toolMark);
+  const { reading, toolMark } = snapshot;
+  const { host } = inHaste(session.host, session.folder, { reading, unconfirmed, mayBeCut: false });
+  await endOrphans(host, toolMark);
   const request = requestSnapshot(snapshot);
   const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
   let left: Plan | undefined;

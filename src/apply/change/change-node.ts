@@ -105,8 +105,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   // An operator who may be cut off from the node must not wait for a tool that hangs.
-  const hasty = unconfirmed && inHaste(session, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
-  const working: Session = hasty ?? session;
+  const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
+  const working = { ...session, host: hasty?.host ?? host };
   try {
     const progress = await carryOut(working, before);
     const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);

@@ -1,17 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import {
-  access,
-  constants,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readlink,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import * as fs from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -66,17 +54,17 @@ export const realHost: Host = {
     unless(missing, () =>
       /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8'),
     ),
-  writeFile: (path, text) => writeFile(path, text),
+  writeFile: (path, text) => fs.writeFile(path, text),
   isWritable: async (path) => (await whyNotWritable(path)) === undefined,
   replaceFile,
   renameFile: async (from, to) => {
-    await rename(from, to);
+    await fs.rename(from, to);
     await syncFolder(dirname(to));
   },
-  remove: (path) => rm(path, { recursive: true, force: true }),
-  sizeOf: async (path) => (await unless(missing, () => stat(path)))?.size ?? 0,
-  list: async (path) => (await unless(leadsNowhere, () => readdir(path))) ?? [],
-  readLink: (path) => readlink(path).catch(() => undefined),
+  remove: (path) => fs.rm(path, { recursive: true, force: true }),
+  sizeOf: async (path) => (await unless(missing, () => fs.stat(path)))?.size ?? 0,
+  list: async (path) => (await unless(leadsNowhere, () => fs.readdir(path))) ?? [],
+  readLink: (path) => fs.readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
   uptime: () => uptime() * 1000,
@@ -213,11 +201,11 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
   while (names.length > 0 && links <= mostLinks) {
     const [name = '', ...rest] = names;
     const level = join(folder, name);
-    const found = await unless(leadsNowhere, () => lstat(level));
+    const found = await unless(leadsNowhere, () => fs.lstat(level));
     if (!found) break;
     const isLink = found.isSymbolicLink();
     if (isLink) {
-      const target = await readlink(level);
+      const target = await fs.readlink(level);
       if (isAbsolute(target)) folder = '/';
       names = [...target.split('/'), ...rest];
       links++;
@@ -290,13 +278,13 @@ async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): 
 }
 
 function whyNotWritable(path: string): Promise<unknown> {
-  return access(path, constants.W_OK).catch((error: unknown) => error);
+  return fs.access(path, fs.constants.W_OK).catch((error: unknown) => error);
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
   await makeFolder(dirname(path));
   const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', 0o600);
+  const file = await fs.open(temporary, 'w', 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
@@ -307,22 +295,22 @@ async function replaceFile(path: string, text: string): Promise<void> {
   } finally {
     await file.close();
   }
-  await rename(temporary, path);
+  await fs.rename(temporary, path);
   await syncFolder(dirname(path));
 }
 
 /** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
 async function makeFolder(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await fs.mkdir(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-    await mkdir(path, { mode: 0o700 });
+    await fs.mkdir(path, { mode: 0o700 });
   }
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+  const folder = await fs.open(path, 'r');
   try {
     await folder.sync();
   } finally {

@@ -40,15 +40,14 @@ export interface Haste {
   readonly mayBeCut: boolean;
 }
 
-/** A node, and the files that kpc-apply keeps of it. */
-interface NodeAccess {
+/** A host whose tools have short limits. */
+interface HastyHost {
   readonly host: Host;
-  readonly folder: StateFolder;
+  /** Says to those who stand by what the work waits for, and for how many milliseconds at most. */
+  announce(what: string, milliseconds: number): Promise<void>;
 }
 
-/** The same session with short limits for tools. With `announce`, those who stand by learn what it waits for, and until when. */
-export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed, mayBeCut }: Haste): S & Announcing {
-  const { host, folder } = session;
+export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste): HastyHost {
   const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
@@ -63,12 +62,7 @@ export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed
     await announce(`"${formatCommand(command)}"`, limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
   };
-  return { ...session, host: { ...host, run }, announce };
-}
-
-export interface Announcing {
-  /** Says what the work waits for, and for how many milliseconds at most. */
-  readonly announce: (what: string, milliseconds: number) => Promise<void>;
+  return { host: { ...host, run }, announce };
 }
 
 /** In whole seconds, as it is said to people. */
