@@ -104,31 +104,27 @@ const pauseMilliseconds = 10_000;
  * process itself, or one that confirms, applies or rolls back.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
-  const { host, folder } = session;
-  let attempt = 0;
-  const isStopped = () => session.signal?.aborted === true;
-  while (attempt < attempts && !isStopped()) {
+  const { host, folder, signal } = session;
+  for (let attempt = 0; attempt < attempts && !signal?.aborted;) {
     const unconfirmed = await findUnconfirmed(session, id);
     if (!unconfirmed) return 'nothing-to-do';
-    if (!(await isLeft(session, unconfirmed))) {
-      await endIdle(session, unconfirmed);
-      // Two that stand by do not keep in step.
-      await host.sleep(standByPollMilliseconds + (host.pid % 100));
-      continue;
+    let outcome: StandByOutcome | 'busy' = 'busy';
+    if (await isLeft(session, unconfirmed)) {
+      if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
+      outcome = await unlessBusy(() =>
+        withLock(host, folder.path, 'rollback of an unconfirmed apply', () => end(session, id)),
+      );
     }
-    if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
-    const outcome = await unlessBusy(() =>
-      withLock(host, folder.path, 'rollback of an unconfirmed apply', () => end(session, id)),
-    );
     if (outcome === 'busy') {
       await endIdle(session, unconfirmed);
+      // Two that stand by do not keep in step.
       await host.sleep(standByPollMilliseconds + (host.pid % 100));
     } else if (outcome === 'stuck') {
       attempt++;
       await host.sleep(pauseMilliseconds);
     } else return outcome;
   }
-  return isStopped() ? 'nothing-to-do' : 'stuck';
+  return signal?.aborted ? 'nothing-to-do' : 'stuck';
 }
 
 /** That very apply, on this very node, where it has not ended. */
