@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readConnections } from '../../src/apply/node/ipvs-table.ts';
+import { readConnections } from '../../src/apply/node/open-traffic.ts';
 import { planDrain } from '../../src/apply/change/drain-servers.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
@@ -44,6 +47,16 @@ describe('from IPVS to iptables rules', () => {
     ]);
     expect(dump).toContain(`kube-ipvs0 ${address}/32\n`);
     expect((await callApply(node.host, 'verify', iptables)).status).toBe(0);
+  });
+
+  test('is dumped with the virtual server that is left', async () => {
+    const node = await inIpvsMode(3, 0);
+    await callApply(node.host, 'apply', iptables);
+    const folder = join(mkdtempSync(join(tmpdir(), 'kpc-change-mode-')), 'dump');
+    expect((await callApply(node.host, 'dump', '-o', folder)).err).toContain('1 virtual server, ');
+    expect(readFileSync(join(folder, 'ipvsadm.restore'), 'utf8')).toContain(`-A -t ${address}:80 `);
+    expect((await callApply(node.host, 'verify', folder)).out).toBe('the node matches the bundle\n');
+    rmSync(dirname(folder), { recursive: true });
   });
 
   test('puts the rules in place before it looks which virtual servers have connections', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
-import { readConnections } from '../../src/apply/node/ipvs-table.ts';
+import { readConnections } from '../../src/apply/node/open-traffic.ts';
 import { planDrain } from '../../src/apply/change/drain-servers.ts';
 
 const none = readConnections('');

@@ -95,7 +95,7 @@ function answerOne(table: string, about: string, name: string, key: string): str
   return shown.find((line) => line.startsWith(`element ${key} `)) ?? 'none\n';
 }
 
-/** The script of rehearse-nftables.ts, in an empty network namespace. */
+/** The script of prove-nft-change.ts, in an empty network namespace. */
 async function rehearse(script: string): Promise<CommandResult> {
   const tables: FakeNft = new Map();
   const list = async (table: string): Promise<string> => {

@@ -72,7 +72,6 @@ export function createFakeNode(): FakeNode {
     pid: 100,
     user: { uid: 0, invoker: undefined },
     examine: async (path) => [{ path, owner: 0, group: 0, mode: 0o755, isParent: false, isReadOnly: false }],
-    identifyTool: async (tool) => files.get(`/usr/sbin/${tool}`) ?? `/usr/sbin/${tool}`,
     run: async (command) => {
       commands.push(command);
       return runFake(kernel, command);

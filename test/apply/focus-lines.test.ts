@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { focusOn } from '../../src/apply/quick/changed-parts.ts';
+import { focusOn } from '../../src/apply/quick/focus.ts';
 import type { NodeReading } from '../../src/apply/node/node-reading.ts';
 
 const seen = 'KUBE-SVC-AAAAAAAAAAAAAAAA';
@@ -10,13 +10,7 @@ const bundleWith = (rule: string) =>
 
 /** What stays in sight of a family's tables, where one chain of the bundle has changed. */
 function look(ipv4: string): string {
-  const known = {
-    id: '1',
-    bundle: bundleWith('-j ACCEPT'),
-    reading: { iptables: { ipv4, ipv6: '' }, ipset: '', ipvsadm: '' },
-    fitTools: {},
-  };
-  const focus = focusOn(known, bundleWith('-j RETURN'), []);
+  const focus = focusOn(bundleWith('-j ACCEPT'), bundleWith('-j RETURN'), []);
   const reading: NodeReading = {
     iptables: { ipv4, ipv6: '' },
     nftables: { ipv4: '', ipv6: '' },

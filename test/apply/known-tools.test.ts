@@ -1,10 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { CommandResult, Host } from '../../src/apply/node/host.ts';
-import { realHost } from '../../src/apply/node/real-host.ts';
-import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -35,7 +33,7 @@ const withVersion = (host: Host, version: string): Host => ({
       : host.run(command),
 });
 
-describe('a tool that was found fit', () => {
+describe('a tool that was found fit by an earlier apply', () => {
   test('is not asked for its version by the next apply, nor by the one after that', async () => {
     const node = await applied();
     for (const address of ['10.244.7.2', '10.244.7.3']) {
@@ -44,20 +42,13 @@ describe('a tool that was found fit', () => {
     }
   });
 
-  test('is asked again where another file is in its place, and refused where that is too old', async () => {
+  test('is asked again by an apply that has forgotten what was settled, and refused where it is too old', async () => {
     const node = await applied();
-    node.files.set('/usr/sbin/ipvsadm', 'another file');
+    node.files.delete('/var/lib/kpc/settled/index.json');
     const { status, err } = await callApply(withVersion(node.host, '1.20'), 'apply', bundleWith('10.244.7.2'));
     expect(status).toBe(3);
     expect(err).toMatch(/ipvsadm is 1\.20, but at least 1\.30 is needed/);
     expect((await callApply(node.host, 'verify', bundleWith('10.244.7.1'))).status).toBe(0);
-    expect((await callApply(node.host, 'apply', bundleWith('10.244.7.2'))).status).toBe(0);
-    expect(asked(node)).toContain('ipvsadm');
-  });
-
-  test('is asked again by an apply that has forgotten what was settled', async () => {
-    const node = await applied();
-    node.files.delete('/var/lib/kpc/settled/index.json');
     expect((await callApply(node.host, 'apply', bundleWith('10.244.7.2'))).status).toBe(0);
     expect(asked(node)).toEqual(['ipvsadm']);
   });
@@ -74,7 +65,6 @@ describe('a tool that was found fit', () => {
     const node = await applied();
     const host: Host = {
       ...node.host,
-      identifyTool: async (tool) => (tool === 'ipvsadm' ? undefined : node.host.identifyTool(tool)),
       run: async (command) =>
         command.tool === 'ipvsadm' && command.args[0] !== '-Sn' ? { kind: 'missing' } : node.host.run(command),
     };
@@ -82,25 +72,5 @@ describe('a tool that was found fit', () => {
     expect(status).toBe(3);
     expect(err).toContain('ipvsadm is missing');
     expect(node.commands.some(({ stdin }) => stdin !== undefined)).toBe(false);
-  });
-});
-
-describe('the file that a tool is', () => {
-  test('is the first on the path that may be run, and another when it is replaced', async () => {
-    const folder = writeFolder(join(scratch, 'bin'), { 'kpc-some-tool': '#!/bin/sh\n' });
-    const path = process.env['PATH'];
-    process.env['PATH'] = `/no/such/folder:${folder}`;
-    try {
-      expect(await realHost.identifyTool('kpc-some-tool')).toBeUndefined();
-      chmodSync(join(folder, 'kpc-some-tool'), 0o755);
-      const first = await realHost.identifyTool('kpc-some-tool');
-      expect(first).toContain(join(folder, 'kpc-some-tool'));
-      expect(await realHost.identifyTool('kpc-some-tool')).toBe(first);
-      writeFileSync(join(folder, 'kpc-some-tool'), '#!/bin/sh\nexit\n');
-      expect(await realHost.identifyTool('kpc-some-tool')).not.toBe(first);
-    } finally {
-      process.env['PATH'] = path;
-    }
-    expect(await realHost.identifyTool('kpc-some-tool')).toBeUndefined();
   });
 });

@@ -3,10 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
-import { readBootId } from '../../src/apply/state/process-identity.ts';
 import { stateFolder } from '../../src/apply/state/record.ts';
-import { readSettled } from '../../src/apply/quick/settled-bundle.ts';
-import { version } from '../../src/base/version.ts';
+import { recallSettled } from '../../src/apply/quick/small-change.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
@@ -100,10 +98,9 @@ describe('what is settled, read while another apply replaces it,', () => {
         },
       };
       const folder = stateFolder('/var/lib/kpc');
-      const bootId = await readBootId(reader);
-      expect(await readSettled(reader, folder, bootId, version)).toBeUndefined();
+      expect(await recallSettled(reader, folder)).toBeUndefined();
       expect(isLate).toBe(true);
-      expect((await readSettled(reader, folder, bootId, version))?.bundle.get('services.json')).toContain('10.244.7.2');
+      expect((await recallSettled(reader, folder))?.bundle.get('services.json')).toContain('10.244.7.2');
     },
   );
 });

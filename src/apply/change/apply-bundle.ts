@@ -3,31 +3,29 @@ import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
 import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
-import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
+import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { describeError } from '../../bundle/errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
-import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
-import type { ChangeRequest, Observation } from './observe-node.ts';
+import { changeNode, type ChangeOutcome } from './change-node.ts';
+import type { ChangeRequest, Observation, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { parseNftName } from '../../kube-proxy/nftables.ts';
-import { countLearnedClients } from '../node/learned-clients.ts';
-import { cleanStaleFlows } from '../node/forget-flows.ts';
+import { assertNoKubeProxy } from '../node/processes.ts';
+import { forgetStaleFlows } from '../node/forget-flows.ts';
 import { examineBeforeApply, examineEndpoints } from '../doctor/doctor.ts';
 import { examineForwarding, forwardingSysctls } from '../doctor/examine-nftables.ts';
 import type { Finding, Needs } from '../doctor/finding.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
-import type { ModuleIndex } from '../node/kernel-modules.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
 import type { Settling } from '../quick/small-change.ts';
+import type { Step } from '../plan/kind-steps.ts';
 import { listSteps, stepCommand } from '../plan/steps.ts';
-import { markTools } from '../node/tools.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
   conntrackMax,
@@ -54,16 +52,8 @@ export interface ApplyChoices {
   readonly settling?: Pick<Settling, 'known'> | undefined;
 }
 
-/** Tools that were found fit, with their marks. */
-type FitTools = ReturnType<Settling['fitTools']>;
-
 /** The wish to have a node as a bundle says, with what only the node can decide. */
-export function requestBundle(
-  host: Host,
-  bundle: StoredBundle,
-  choices: ApplyChoices,
-  fitTools = (): FitTools => knownFitTools(choices),
-): ChangeRequest {
+export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest } = bundle;
   const { settling } = choices;
   // Each look at the node asks for it, usually with the same files.
@@ -85,7 +75,8 @@ export function requestBundle(
         ],
       };
     },
-    settling: settling && bundle.files ? { ...settling, files: bundle.files, fitTools } : undefined,
+    settling: settling &&
+      bundle.files && { ...settling, files: bundle.files, fitTools: new Set(settling.known?.fitTools) },
     families: manifest.families,
     adopt: choices.adopt,
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
@@ -123,12 +114,40 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
 }
 
 /** CIDRs of a command line or configuration. Throws a Failure for what is none. */
-export function readNetworks(cidrs: readonly string[]): readonly Network[] {
+function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
     if (network) return network;
     throw new Failure('bad-usage', `"${cidr}" is not a CIDR`, 'write one like 10.1.0.0/16');
   });
+}
+
+/** What the operator may choose about a cleanup. */
+export interface CleanUpChoices {
+  /** Take away what a kube-proxy left, too. */
+  readonly adopt: boolean;
+  readonly excludeCIDRs: readonly string[];
+  /** Go on although a kube-proxy is running. */
+  readonly force: boolean;
+}
+
+/**
+ * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
+ * sysctls stay as they are, as they do when kube-proxy cleans up: others may have come to need them.
+ */
+export function requestNothing(host: Host, choices: CleanUpChoices): ChangeRequest {
+  return {
+    origin: { kind: 'cleanup' },
+    target: async () => ({ state: emptyState, settings: [], modules: [] }),
+    families: [],
+    adopt: choices.adopt,
+    excluded: readNetworks(choices.excludeCIDRs),
+    drainTimeout: 0,
+    prepare: async ({ share }, isIdle) => {
+      // Where nothing would go because it is all the kube-proxy's, that is to be said too.
+      if (!choices.force && !(isIdle && share.leftovers.length === 0)) await assertNoKubeProxy(host);
+    },
+  };
 }
 
 /** What a bundle needs of a node. */
@@ -153,24 +172,29 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
-  let fitTools = knownFitTools(choices);
+  const request = requestBundle(host, bundle, choices);
+  const fitTools = request.settling?.fitTools ?? new Set();
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
     session.onEvent({ kind: 'planned', plan });
-    if (!choices.force) fitTools = { ...fitTools, ...(await assertReady(host, bundle, plan, modules, fitTools)) };
+    if (!choices.force) {
+      const asked = [...toolsOf(plan)].filter((tool) => !fitTools.has(tool));
+      assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
+      for (const tool of asked) fitTools.add(tool);
+    }
     if (isEmptyPlan(plan)) return;
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
-  const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices, () => fitTools), prepare });
-  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetStaleFlows(session, bundle);
+  const outcome = await changeNode(session, { ...request, prepare });
+  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetUdpFlows(session, bundle);
   return outcome;
 }
 
 /** The node has been changed by then, for good: nothing that goes wrong here makes that undone. */
-async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
+async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
   try {
     const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
-    await cleanStaleFlows(host, bundle.cluster.servicePorts, behaviours);
+    await forgetStaleFlows(host, bundle.cluster.servicePorts, behaviours);
   } catch (error) {
     const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
     onEvent({ kind: 'warning', text });
@@ -181,44 +205,15 @@ async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle
  * Whether a change could have left flows behind: one of UDP, or one whose greater part an apply made that did not come
  * to its end. The table of connections may be large, and a change of something else should not wait for it.
  */
-function concernsUdp({ delta }: Plan): boolean {
-  if (isEmptyDelta(delta)) return true;
-  if (delta.nftables.some(concernsUdpOfNftables)) return true;
+function concernsUdp(plan: Plan): boolean {
+  const { delta } = plan;
+  if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind !== 'change-table')) return true;
+  // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
+  const isUdpInput = (step: Step) =>
+    step.kind === 'restore' &&
+    ((step.tool === 'nft' && step.input.includes('udp')) || (step.tool === 'ipvsadm' && step.input.includes(' -u ')));
   const chains = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  return (
-    delta.virtualServers.some(({ service }) => service.protocol === 'UDP') ||
-    chains.some((change) => rulesOf(change).some(isUdpRule))
-  );
-}
-
-/** A Service port of UDP has it in the names of its chains and sets, and in the keys that lead there. */
-function concernsUdpOfNftables(delta: NftTableDelta): boolean {
-  if (delta.kind !== 'change-table') return true;
-  const isUdp = (name: string) => parseNftName(name)?.protocol === 'UDP';
-  return delta.changes.some((change) => {
-    switch (change.kind) {
-      case 'add-chain':
-      case 'delete-chain':
-      case 'refill-chain':
-        return isUdp(change.chain.name);
-      case 'replace-chain':
-        return isUdp(change.to.name);
-      case 'add-set':
-      case 'delete-set':
-        return isUdp(change.set.name);
-      case 'add-counter':
-      case 'delete-counter':
-        return false;
-      case 'replace-set':
-        return true;
-      case 'change-elements':
-        return [...change.added, ...change.removed].some(({ key }) =>
-          key.some((value) => value.kind === 'word' && value.text === 'udp'),
-        );
-      default:
-        return change satisfies never;
-    }
-  });
+  return listSteps(plan).some(isUdpInput) || chains.some((change) => rulesOf(change).some(isUdpRule));
 }
 
 function rulesOf(change: ChainChange): readonly Rule[] {
@@ -253,7 +248,7 @@ export async function foreseeApply(
 ): Promise<Foresight> {
   if (isEmptyPlan(plan)) return { refusals: [], warnings: [] };
   const [refusals, warnings] = await Promise.all([
-    examineBeforeApply(host, needsOf(bundle), new Set(toolsOf(plan)), node.modules),
+    examineBeforeApply(host, needsOf(bundle), toolsOf(plan), node.modules),
     listRemarks(host, bundle, plan),
   ]);
   return { refusals, warnings };
@@ -263,22 +258,31 @@ export async function foreseeApply(
 async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
   const { mode } = manifest;
   const before = modeOfState(plan.present) ?? mode;
-  const [forwarding, left, forgotten] = await Promise.all([
+  const [forwarding, left] = await Promise.all([
     programs(mode, 'nftables') ? examineForwarding(host, manifest.families) : [],
     listLeftSysctls(host, before, mode),
-    before === mode ? 0 : countLearnedClients(host, plan.present),
   ]);
   const [from, to] = [modeFacts[before].title, modeFacts[mode].title];
   return [
     ...plan.settings.flatMap(describeLowering),
     ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, advice }) => `${text}; ${advice}`),
     ...left,
-    ...(forgotten === 0
-      ? []
-      : [
-          `session affinity: ${forgotten === 1 ? '1 client loses its endpoint' : `${forgotten} clients lose their endpoints`}, because ${to} cannot read what ${from} has learned`,
-        ]),
+    ...(before !== mode && hasAffinity(plan.present)
+      ? [`session affinity: clients lose their endpoints, because ${to} cannot read what ${from} has learned`]
+      : []),
   ];
+}
+
+/** Whether a client that was sent to an endpoint is sent there again. Each mode remembers its clients in a place of its own. */
+function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boolean {
+  const rules = Object.values(iptables).flatMap(({ nat }) =>
+    [...(nat?.values() ?? [])].flatMap((chain) => chain.rules),
+  );
+  return (
+    rules.some(({ args }) => args.some((arg) => arg.kind === 'recent')) ||
+    virtualServers.some((server) => server.persistentSeconds !== undefined) ||
+    nftables.some((table) => [...table.sets.values()].some(isLearned))
+  );
 }
 
 /** Why a limit of the node becomes lower. */
@@ -307,29 +311,9 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
   ];
 }
 
-/** Those that the last settled apply found fit. */
-function knownFitTools({ settling }: ApplyChoices): FitTools {
-  return settling?.known?.fitTools ?? {};
-}
-
 /** The tools that a plan is carried out with. */
-function toolsOf(plan: Plan): readonly string[] {
-  return [...new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []))];
-}
-
-/** Gives marks of the tools of the plan: they are fit. Those that were fit as they are now are not asked again. */
-async function assertReady(
-  host: Host,
-  bundle: StoredBundle,
-  plan: Plan,
-  modules: ModuleIndex,
-  fitTools: FitTools,
-): Promise<FitTools> {
-  const used = toolsOf(plan);
-  const marks = await markTools(host, used, bundle.manifest.tools);
-  const asked = used.filter((tool) => marks[tool] === undefined || marks[tool] !== fitTools[tool]);
-  assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
-  return marks;
+function toolsOf(plan: Plan): ReadonlySet<string> {
+  return new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []));
 }
 
 /** Throws a Failure for what an apply refuses. */

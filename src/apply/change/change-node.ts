@@ -1,7 +1,22 @@
-import { guardIn } from '../plan/access-guard.ts';
-import type { ChangeEvent } from './change-event.ts';
-import { awaitConfirmation } from './confirm-apply.ts';
+import { isEmptyDelta } from '../../kernel/delta.ts';
 import { describeError } from '../../bundle/errors.ts';
+import { assertReadable, type ReadingPart } from '../node/node-reading.ts';
+import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
+import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
+import { guardIn } from '../plan/access-guard.ts';
+import { describeConflict, type Conflict } from '../plan/conflicts.ts';
+import type { Step } from '../plan/kind-steps.ts';
+import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
+import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
+import { findSettled, settleFor, writeBesideSettled } from '../quick/small-change.ts';
+import {
+  addressKey,
+  isEmptyBelongings,
+  joinBelongings,
+  noBelongings,
+  withoutBelongings,
+  type Belongings,
+} from '../state/belongings.ts';
 import { explainError, Failure } from '../state/failure.ts';
 import {
   commit,
@@ -13,49 +28,24 @@ import {
   stateLeft,
   writeRecord,
 } from '../state/history.ts';
-import type { Host } from '../node/host.ts';
 import {
-  addressKey,
-  isEmptyBelongings,
-  joinBelongings,
-  noBelongings,
-  ownershipOf,
-  withoutBelongings,
-  type Belongings,
-} from '../state/belongings.ts';
-import { look, type ChangeRequest, type Observation } from './observe-node.ts';
-import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
-import { assertReadable, parseReading, type ReadingPart } from '../node/node-reading.ts';
-import { describeConflict, type Conflict } from '../plan/conflicts.ts';
-import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from '../plan/plan.ts';
-import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
-import { readBootId } from '../state/process-identity.ts';
-import {
-  readRecord,
-  readSnapshot,
   writeJson,
   type DrainingServer,
   type OwnershipRecord,
   type Snapshot,
-  type StateFolder,
   type StateMark,
 } from '../state/record.ts';
-import { runStep } from './run-steps.ts';
-import { findSettled, proveChange, settleFor, writeBesideSettled } from '../quick/small-change.ts';
-import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
-import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from '../plan/steps.ts';
-import type { Step } from '../plan/kind-steps.ts';
-import { restrictState } from '../../kernel/restrict.ts';
-import { isEmptyDelta } from '../../kernel/delta.ts';
-
-/** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
-export interface Session {
-  readonly host: Host;
-  readonly folder: StateFolder;
-  readonly onEvent: (event: ChangeEvent) => void;
-  /** Aborted when the operator asks to stop: what has been changed is then put back. */
-  readonly signal?: AbortSignal | undefined;
-}
+import {
+  drainTerms,
+  look,
+  readHoldings,
+  type ChangeRequest,
+  type Holdings,
+  type Observation,
+  type Session,
+} from './observe-node.ts';
+import { putBack, runPlan } from './carry-out.ts';
+import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
 export type ChangeOutcome =
   | { readonly kind: 'unchanged'; readonly plan: Plan }
@@ -64,31 +54,6 @@ export type ChangeOutcome =
   | { readonly kind: 'put-back'; readonly failure: Failure }
   /** It failed, and not everything could be put back. */
   | { readonly kind: 'stuck'; readonly failure: Failure; readonly left: Plan | undefined };
-
-/** Looks at the node and says what would have to change. Changes nothing. */
-export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
-  const { owned, record } = await readHoldings(session);
-  return look(session.host, request, owned, drainTerms(session.host, request, record));
-}
-
-/** One moment for a whole change: whatever has had its time then has it, and nothing else until the next change. */
-function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
-  const { draining: known = [], leftIpvs } = record ?? {};
-  return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
-}
-
-/** What is ours by the record, and by the journal of an apply that did not finish. */
-async function readHoldings({ host, folder }: Session): Promise<{
-  readonly record: OwnershipRecord;
-  readonly unfinished: Snapshot | undefined;
-  readonly owned: Belongings;
-}> {
-  const bootId = await readBootId(host);
-  const record = await readRecord(host, folder, bootId);
-  const unfinished = await readSnapshot(host, folder.journal, bootId);
-  const owned = unfinished ? joinBelongings(record.owned, unfinished.touched) : record.owned;
-  return { record, unfinished, owned };
-}
 
 /**
  * Brings the node to what is wanted, or back to what it was. Before the first change a snapshot of the node is on the
@@ -100,7 +65,8 @@ async function readHoldings({ host, folder }: Session): Promise<{
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
   await settleUnconfirmed(session);
-  const { record, unfinished, owned } = await readHoldings(session);
+  const holdings = await readHoldings(session);
+  const { record, unfinished, owned } = holdings;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   await endOrphans(host, unfinished?.toolMark);
   const { settling } = request;
@@ -126,13 +92,12 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const withAside = (some: Belongings): Belongings => (focus ? joinBelongings(focus.aside(record.owned), some) : some);
   const { origin } = request;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
-  const snapshot = await takeSnapshot(session, before, { unfinished, record, state: stateLeft(origin, present) });
+  const snapshot = await takeSnapshot(session, before, holdings, stateLeft(origin, present));
   const milliseconds = request.confirmTimeout;
   const unconfirmed =
     milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
-  let keepsSettled: boolean;
   try {
-    keepsSettled = await writeJournal(session, snapshot);
+    await writeJournal(session, snapshot);
   } catch (error) {
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
@@ -140,8 +105,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   // An operator who may be cut off from the node must not wait for a tool that hangs.
-  const hasty = unconfirmed && inHaste(session, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
-  const working: Session = hasty ?? session;
+  const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
+  const working = { ...session, host: hasty?.host ?? host };
   try {
     const progress = await carryOut(working, before);
     const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);
@@ -155,11 +120,11 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     if (unconfirmed) {
       await hasty?.announce('the confirmation', unconfirmed.milliseconds + shortLimit);
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
-      await awaitConfirmation(session, { ...unconfirmed, record: committed });
+      await awaitConfirmation(session, unconfirmed, committed);
     }
     const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
-    keepsSettled = (await writeBesideSettled(host, folder, keep, committed.state)) && keepsSettled;
-    if (settling) await settleFor(host, folder, settling, settled, committed, keepsSettled ? known : undefined);
+    await writeBesideSettled(host, folder, keep, committed.state);
+    if (settling) await settleFor(host, folder, settling, settled, committed, known);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     const { kept, draining } = settled.plan;
@@ -176,14 +141,11 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
 }
 
 /** The node as it is, for the way back; or as it was before a change that did not finish. */
-function takeSnapshot(
+async function takeSnapshot(
   { host, folder }: Session,
   { reading, plan }: Observation,
-  {
-    unfinished,
-    record,
-    state,
-  }: { readonly unfinished: Snapshot | undefined; readonly record: OwnershipRecord; readonly state: StateMark },
+  { record, unfinished }: Holdings,
+  state: StateMark,
 ): Promise<Snapshot> {
   const { toolMark } = host;
   const { touched } = plan.share;
@@ -193,7 +155,7 @@ function takeSnapshot(
       touched: joinBelongings(unfinished.touched, touched),
       settingsMade: joinSettingsMade([unfinished, { settingsMade }]),
     };
-    return Promise.resolve({ ...unfinished, ...all, state, toolMark });
+    return { ...unfinished, ...all, state, toolMark };
   }
   const now = { takenAt: host.now(), uptime: host.uptime() };
   const id = `${now.takenAt}-${host.pid}`;
@@ -219,12 +181,12 @@ async function recordUnchanged(
   const { origin } = request;
   const adopts = takesOver(request, record, belongings);
   const owned = adopts ? joinBelongings(record.owned, belongings) : record.owned;
-  const renames =
-    'bundle' in origin && !isEmptyBelongings(owned) && origin.bundle.digest !== record.state?.bundle?.digest;
-  if (!adopts && !renames) return record;
-  const { kind: command, bundle } = 'bundle' in origin ? origin : { kind: undefined, bundle: undefined };
-  const named = renames ? await identifyState(session, record.state) : record.state;
-  const state = named && renames ? { since: host.now(), command, ...named, bundle } : named;
+  const isOther = 'bundle' in origin && origin.bundle.digest !== record.state?.bundle?.digest;
+  const named = isOther && !isEmptyBelongings(owned) ? { command: origin.kind, bundle: origin.bundle } : undefined;
+  if (!adopts && !named) return record;
+  const state = named
+    ? { since: host.now(), ...named, ...(await identifyState(session, record.state)), bundle: named.bundle }
+    : record.state;
   const kept: OwnershipRecord = { ...record, owned, state };
   try {
     await writeRecord(host, folder, kept);
@@ -261,14 +223,10 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-/** Gives whether what was settled still has its files. */
-async function writeJournal(session: Session, snapshot: Snapshot): Promise<boolean> {
-  const { host, folder } = session;
+async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
   try {
-    const write = () => writeJson(host, folder.journal, snapshot);
-    const isBeside = await writeBesideSettled(host, folder, write, snapshot.state);
+    await writeBesideSettled(host, folder, () => writeJson(host, folder.journal, snapshot), snapshot.state);
     await host.remove(folder.lastCommand);
-    return isBeside;
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
     throw cannotWrite(`cannot save a snapshot in ${folder.path}`, error);
@@ -282,17 +240,6 @@ function cannotWrite(what: string, error: unknown): Failure {
     `${what}: ${describeError(error)}`,
     'free some space there, or choose another folder with --state-dir; nothing has been changed',
   );
-}
-
-/** Gives the steps that were carried out. */
-async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
-  const steps = listSteps(plan);
-  for (const [i, step] of steps.entries()) {
-    assertNotInterrupted(session);
-    session.onEvent({ kind: 'step', step, number: i + 1, of: steps.length });
-    await runStep(session.host, step);
-  }
-  return steps;
 }
 
 /** What has been done upon a look at the node. */
@@ -334,10 +281,6 @@ function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { sh
   });
 }
 
-function assertNotInterrupted({ signal }: Session): void {
-  if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
-}
-
 /**
  * Reads back what has been changed, and compares: a plan made from that must find nothing left to do but settings that
  * came with a module, which it sets. Tools' exit statuses prove too little.
@@ -356,18 +299,12 @@ async function settle(
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const nftProven = await proveChange(session.host, before, before.plan, listNftInputs(steps));
-  const back = { kind: 'earlier' as const, traffic, nftProven };
-  let after = await look(session.host, request, owned, terms, {
-    ...back,
-    earlier: before,
-    changed,
-    nftTransactions: (hasRules) => countNftTransactions(steps, hasRules),
-  });
+  const lookAgain = (earlier: Observation, by: Pick<Progress, 'changed' | 'steps'>) =>
+    look(session.host, request, owned, terms, { kind: 'earlier', earlier, traffic, ...by });
+  let after = await lookAgain(before, { changed, steps });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0 };
-    after = await look(session.host, request, owned, terms, { ...back, earlier: after, ...nothing });
+    after = await lookAgain(after, { changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
   throw new Failure(
@@ -388,73 +325,4 @@ function describeRest(plan: Plan): string {
 
 function hasSettingsOnly(plan: Plan): boolean {
   return plan.modules.length === 0 && isEmptyDelta(plan.delta);
-}
-
-/** How often putting back is tried: what failed once may have been a passing trouble. */
-const attempts = 3;
-
-/**
- * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed, and no tool is
- * waited for long. `unconfirmed`: the apply of this process, if others stand by for it. Gives what is left undone.
- */
-export async function putBack(
-  session: Session,
-  snapshot: Snapshot,
-  unconfirmed?: string,
-): Promise<Plan | 'nothing' | undefined> {
-  const { host } = inHaste(session, { reading: snapshot.reading, unconfirmed, mayBeCut: false });
-  await endOrphans(host, snapshot.toolMark);
-  const request = requestSnapshot(snapshot);
-  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
-  let left: Plan | undefined;
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    try {
-      left = (await look(host, request, owned, drainTerms(host, request))).plan;
-    } catch {
-      // The node cannot be read just now. The next attempt may fare better.
-      continue;
-    }
-    if (isEmptyPlan(left)) {
-      await endJournal(session, snapshot.record);
-      return 'nothing';
-    }
-    for (const step of listSteps(left)) await runStep(host, step).catch(() => undefined);
-  }
-  return left;
-}
-
-/**
- * The record is written only where it differs: this must work on a full disk too. Where it does not, the journal stays,
- * and the next apply or rollback finds by it that everything has been put back.
- */
-async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
-  try {
-    // One that is damaged differs from any.
-    const present = await readRecord(host, folder, record.bootId).catch(() => undefined);
-    if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
-    await host.remove(folder.journal);
-  } catch (error) {
-    const text = `everything is put back, but ${folder.journal} cannot be closed: ${describeError(error)}`;
-    onEvent({ kind: 'warning', text: `${text}; the next apply or rollback closes it` });
-  }
-}
-
-/** The wish to have everything as it was in a snapshot. */
-export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
-  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
-  const state = restrictState(parseReading(snapshot.reading), ownershipOf(owned));
-  const settings = Object.entries(snapshot.reading.settings).map(([path, value]) => ({
-    path,
-    name: path,
-    value,
-  }));
-  return {
-    origin: { kind: 'rollback', to: snapshot.state },
-    target: async () => ({ state, settings, modules: [] }),
-    families: [],
-    adopt: false,
-    excluded: [],
-    drainTimeout: 0,
-    belongings: snapshot.record.owned,
-  };
 }

@@ -5,7 +5,7 @@ import {
   type RealServer,
   type VirtualServer,
 } from '../../kernel/ipvs/ipvs.ts';
-import { placeKey, type ConnectionCount, type Connections } from '../node/ipvs-table.ts';
+import { placeKey, type ConnectionCount, type Connections } from '../node/open-traffic.ts';
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { DrainingServer } from '../state/record.ts';
 
@@ -48,7 +48,31 @@ export function planDrain(
   known: readonly DrainingServer[],
   policy: DrainPolicy,
 ): DrainPlan {
-  const ledger = openLedger(connections, known, policy);
+  const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
+  const draining: DrainingServer[] = [];
+  const open = { kept: 0, cut: 0 };
+  const countOf = (server: VirtualServer, real: RealServer) =>
+    connections(virtualServerKey(server), realServerKey(real));
+
+  function cut(server: VirtualServer, real: RealServer): void {
+    open.cut += countOpen(server.protocol, countOf(server, real));
+  }
+
+  /** The real server as it drains; undefined where it goes. `closed`: whether it takes no new connections any more. */
+  function drain(server: VirtualServer, real: RealServer, closed: boolean): RealServer | undefined {
+    const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
+    const { since = policy.now, sinceBoot = policy.uptime } = begun.get(placeKey(virtualServer, realServer)) ?? {};
+    const count = countOf(server, real);
+    if (closed && count?.active === 0 && count.inactive === 0) return undefined;
+    if (policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout) {
+      cut(server, real);
+      return undefined;
+    }
+    open.kept += countOpen(server.protocol, count);
+    draining.push({ virtualServer, realServer, since, sinceBoot });
+    return real.weight === 0 ? real : { ...real, weight: 0 };
+  }
+
   const present = new Map(current.map((server) => [virtualServerKey(server), server]));
   const virtualServers = wanted.map((server): VirtualServer => {
     const key = virtualServerKey(server);
@@ -58,65 +82,24 @@ export function planDrain(
     const staying = new Set(server.realServers.map(realServerKey));
     const gone = old.realServers.filter((real) => !staying.has(realServerKey(real)));
     if (server.protocol !== 'TCP') {
-      for (const real of gone) ledger.cut(server, real);
+      for (const real of gone) cut(server, real);
       return server;
     }
-    const leaving = gone.flatMap((real) => ledger.drain(server, real, real.weight === 0) ?? []);
+    const leaving = gone.flatMap((real) => drain(server, real, real.weight === 0) ?? []);
     if (leaving.length === 0) return server;
     return { ...server, realServers: [...server.realServers, ...leaving].sort(compareRealServers) };
   });
   for (const server of present.values()) {
-    if (!policy.leavesIpvs) for (const real of server.realServers) ledger.cut(server, real);
+    if (!policy.leavesIpvs) for (const real of server.realServers) cut(server, real);
     else {
       // The kernel lists every virtual server there is: what it has no count of has no connections.
-      const busy = server.realServers.filter((real) => ledger.counts(server, real));
-      const realServers = busy.flatMap((real) => ledger.drain(server, real, true) ?? []);
+      const busy = server.realServers.filter((real) => countOf(server, real));
+      const realServers = busy.flatMap((real) => drain(server, real, true) ?? []);
       if (realServers.length > 0) virtualServers.push({ ...server, realServers });
     }
   }
-  return {
-    virtualServers: policy.leavesIpvs ? virtualServers.toSorted(compareVirtualServers) : virtualServers,
-    ...ledger.result(),
-  };
-}
-
-interface Ledger {
-  /** The real server as it drains; undefined where it goes. `closed`: whether it takes no new connections any more. */
-  drain(server: VirtualServer, real: RealServer, closed: boolean): RealServer | undefined;
-  cut(server: VirtualServer, real: RealServer): void;
-  /** Whether the connections of a real server are known. */
-  counts(server: VirtualServer, real: RealServer): boolean;
-  result(): Omit<DrainPlan, 'virtualServers'>;
-}
-
-function openLedger(connections: Connections, known: readonly DrainingServer[], policy: DrainPolicy): Ledger {
-  const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
-  const draining: DrainingServer[] = [];
-  let kept = 0;
-  let cut = 0;
-  const countOf = (server: VirtualServer, real: RealServer) =>
-    connections(virtualServerKey(server), realServerKey(real));
-  return {
-    drain(server, real, closed) {
-      const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
-      const place = placeKey(virtualServer, realServer);
-      const count = connections(virtualServer, realServer);
-      const { since = policy.now, sinceBoot = policy.uptime } = begun.get(place) ?? {};
-      if (closed && count?.active === 0 && count.inactive === 0) return undefined;
-      if (policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout) {
-        cut += countOpen(server.protocol, count);
-        return undefined;
-      }
-      kept += countOpen(server.protocol, count);
-      draining.push({ virtualServer, realServer, since, sinceBoot });
-      return real.weight === 0 ? real : { ...real, weight: 0 };
-    },
-    cut(server, real) {
-      cut += countOpen(server.protocol, countOf(server, real));
-    },
-    counts: (server, real) => countOf(server, real) !== undefined,
-    result: () => ({ draining, kept, cut }),
-  };
+  if (policy.leavesIpvs) virtualServers.sort(compareVirtualServers);
+  return { virtualServers, draining, ...open };
 }
 
 /** Connections that a client would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */

@@ -9,11 +9,11 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Session } from './change-node.ts';
+import type { Session } from './observe-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
 import { dumpedSettings } from '../../kube-proxy/settings/values.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
-import { neededParts, neededTables, parseReading, readNode, type NodeReading } from '../node/node-reading.ts';
+import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/belongings.ts';
 import { takeShare } from '../plan/ownership.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -29,12 +29,10 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
   const reading = await readNode(host, {
-    needed: neededParts(emptyState, record.owned),
-    tables: neededTables(emptyState, record.owned),
+    ...neededOf(emptyState, record.owned),
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     families: [],
-    nftables: record.owned.nftTables.length > 0,
     timeouts: true,
     settings: names.map(sysctlPath),
   });
@@ -50,17 +48,20 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isDumped(jumpChain(rule) ?? '', table),
   });
   const mode = modeOfDump(ours);
+  const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
   const { loaded } = await readModuleIndex(host, []);
+  const hostLinks = present.links.filter((link) => link.name !== serviceLink);
+  const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
   const state: KernelState = {
     ...ours,
     nftables: ours.nftables.map(forgetLearned),
-    sysctls: pickSysctls(reading, modeFacts[mode].sysctls),
+    sysctls: new Map(sysctls.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
     modules: [...loaded].filter(isModuleOfRules).sort(),
   };
   return {
     state,
     cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
-    node: describeDumpedNode(present, nodeName),
+    node: { name: nodeName, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses },
     settings: { ...dumpedSettings(mode), release: newestRelease },
     families: families.filter(
       (family) =>
@@ -72,8 +73,9 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   };
 }
 
-/** kube-proxy of the other modes deletes its table when it starts. */
+/** The mode whose bundles have files for all of it: what drains of IPVS is there beside rules, too. */
 function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
+  // kube-proxy of the other modes deletes its table when it starts.
   if (nftables.length > 0) return 'nftables';
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
@@ -88,21 +90,4 @@ function forgetLearned(table: NftTable): NftTable {
 function isDumped(chain: string, table: TableName): boolean {
   const kind = classifyChain(table, chain);
   return kind !== undefined && kind !== 'canary';
-}
-
-function pickSysctls(reading: NodeReading, names: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(
-    names.flatMap((name) => {
-      const value = reading.settings[sysctlPath(name)];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
-}
-
-function describeDumpedNode(present: KernelState, name: string): BundleContent['node'] {
-  const hostAddresses = present.links
-    .filter((link) => link.name !== serviceLink)
-    .flatMap((link) => link.addresses)
-    .map(({ address }) => address);
-  return { name, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses };
 }

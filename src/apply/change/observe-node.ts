@@ -1,13 +1,14 @@
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { families, type Family } from '../../kernel/family.ts';
-import { applyTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
-import type { Tables } from '../../kernel/iptables/iptables.ts';
+import type { Family } from '../../kernel/family.ts';
 import { RuleLines, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
-import type { KernelState } from '../../kernel/state.ts';
-import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
+import { isEmptyBelongings, type Belongings, joinBelongings } from '../state/belongings.ts';
+import type { Failure } from '../state/failure.ts';
+import { readBootId } from '../state/process-identity.ts';
+import { readRecord, readSnapshot, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
+import type { Step } from '../plan/kind-steps.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
-import { neededParts, neededTables, parseReading, readNode } from '../node/node-reading.ts';
+import { neededOf, parseReading, readNode, textsBut } from '../node/node-reading.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import type { Claims, Conflict } from '../plan/conflicts.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
@@ -19,6 +20,30 @@ import {
   type SettledLook,
   type Settling,
 } from '../quick/small-change.ts';
+
+/** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
+export interface Session {
+  readonly host: Host;
+  readonly folder: StateFolder;
+  readonly onEvent: (event: ChangeEvent) => void;
+  /** Aborted when the operator asks to stop: what has been changed is then put back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a change goes on, for an operator who watches. */
+export type ChangeEvent =
+  | { readonly kind: 'recovering' }
+  | { readonly kind: 'reading' }
+  /** What is about to change; nothing has yet. */
+  | { readonly kind: 'planned'; readonly plan: Plan }
+  | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
+  | { readonly kind: 'checking' }
+  | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
+  /** A tool takes long: since when (milliseconds since 1970), and how long it may take at most, in milliseconds. */
+  | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
+  | { readonly kind: 'putting-back'; readonly because: Failure }
+  /** Something is not as it should be, and does not stop the work. */
+  | { readonly kind: 'warning'; readonly text: string };
 
 /** What is wanted of the node. */
 export interface ChangeRequest {
@@ -66,6 +91,33 @@ export interface SecondLook extends EarlierLook {
   readonly traffic: OpenTraffic;
 }
 
+/** Looks at the node and says what would have to change. Changes nothing. */
+export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
+  const { owned, record } = await readHoldings(session);
+  return look(session.host, request, owned, drainTerms(session.host, request, record));
+}
+
+/** One moment for a whole change: whatever has had its time then has it, and nothing else until the next change. */
+export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
+  const { draining: known = [], leftIpvs } = record ?? {};
+  return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
+}
+
+/** What is ours by the record, and by the journal of an apply that did not finish. */
+export interface Holdings {
+  readonly record: OwnershipRecord;
+  readonly unfinished: Snapshot | undefined;
+  readonly owned: Belongings;
+}
+
+export async function readHoldings({ host, folder }: Session): Promise<Holdings> {
+  const bootId = await readBootId(host);
+  const record = await readRecord(host, folder, bootId);
+  const unfinished = await readSnapshot(host, folder.journal, bootId);
+  const owned = unfinished ? joinBelongings(record.owned, unfinished.touched) : record.owned;
+  return { record, unfinished, owned };
+}
+
 /** Looks at the node, and says what would have to change. */
 export async function look(
   host: Host,
@@ -81,16 +133,14 @@ export async function look(
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
     ipvs: listing && (listing.ipvs ?? null),
-    needed: neededParts(target.state, owned),
-    tables: neededTables(target.state, owned),
+    ...neededOf(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
-    nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
   const readWhole = async (): Promise<QuickReading> => {
-    const reading = await readNode(host, scope, second && { reading: second.earlier.reading, changed: second.changed });
+    const reading = await readNode(host, scope, second && textsBut(second.earlier.reading, second.changed));
     return { reading, focus: undefined, nftStamp: undefined, isKnown: false };
   };
   const [found, modules] = await Promise.all([
@@ -99,17 +149,11 @@ export async function look(
   ]);
   const { reading, focus } = found;
   const rules = before?.rules ?? { ipv4: new RuleLines(), ipv6: new RuleLines() };
-  const earlier = before && !before.focus ? { reading: before.reading, state: before.node.state } : undefined;
-  const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, { rules, earlier });
+  const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, rules);
   const node: NodeState = { state, settings: reading.settings, modules, traffic };
   const { adopt, excluded, clusterIPs } = request;
   const claims: Claims = { owned, adopt, excluded, clusterIPs };
-  const asked = focus === quick?.focus ? target : await request.target(focus?.bundle());
-  // What rules guarded for a while is no part of what is wanted.
-  const wanted =
-    earlier && before && !before.plan.takeover
-      ? { ...asked, state: { ...asked.state, iptables: afterwards(before.plan, asked.state) } }
-      : asked;
+  const wanted = focus === quick?.focus ? target : await request.target(focus?.bundle());
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
@@ -123,17 +167,4 @@ function refuseLeftovers(plan: Plan): Plan {
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
   const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
-}
-
-/**
- * The wanted tables, of the values that were read where these mean the same: what has not been changed then compares at
- * no cost. A plan's changes lead from what is there to what is wanted, no more and no less.
- */
-function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState['iptables'] {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    if (wanted.iptables[family] === undefined) continue;
-    iptables[family] = applyTablesDelta(present.iptables[family] ?? {}, delta.iptables[family] ?? []);
-  }
-  return iptables;
 }

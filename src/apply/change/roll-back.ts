@@ -1,18 +1,19 @@
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { changeNode, observe, putBack, requestSnapshot, type ChangeOutcome, type Session } from './change-node.ts';
-import type { ChangeRequest } from './observe-node.ts';
+import { changeNode, type ChangeOutcome } from './change-node.ts';
+import { observe, type ChangeRequest, type Session } from './observe-node.ts';
+import { putBack, requestSnapshot } from './carry-out.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
-import { noBelongings, withoutBelongings, type Belongings } from '../state/belongings.ts';
-import { placeKey } from '../node/ipvs-table.ts';
+import { noBelongings, withoutBelongings } from '../state/belongings.ts';
+import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History, type KeptState } from '../state/history.ts';
 import { assertSomethingToUndo, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
-import { readRecord, readSnapshot, type SettingsMade, type StateMark } from '../state/record.ts';
-import { assertNoKubeProxy } from '../node/running-kube-proxy.ts';
+import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../state/record.ts';
+import { assertNoKubeProxy } from '../node/processes.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
 /** What became of a roll back: of an apply that did not end, or of a change that did. */
@@ -52,39 +53,46 @@ export interface RollBackStates extends History {
  * lock held. Throws a Failure if there is nothing to undo.
  */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
-  const { host, folder } = session;
   await settleUnconfirmed(session);
-  const unfinished = await readSnapshot(host, folder.journal, await readBootId(host));
-  if (unfinished && choices.to === undefined) {
-    if (!choices.force) await assertNoKubeProxy(host);
-    session.onEvent({ kind: 'recovering' });
-    const left = await putBack(session, unfinished);
-    if (left !== 'nothing') return { kind: 'unfinished-stuck' };
-    await endUnconfirmed(session).catch(() => undefined);
-    const reason = 'an apply did not finish';
-    await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason });
-    return { kind: 'unfinished-put-back' };
+  const choice = await choose(session, choices);
+  const assertAlone = () => (choices.force ? undefined : assertNoKubeProxy(session.host));
+  switch (choice.kind) {
+    case 'unfinished': {
+      await assertAlone();
+      session.onEvent({ kind: 'recovering' });
+      if ((await putBack(session, choice.snapshot)) !== 'nothing') return { kind: 'unfinished-stuck' };
+      await endUnconfirmed(session).catch(() => undefined);
+      const reason = 'an apply did not finish';
+      await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason });
+      return { kind: 'unfinished-put-back' };
+    }
+    case 'state': {
+      const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
+        if (!isIdle) await assertAlone();
+      };
+      const outcome = await changeNode(session, { ...choice.request, prepare });
+      return { kind: 'rolled-back', to: choice.to, outcome };
+    }
+    case 'there-already':
+      return choice;
+    default:
+      return choice satisfies never;
   }
-  const found = await chooseState(session, choices.to, unfinished !== undefined);
-  if (found.kind === 'there-already') return found;
-  const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
-    if (!choices.force && !isIdle) await assertNoKubeProxy(host);
-  };
-  const request = { ...requestState(found.state), drainTimeout: choices.drainTimeout, prepare };
-  return { kind: 'rolled-back', to: found.state.mark, outcome: await changeNode(session, request) };
 }
 
 /** Says what a roll back would do. Changes nothing. */
 export async function planRollBack(session: Session, choices: RollBackChoices): Promise<RollBackPlan> {
-  const { host, folder } = session;
-  const unfinished = await readSnapshot(host, folder.journal, await readBootId(host));
-  if (unfinished && choices.to === undefined) {
-    return { kind: 'unfinished', plan: (await observe(session, requestSnapshot(unfinished))).plan };
+  const choice = await choose(session, choices);
+  switch (choice.kind) {
+    case 'unfinished':
+      return { kind: 'unfinished', plan: (await observe(session, requestSnapshot(choice.snapshot))).plan };
+    case 'state':
+      return { kind: 'state', to: choice.to, plan: (await observe(session, choice.request)).plan };
+    case 'there-already':
+      return choice;
+    default:
+      return choice satisfies never;
   }
-  const found = await chooseState(session, choices.to, unfinished !== undefined);
-  if (found.kind === 'there-already') return found;
-  const request = { ...requestState(found.state), drainTimeout: choices.drainTimeout };
-  return { kind: 'state', to: found.state.mark, plan: (await observe(session, request)).plan };
 }
 
 export async function listStates(session: Session): Promise<RollBackStates> {
@@ -95,78 +103,70 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished };
 }
 
+/** What a rollback goes by: an apply that did not end, or a state. */
 type Choice =
-  { readonly kind: 'found'; readonly state: KeptState } | { readonly kind: 'there-already'; readonly to: StateMark };
+  | { readonly kind: 'unfinished'; readonly snapshot: Snapshot }
+  | { readonly kind: 'state'; readonly to: StateMark; readonly request: ChangeRequest }
+  | { readonly kind: 'there-already'; readonly to: StateMark };
 
-/** `isUnfinished`: what an apply that did not end has changed goes, too. */
-async function chooseState(session: Session, to: number | undefined, isUnfinished: boolean): Promise<Choice> {
+/** Throws a Failure if there is nothing to undo. */
+async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<Choice> {
   const { host, folder } = session;
-  const history = await readHistory(host, folder, await readRecord(host, folder, await readBootId(host)));
+  const bootId = await readBootId(host);
+  const snapshot = await readSnapshot(host, folder.journal, bootId);
+  if (snapshot && to === undefined) return { kind: 'unfinished', snapshot };
+  const history = await readHistory(host, folder, await readRecord(host, folder, bootId));
   const { present, before, states } = history;
-  if (to !== undefined && to === present?.id && !isUnfinished) return { kind: 'there-already', to: present };
-  if (to !== undefined) return { kind: 'found', state: findState(history, to) };
-  assertSomethingToUndo(await readLastCommand(session), adviseOnStates(states));
-  if (before !== undefined) return { kind: 'found', state: findState(history, before) };
-  throw new Failure(
-    'nothing-to-roll-back',
-    `${folder.path} holds no earlier state to restore`,
-    states.length > 0
-      ? adviseOnStates(states)
-      : 'the state before an apply is kept for a while, but not after a reboot',
-  );
-}
-
-/** The wish to put back a setting only where kpc-apply set it, and it is still as it was set: the rest is the administrator's. */
-function ofKpcApply(settings: Target['settings'], made: SettingsMade): Target['settings'] {
-  return settings.flatMap((setting) => {
-    const onlyFrom = made[setting.path];
-    return onlyFrom === undefined ? [] : { ...setting, onlyFrom };
-  });
+  // What an apply that did not end has changed goes, too.
+  if (to !== undefined && to === present?.id && !snapshot) return { kind: 'there-already', to: present };
+  if (to === undefined) assertSomethingToUndo(await readLastCommand(session), adviseOnStates(states));
+  const id = to ?? before;
+  if (id === undefined) {
+    throw new Failure(
+      'nothing-to-roll-back',
+      `${folder.path} holds no earlier state to restore`,
+      states.length > 0
+        ? adviseOnStates(states)
+        : 'the state before an apply is kept for a while, but not after a reboot',
+    );
+  }
+  const state = findState(history, id);
+  return { kind: 'state', to: state.mark, request: { ...requestState(state), drainTimeout } };
 }
 
 /**
  * The wish to have a node as it was, but for real servers that waited for the end of their connections then: these stay
- * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them.
+ * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them. A setting is put
+ * back only where kpc-apply set it, and it is still as it was set: the rest is the administrator's.
  */
 function requestState({ mark, snapshot }: KeptState): ChangeRequest {
   const whole = requestSnapshot(snapshot);
-  const { settingsMade } = snapshot;
-  const goBack = async (): Promise<Target> => {
+  const { record, settingsMade, reading } = snapshot;
+  const places = new Set(record.draining.map(({ virtualServer, realServer }) => placeKey(virtualServer, realServer)));
+  const leavesIpvs = record.leftIpvs !== undefined;
+  const withoutDraining = (state: KernelState): KernelState => ({
+    ...state,
+    virtualServers: state.virtualServers.map((server) => {
+      const key = virtualServerKey(server);
+      return {
+        ...server,
+        realServers: server.realServers.filter((real) => !places.has(placeKey(key, realServerKey(real)))),
+      };
+    }),
+  });
+  const target = async (): Promise<Target> => {
     const wanted = await whole.target();
-    return { ...wanted, settings: ofKpcApply(wanted.settings, settingsMade) };
+    const state = leavesIpvs
+      ? { ...withoutGuard(wanted.state), virtualServers: [], links: [], sets: [] }
+      : withoutDraining(wanted.state);
+    const settings = wanted.settings.flatMap((setting) => {
+      const onlyFrom = settingsMade[setting.path];
+      return onlyFrom === undefined ? [] : { ...setting, onlyFrom };
+    });
+    return { ...wanted, state, settings };
   };
-  const request: ChangeRequest = { ...whole, target: goBack, origin: { kind: 'rollback', to: mark } };
-  const { draining, leftIpvs, owned } = snapshot.record;
-  if (leftIpvs !== undefined) {
-    const { chains, jumps, besideKubelet } = withoutBelongings(owned, guardIn(parseReading(snapshot.reading)));
-    const belongings: Belongings = { ...noBelongings, chains, jumps, besideKubelet };
-    const target = changeTarget(request, (state) => ({
-      ...withoutGuard(state),
-      virtualServers: [],
-      links: [],
-      sets: [],
-    }));
-    return { ...request, belongings, target };
-  }
-  if (draining.length === 0) return request;
-  const places = new Set(draining.map((server) => placeKey(server.virtualServer, server.realServer)));
-  const target = changeTarget(request, ({ virtualServers }) => ({
-    virtualServers: virtualServers.map((server) => ({
-      ...server,
-      realServers: server.realServers.filter(
-        (real) => !places.has(placeKey(virtualServerKey(server), realServerKey(real))),
-      ),
-    })),
-  }));
-  return { ...request, target };
-}
-
-function changeTarget(
-  { target }: ChangeRequest,
-  change: (state: KernelState) => Partial<KernelState>,
-): () => Promise<Target> {
-  return async () => {
-    const wanted = await target();
-    return { ...wanted, state: { ...wanted.state, ...change(wanted.state) } };
-  };
+  const request: ChangeRequest = { ...whole, target, origin: { kind: 'rollback', to: mark } };
+  if (!leavesIpvs) return request;
+  const { chains, jumps, besideKubelet } = withoutBelongings(record.owned, guardIn(parseReading(reading)));
+  return { ...request, belongings: { ...noBelongings, chains, jumps, besideKubelet } };
 }

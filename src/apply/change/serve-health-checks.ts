@@ -20,9 +20,11 @@ export interface HealthServers {
   close(): Promise<void>;
 }
 
-interface OpenPort {
-  readonly servers: readonly Server[];
-  answer: HealthAnswer;
+/** A port that is answered on, of one family: kube-proxy runs a server for each. */
+interface HealthPort {
+  readonly family: Family;
+  readonly port: number;
+  readonly answer: HealthAnswer;
 }
 
 /**
@@ -30,62 +32,59 @@ interface OpenPort {
  * endpoints on this node and the rules are in place, else 503. `isHealthy` says whether they are.
  */
 export function createHealthServers(isHealthy: () => boolean): HealthServers {
-  const open = new Map<string, OpenPort>();
+  const open = new Map<string, readonly Server[]>();
+  let wanted: ReadonlyMap<string, HealthPort> = new Map();
+
+  const closeAll = (servers: readonly Server[]) => Promise.all(servers.map(closeServer));
+
+  /** As kube-proxy does: without all of its sockets the port stays closed, and the next update tries again. */
+  async function openPort(key: string, { family, port }: HealthPort, listenOn: ListenAddresses): Promise<void> {
+    const servers: Server[] = [];
+    try {
+      for (const address of listenOn[family]) {
+        servers.push(
+          await listen(address, port, (response) => respond(response, wanted.get(key)?.answer, isHealthy())),
+        );
+      }
+      open.set(key, servers);
+    } catch (error) {
+      await closeAll(servers);
+      throw error;
+    }
+  }
 
   return {
     async update(manifest, listenOn) {
       const failures: string[] = [];
-      const wanted = indexPorts(manifest);
-      for (const [key, port] of open) {
+      wanted = indexPorts(manifest);
+      for (const [key, servers] of open) {
         if (wanted.has(key)) continue;
         open.delete(key);
-        await Promise.all(port.servers.map(closeServer));
+        await closeAll(servers);
       }
       for (const [key, port] of wanted) {
-        const existing = open.get(key);
-        if (existing) {
-          existing.answer = port.answer;
-          continue;
-        }
-        const servers: Server[] = [];
-        const opened: OpenPort = { servers, answer: port.answer };
-        try {
-          for (const address of listenOn[port.family]) {
-            servers.push(await listen(address, port.port, (response) => respond(response, opened.answer, isHealthy())));
-          }
-          open.set(key, opened);
-        } catch (error) {
-          // As kube-proxy does: without all of its sockets the port stays closed, and the next update tries again.
-          await Promise.all(servers.map(closeServer));
-          failures.push(`cannot open health check port ${port.port} of ${key}: ${describeError(error)}`);
-        }
+        if (open.has(key)) continue;
+        await openPort(key, port, listenOn).catch((error: unknown) =>
+          failures.push(`cannot open health check port ${port.port} of ${key}: ${describeError(error)}`),
+        );
       }
       return failures;
     },
     async close() {
-      await Promise.all([...open.values()].flatMap((port) => port.servers.map(closeServer)));
+      await closeAll([...open.values()].flat());
       open.clear();
     },
   };
 }
 
-/** A port to answer on, of one family: kube-proxy runs a server for each. */
-interface WantedPort {
-  readonly family: Family;
-  readonly port: number;
-  readonly answer: HealthAnswer;
-}
-
-function indexPorts(manifest: Manifest): ReadonlyMap<string, WantedPort> {
-  const wanted = new Map<string, WantedPort>();
-  for (const check of manifest.healthChecks) {
-    const slash = check.service.indexOf('/');
-    const [namespace, name] = [check.service.slice(0, slash), check.service.slice(slash + 1)];
+function indexPorts(manifest: Manifest): ReadonlyMap<string, HealthPort> {
+  const wanted = new Map<string, HealthPort>();
+  for (const { service, port, localEndpoints: counts } of manifest.healthChecks) {
+    const [namespace = '', name = ''] = service.split('/', 2);
     for (const family of manifest.families) {
-      const localEndpoints = check.localEndpoints[family];
+      const localEndpoints = counts[family];
       if (localEndpoints === undefined) continue;
-      const answer = { namespace, name, localEndpoints };
-      wanted.set(`${check.service} (${family}, ${check.port})`, { family, port: check.port, answer });
+      wanted.set(`${service} (${family}, ${port})`, { family, port, answer: { namespace, name, localEndpoints } });
     }
   }
   return wanted;
@@ -114,21 +113,14 @@ export function closeServer(server: Server): Promise<void> {
   });
 }
 
-function respond(response: ServerResponse, answer: HealthAnswer, healthy: boolean): void {
-  response.writeHead(answer.localEndpoints > 0 && healthy ? 200 : 503, {
+/** The body is byte for byte as kube-proxy writes it. Without an answer, the port is about to be closed. */
+function respond(response: ServerResponse, answer: HealthAnswer | undefined, serviceProxyHealthy: boolean): void {
+  const { namespace = '', name = '', localEndpoints = 0 } = answer ?? {};
+  response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, {
     'Content-Type': 'application/json',
     'X-Content-Type-Options': 'nosniff',
-    'X-Load-Balancing-Endpoint-Weight': `${answer.localEndpoints}`,
+    'X-Load-Balancing-Endpoint-Weight': `${localEndpoints}`,
   });
-  response.end(formatHealthAnswer(answer, healthy));
-}
-
-/** The body, byte for byte as kube-proxy writes it. */
-function formatHealthAnswer(answer: HealthAnswer, healthy: boolean): string {
-  const { namespace, name, localEndpoints } = answer;
-  return JSON.stringify(
-    { service: { namespace, name }, localEndpoints, serviceProxyHealthy: healthy },
-    undefined,
-    '\t',
-  );
+  const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy };
+  response.end(JSON.stringify(body, undefined, '\t'));
 }

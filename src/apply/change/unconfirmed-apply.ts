@@ -1,12 +1,13 @@
 import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
-import type { ChangeEvent } from './change-event.ts';
 import { describeError } from '../../bundle/errors.ts';
-import { commit } from '../state/history.ts';
-import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { shortLimit } from '../node/tool-time-limits.ts';
+import { Failure } from '../state/failure.ts';
+import { commit } from '../state/history.ts';
 import { identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
-import { readJson, recordShape, writeJson, type StateFolder } from '../state/record.ts';
+import { readJson, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
+import type { Session } from './observe-node.ts';
+import { assertNotInterrupted } from './carry-out.ts';
 
 const unconfirmedShape = objectOf({
   ...processFields,
@@ -39,17 +40,25 @@ const questionShape = objectOf({
  */
 export type Question = Shaped<typeof questionShape>;
 
+/** A node and the files that kpc-apply keeps of it, for a command that does not change it. */
+export type Place = Omit<Session, 'onEvent'>;
+
 /** Undefined where nothing is asked. */
 export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
   return readJson(host, path, questionShape, advice);
 }
 
-/** What this needs of a session. */
-export interface Keeper {
-  readonly host: Host;
-  readonly folder: StateFolder;
-  readonly onEvent: (event: ChangeEvent) => void;
+/** What is asked or answered of this apply. A question that is damaged cannot be answered, and so is none. */
+export async function findQuestion(host: Host, path: string, id: string): Promise<Question | undefined> {
+  const question = await readQuestion(host, path).catch(() => undefined);
+  return question?.id === id ? question : undefined;
+}
+
+/** The apply that is to be confirmed, of this boot or another; undefined where there is none. */
+export function readUnconfirmed({ host, folder }: Place): Promise<Unconfirmed | undefined> {
+  const advice = 'remove it, and apply again: then nothing waits to be confirmed';
+  return readJson<Unconfirmed>(host, folder.unconfirmed, unconfirmedShape, advice);
 }
 
 /** What stands by to put everything back: the name of the systemd timer and service of that apply. */
@@ -67,15 +76,19 @@ const timerDelaySeconds = 5;
  * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Gives the
  * apply's id. Throws a Failure where no process can stand by.
  */
-export async function beginUnconfirmed(keeper: Keeper, milliseconds: number): Promise<string> {
-  const { host, folder, onEvent } = keeper;
+export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<string> {
+  const { host, folder, onEvent } = session;
   const process = await identifyOwnProcess(host);
   const id = `${process.pid}-${process.started}-${Math.round(host.uptime())}`;
   const network = await host.readLink('/proc/self/ns/net');
-  const unconfirmed: Unconfirmed = { ...process, id, network };
+  const warn = (only: string, error: unknown) =>
+    onEvent({
+      kind: 'warning',
+      text: `${only} can put everything back if this process is killed: ${describeError(error)}`,
+    });
   try {
-    await endUnconfirmed(keeper);
-    await writeJson(host, folder.unconfirmed, unconfirmed);
+    await endUnconfirmed(session);
+    await writeJson(host, folder.unconfirmed, { ...process, id, network } satisfies Unconfirmed);
     const [tool, ...start] = host.program ?? [];
     if (tool === undefined) throw new Error('kpc-apply does not know how it was started');
     const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.path];
@@ -83,23 +96,13 @@ export async function beginUnconfirmed(keeper: Keeper, milliseconds: number): Pr
       host.startApart({ tool, args }),
       setTimer(host, id, [tool, ...args], Math.ceil(milliseconds / 1000) + timerDelaySeconds),
     ]);
-    if (apart.status === 'rejected') {
-      if (timer.status === 'rejected' || !timer.value) throw apart.reason;
-      const reason = describeError(apart.reason);
-      onEvent({
-        kind: 'warning',
-        text: `only a systemd timer can put everything back if this process is killed: ${reason}`,
-      });
-    } else if (timer.status === 'rejected') {
-      const reason = describeError(timer.reason);
-      onEvent({
-        kind: 'warning',
-        text: `no systemd timer can put everything back if this process is killed: ${reason}`,
-      });
-    }
+    const hasTimer = timer.status === 'fulfilled' && timer.value;
+    if (apart.status === 'rejected' && !hasTimer) throw apart.reason;
+    if (apart.status === 'rejected') warn('only a systemd timer', apart.reason);
+    if (timer.status === 'rejected') warn('no systemd timer', timer.reason);
     return id;
   } catch (error) {
-    await endUnconfirmed(keeper).catch(() => undefined);
+    await endUnconfirmed(session).catch(() => undefined);
     throw new Failure(
       'system-error',
       `nothing can put everything back if this process is killed: ${describeError(error)}`,
@@ -111,7 +114,6 @@ export async function beginUnconfirmed(keeper: Keeper, milliseconds: number): Pr
 /** Gives false where systemd does not run, or not for us: what it starts is in the namespaces of process 1. */
 async function setTimer(host: Host, id: string, command: readonly string[], seconds: number): Promise<boolean> {
   if (!(await runsUnderSystemd(host))) return false;
-  const path = host.toolPath === undefined ? [] : [`--setenv=PATH=${host.toolPath}`];
   const args = [
     '--quiet',
     '--collect',
@@ -119,7 +121,7 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     '--description=Puts back what kpc-apply did, unless it is confirmed',
     `--on-active=${seconds}s`,
     '--timer-property=AccuracySec=1s',
-    ...path,
+    ...(host.toolPath === undefined ? [] : [`--setenv=PATH=${host.toolPath}`]),
     '--',
     // systemd replaces variables in a command.
     ...command.map((word) => word.replaceAll('$', '$$$$')),
@@ -132,20 +134,15 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
 
 async function runsUnderSystemd(host: Host): Promise<boolean> {
   if (!(await host.isWritable('/run/systemd/system'))) return false;
-  const own = await Promise.all(['net', 'mnt', 'pid'].map((name) => host.readLink(`/proc/self/ns/${name}`)));
-  const first = await Promise.all(['net', 'mnt', 'pid'].map((name) => host.readLink(`/proc/1/ns/${name}`)));
-  return own.every((namespace, i) => namespace === first[i]);
-}
-
-/** The apply that is to be confirmed, of this boot or another; undefined where there is none. */
-export function readUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'>): Promise<Unconfirmed | undefined> {
-  const advice = 'remove it, and apply again: then nothing waits to be confirmed';
-  return readJson<Unconfirmed>(host, folder.unconfirmed, unconfirmedShape, advice);
+  const namespaces = (process: string) =>
+    Promise.all(['net', 'mnt', 'pid'].map((name) => host.readLink(`/proc/${process}/ns/${name}`)));
+  return (await namespaces('self')).join() === (await namespaces('1')).join();
 }
 
 /** The process that stands by finds that there is nothing left to do, and so does one that would confirm. */
-export async function endUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'>): Promise<void> {
-  const unconfirmed = await readUnconfirmed({ host, folder }).catch(() => undefined);
+export async function endUnconfirmed(place: Place): Promise<void> {
+  const { host, folder } = place;
+  const unconfirmed = await readUnconfirmed(place).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
   if (unconfirmed && (await runsUnderSystemd(host))) {
     // It may have fired already, or never have been there.
@@ -159,27 +156,77 @@ export async function endUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'fo
  * node booted. Anything else stays as it is until this command has begun to change the node: those who stand by must not
  * stand down for one that does not even begin. Call it with the lock held.
  */
-export async function settleUnconfirmed(keeper: Keeper): Promise<void> {
+export async function settleUnconfirmed(session: Session): Promise<void> {
   // A damaged one tells nothing: the journal says what there is to put back.
-  const unconfirmed = await readUnconfirmed(keeper).catch(() => undefined);
+  const unconfirmed = await readUnconfirmed(session).catch(() => undefined);
   if (!unconfirmed) return;
-  if (unconfirmed.bootId === (await readBootId(keeper.host))) {
-    await keepConfirmed(keeper, unconfirmed.id);
+  if (unconfirmed.bootId === (await readBootId(session.host))) {
+    await keepConfirmed(session, unconfirmed.id);
     return;
   }
-  keeper.onEvent({
+  session.onEvent({
     kind: 'warning',
     text: 'the node has rebooted since an apply that was not confirmed: its changes are gone',
   });
-  await endUnconfirmed(keeper);
+  await endUnconfirmed(session);
 }
 
 /** Makes an apply stay that was confirmed, and whose process has died since. Gives false where it was not confirmed. */
-export async function keepConfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'>, id: string): Promise<boolean> {
-  const answered = await readQuestion(host, folder.confirmed).catch(() => undefined);
-  if (answered?.id !== id) return false;
+export async function keepConfirmed(place: Place, id: string): Promise<boolean> {
+  const { host, folder } = place;
+  const answered = await findQuestion(host, folder.confirmed, id);
+  if (!answered) return false;
   // Without the journal, all but the question was ended.
   if ((await host.readFile(folder.journal)) !== undefined) await commit(host, folder, answered.record);
-  await endUnconfirmed({ host, folder });
+  await endUnconfirmed(place);
   return true;
+}
+
+const pollMilliseconds = 200;
+
+/**
+ * Waits until the operator runs `kpc-apply confirm`, and throws a Failure where that does not happen in time. Both sides
+ * rename the file that stands for the question, and only one of two renames can succeed: the answer is never yes and no at once.
+ * A yes stays on the disk until the change does.
+ */
+export async function awaitConfirmation(
+  place: Place,
+  { id, milliseconds }: { readonly id: string; readonly milliseconds: number },
+  record: OwnershipRecord,
+): Promise<void> {
+  const { host, folder, signal } = place;
+  await host.remove(folder.confirmed);
+  const deadline = host.uptime() + milliseconds;
+  await writeJson(host, folder.awaiting, {
+    ...(await identifyOwnProcess(host)),
+    id,
+    deadline,
+    record,
+  } satisfies Question);
+  const left = () => (signal?.aborted ? 0 : deadline - host.uptime());
+  while (left() > 0) {
+    if ((await host.readFile(folder.confirmed)) !== undefined) return;
+    await host.sleep(Math.min(pollMilliseconds, left()));
+  }
+  if (await isConfirmedAfterAll(place)) return;
+  assertNotInterrupted(signal);
+  throw new Failure(
+    'not-confirmed',
+    `no confirmation within ${milliseconds / 1000} s`,
+    'if the node can still be reached, apply again and run "kpc-apply confirm" in time',
+  );
+}
+
+/** Takes the question back; true where the operator has just said yes. Call it with the lock held. */
+export async function isConfirmedAfterAll({ host, folder }: Place): Promise<boolean> {
+  try {
+    await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
+  } catch {
+    // Only the other's rename is a yes: the question may as well have been lost, or the disk have failed. Once the
+    // question has gone, the operator cannot say yes any more.
+    await host.remove(folder.awaiting);
+    if ((await host.readFile(folder.confirmed)) !== undefined) return true;
+  }
+  await host.remove(`${folder.awaiting}.expired`);
+  return false;
 }

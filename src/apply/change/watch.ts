@@ -15,11 +15,6 @@ export interface WatchSettings {
   readonly warn: (problem: string) => Promise<void>;
 }
 
-/** A version of the bundle, as it was read; undefined where there was none. */
-interface Sighting {
-  readonly version: string | undefined;
-}
-
 export interface Watch {
   /** Until stop is called. */
   run(): Promise<void>;
@@ -47,12 +42,12 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
 
   const isRecent = (moment: number): boolean => host.uptime() - moment < 2 * syncPeriod + minSyncPeriod;
 
-  /** Undefined where it cannot be read just now, which is said once: a disk that stumbles must not end the watch. */
-  async function look(): Promise<Sighting | undefined> {
+  /** '' where there is no bundle. Undefined where that cannot be read just now, which is said once: a disk that stumbles must not end the watch. */
+  async function look(): Promise<string | undefined> {
     try {
-      const version = await readVersion();
+      const version = (await readVersion()) ?? '';
       hasWarned = false;
-      return { version };
+      return version;
     } catch (error) {
       if (!hasWarned) await warn(`cannot tell whether the bundle has changed: ${describeError(error)}`);
       hasWarned = true;
@@ -66,12 +61,13 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
         asked.sync = false;
         const started = host.uptime();
         const seen = await look();
-        const result = await sync();
-        if (result === 'done') lastSuccess = host.uptime();
+        if ((await sync()) === 'done') lastSuccess = host.uptime();
         const isDue = async (): Promise<boolean> => {
           const elapsed = host.uptime() - started;
           if (elapsed < minSyncPeriod) return false;
-          return asked.sync || elapsed >= syncPeriod || isAnother(await look(), seen);
+          if (asked.sync || elapsed >= syncPeriod) return true;
+          const present = await look();
+          return present !== undefined && present !== seen;
         };
         while (!asked.stop && !(await isDue())) await host.sleep(Math.min(pollMilliseconds, syncPeriod));
       }
@@ -85,9 +81,4 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
     isHealthy: () => lastSuccess !== undefined && isRecent(lastSuccess),
     isLive: () => isRecent(lastSuccess ?? begun),
   };
-}
-
-/** Whether there is a bundle besides the one that was synced last, as far as both are known. */
-function isAnother(present: Sighting | undefined, last: Sighting | undefined): boolean {
-  return present !== undefined && (last === undefined || present.version !== last.version);
 }

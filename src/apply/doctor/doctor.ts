@@ -8,7 +8,17 @@ import { describeMissing, examineKernel, examineNftables } from './examine-nftab
 import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRefusal, isRoots } from '../node/capabilities.ts';
+import {
+  adviseRights,
+  adviseStop,
+  capNetAdmin,
+  capSysModule,
+  describeKubeProxy,
+  findKubeProxy,
+  hasCapability,
+  isRoots,
+} from '../node/processes.ts';
+import { isRefusal } from '../node/tool-output.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -17,7 +27,6 @@ import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { readAddresses } from '../node/node-reading.ts';
 import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-decisions.ts';
-import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
 
 /** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
 export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {

@@ -6,7 +6,8 @@ import type { Finding, Needs } from './finding.ts';
 import type { Host } from '../node/host.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
 import { findUnreadable } from '../node/node-reading.ts';
-import { adviseRights, isRefusal } from '../node/capabilities.ts';
+import { adviseRights } from '../node/processes.ts';
+import { isRefusal } from '../node/tool-output.ts';
 import { inspectTools, isOfMode, tools, type Tool, type ToolState } from '../node/tools.ts';
 import type { Failure } from '../state/failure.ts';
 
@@ -33,7 +34,7 @@ function describeTool(state: ToolState, modules: ModuleIndex, rights: string): F
         severity,
         subject,
         text: `${tool.name} is missing${explainPurpose(tool)}`,
-        advice: `install the package ${tool.package}`,
+        advice: `install the package ${tool.family}`,
       };
     case 'broken':
       return {
@@ -47,7 +48,7 @@ function describeTool(state: ToolState, modules: ModuleIndex, rights: string): F
         severity,
         subject,
         text: `${tool.name} is ${state.version}, but at least ${state.least} is needed`,
-        advice: `upgrade the package ${tool.package}`,
+        advice: `upgrade the package ${tool.family}`,
       };
     case 'fine':
       return state.version === '' ? undefined : { severity: 'ok', subject, text: `${tool.name}: ${state.details}` };
@@ -64,7 +65,7 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
   }
   const call = `${tool.name} ${(tool.versionArgs ?? []).join(' ')}`;
   if (isRefusal(reason)) return rights;
-  if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.package}`;
+  if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.family}`;
   return `see what "${call}" says`;
 }
 
@@ -134,5 +135,5 @@ export async function examineOtherModes(
 
 function packageOf(name: string): string {
   const known = tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'));
-  return known?.package ?? name;
+  return known?.family ?? name;
 }

@@ -1,4 +1,4 @@
-import type { ChangeEvent } from '../change/change-event.ts';
+import type { ChangeEvent } from '../change/observe-node.ts';
 import type { ChangeOutcome } from '../change/change-node.ts';
 import type { SyncResult } from '../change/watch.ts';
 import { countPlan } from '../plan/describe-plan.ts';

@@ -18,8 +18,6 @@ export interface Host {
   readonly program?: readonly string[] | undefined;
   /** Where tools are looked for, as a PATH. */
   readonly toolPath?: string | undefined;
-  /** The file that a tool is, in a text that is another for any other file in its place. Undefined where there is none. */
-  identifyTool(tool: string): Promise<string | undefined>;
   /** Runs a tool to its end, with its output in the C locale. Throws a Failure for one that does not end in time. */
   run(command: Command, patience?: Patience): Promise<CommandResult>;
   /**
@@ -98,6 +96,12 @@ export type CommandResult =
 /** "ipset restore", as people would type it. */
 export function formatCommand(command: Command): string {
   return [command.tool, ...command.args].join(' ');
+}
+
+/** How a tool ended that failed: `"ipset restore" exited with status 1`. */
+export function describeEnd(command: Command, { status, signal }: CommandResult & { readonly kind: 'ended' }): string {
+  const how = status === undefined ? `was killed by ${signal ?? 'a signal'}` : `exited with status ${status}`;
+  return `"${formatCommand(command)}" ${how}`;
 }
 
 const mostLines = 5;

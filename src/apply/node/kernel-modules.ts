@@ -6,11 +6,9 @@ import type { Host } from './host.ts';
  */
 export type ModulePlace = 'loaded' | 'present' | 'built-in' | 'loadable' | 'missing' | 'unknown';
 
-/** What a kernel module is called that has a part in rules of Services. */
-const moduleOfRules = /^(ip_vs(_\w+)?|nf_conntrack|ip_set(_\w+)?|xt_\w+|dummy|br_netfilter)$/;
-
+/** Whether a kernel module has a part in rules of Services. */
 export function isModuleOfRules(module: string): boolean {
-  return moduleOfRules.test(module);
+  return /^(ip_vs(_\w+)?|nf_conntrack|ip_set(_\w+)?|xt_\w+|dummy|br_netfilter)$/.test(module);
 }
 
 /** What the node says of its modules. */
@@ -34,48 +32,36 @@ const signs: { readonly [module: string]: readonly string[] } = {
 };
 
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
-  const loaded = new Set<string>();
   const listed = await host.readFile('/proc/modules');
-  for (const line of (listed ?? '').split('\n')) {
-    const [name] = line.split(' ');
-    if (name) loaded.add(normalize(name));
-  }
+  const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
+  const loaded = new Set(namesIn(listed));
   const loadsModules = listed !== undefined;
   if (modules.every((module) => loaded.has(normalize(module)))) {
     return { loaded, builtIn: new Set(), loadable: new Set(), present: new Set(), complete: true, loadsModules };
   }
   const release = ((await host.readFile('/proc/sys/kernel/osrelease')) ?? '').trim();
-  const folder = `/lib/modules/${release}`;
-  const [builtIn, dependencies] = await Promise.all([
-    host.readFile(`${folder}/modules.builtin`),
-    host.readFile(`${folder}/modules.dep`),
-  ]);
+  const [builtIn, dependencies] = await Promise.all(
+    ['modules.builtin', 'modules.dep'].map((file) => host.readFile(`/lib/modules/${release}/${file}`)),
+  );
+  const asked = new Set([...modules.map(normalize), ...Object.keys(signs)]);
+  const isPresent = await Promise.all([...asked].map((module) => hasSign(host, module)));
   return {
     loaded,
-    builtIn: new Set((builtIn ?? '').split('\n').map(moduleOfPath)),
-    loadable: new Set((dependencies ?? '').split('\n').map((line) => moduleOfPath(line.slice(0, line.indexOf(':'))))),
-    present: await findPresent(host, modules.map(normalize)),
+    builtIn: new Set(namesIn(builtIn)),
+    loadable: new Set(namesIn(dependencies)),
+    present: new Set([...asked].filter((_, i) => isPresent[i])),
     complete: dependencies !== undefined,
     loadsModules,
   };
 }
 
-async function findPresent(host: Host, modules: readonly string[]): Promise<ReadonlySet<string>> {
-  const present = new Set<string>();
-  for (const module of new Set([...modules, ...Object.keys(signs)])) {
-    for (const path of signs[module] ?? [`/sys/module/${module}`]) {
-      if (await isThere(host, path)) present.add(module);
-    }
+/** Whether there is one of its files, or of its folders with anything in it. What may not be read shows nothing. */
+async function hasSign(host: Host, module: string): Promise<boolean> {
+  for (const path of signs[module] ?? [`/sys/module/${module}`]) {
+    const names = await host.list(path).catch((): readonly string[] => []);
+    if (names.length > 0 || (await host.readFile(path).catch(() => undefined)) !== undefined) return true;
   }
-  return present;
-}
-
-/** Whether there is a file, or a folder with anything in it. What may not be read shows nothing. */
-async function isThere(host: Host, path: string): Promise<boolean> {
-  const names = await host.list(path).catch((): readonly string[] => []);
-  if (names.length > 0) return true;
-  const text = await host.readFile(path).catch(() => undefined);
-  return text !== undefined;
+  return false;
 }
 
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
@@ -101,7 +87,8 @@ function normalize(module: string): string {
   return module.replaceAll('-', '_');
 }
 
-/** "kernel/net/netfilter/ipvs/ip_vs.ko.zst" → "ip_vs". */
-function moduleOfPath(path: string): string {
+/** "kernel/net/netfilter/ipvs/ip_vs.ko.zst: …", "ip_vs 180224 6 - Live" → "ip_vs". '' where the line names none. */
+function moduleOfLine(line: string): string {
+  const [path = ''] = line.split(/[: ]/, 1);
   return normalize(path.slice(path.lastIndexOf('/') + 1).replace(/\.ko(\.\w+)?$/, ''));
 }

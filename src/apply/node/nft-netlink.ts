@@ -29,16 +29,13 @@ export interface NftAnswers {
 
 const familyNumber: { readonly [F in Family]: number } = { ipv4: 2, ipv6: 10 };
 
-function formatQuestion(question: NftQuestion): string {
-  const words = [question.about, `${familyNumber[question.family]}`];
-  if (question.name !== undefined) words.push(question.name);
-  if (question.about === 'element') words.push(question.key);
-  return `${words.join(' ')}\n`;
-}
-
 /** What the program reads on its standard input. */
 export function formatQuestions(questions: readonly NftQuestion[]): string {
-  return questions.map(formatQuestion).join('');
+  const lines = questions.map((question) => {
+    const { about, family, name = '' } = question;
+    return [about, familyNumber[family], name, about === 'element' ? question.key : ''].join(' ').trimEnd();
+  });
+  return lines.map((line) => `${line}\n`).join('');
 }
 
 /** Asks this network namespace's kernel. */
@@ -76,18 +73,17 @@ export async function findNftTables(
   family: Family,
   names: readonly string[],
 ): Promise<readonly string[] | undefined> {
-  const asked = await askKernel(
-    host,
-    names.map((name) => ({ about: 'table', family, name })),
-  );
+  const questions = names.map((name): NftQuestion => ({ about: 'table', family, name }));
+  const asked = await askKernel(host, questions);
   return asked && names.filter((_, i) => asked.answers[i] !== 'none\n');
 }
 
-/** "element KEY VALUE" → KEY, of an answer about elements. Undefined where a key cannot be asked for. */
-export function keysIn(answer: string): readonly string[] | undefined {
-  const lines = answer.split('\n').filter((line) => line.startsWith('element '));
-  const keys = lines.map((line) => /^element ([0-9a-f]+) /.exec(line)?.[1]);
-  return keys.includes(undefined) ? undefined : keys.filter((key) => key !== undefined);
+/** "element KEY VALUE" → KEY, of an answer about elements. Throws where a key cannot be asked for. */
+export function keysIn(answer: string): readonly string[] {
+  return [...answer.matchAll(/^element (\S*) /gm)].map(([line, key = '']) => {
+    if (/^[0-9a-f]+$/.test(key)) return key;
+    throw new Error(`no key: ${line}`);
+  });
 }
 
 /** The lines of the elements of these keys, as a question for one of them is answered: see keysIn. */

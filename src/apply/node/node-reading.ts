@@ -1,9 +1,8 @@
 import { families, type Family } from '../../kernel/family.ts';
 import { parseIpsetSave } from '../../kernel/ipset/ipset.ts';
 import { parseIptablesSave, findHiddenTables, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
-import { tableNames, type TableName, type Tables } from '../../kernel/iptables/iptables.ts';
+import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { parseIpvsadm, type IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
-import { mapKinds, type ObjectKind } from '../../kernel/kinds.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
@@ -12,23 +11,25 @@ import type { KernelState } from '../../kernel/state.ts';
 import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
 import { isOfFamily, type Belongings } from '../state/belongings.ts';
 import { Failure } from '../state/failure.ts';
-import { excerptOf, formatCommand, type Command, type CommandResult, type Host } from './host.ts';
+import type { Command, Host } from './host.ts';
 import { findModule, readModuleIndex } from './kernel-modules.ts';
 import { findNftTables } from './nft-netlink.ts';
 import { readIpvsTable } from './open-traffic.ts';
-import { isRefusal } from './capabilities.ts';
 import {
+  assertWhole,
   faultBetweenServers,
   faultBetweenSets,
   faultOfLinks,
+  faultOfNamedSets,
   faultOfRules,
   faultOfServers,
   faultOfSets,
   faultOfTable,
   faultOfTimeouts,
   mentionsTable,
-  setsInRules,
-} from './cut-off-output.ts';
+  readWith,
+  type FindFault,
+} from './tool-output.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
@@ -45,66 +46,65 @@ export interface NodeReading {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+/** What one tool tells of a node. */
+export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+
+/** What tools print, by part. */
+export type ReadingTexts = { readonly [P in ReadingPart]: string };
+
+export function textsOf(reading: Omit<NodeReading, 'settings'>): ReadingTexts {
+  const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
+  const nft = { 'nft ipv4': nftables.ipv4, 'nft ipv6': nftables.ipv6 };
+  return { ...iptables, ...nft, ipset, ipvsadm, 'ipvs timeouts': ipvsTimeouts, addresses };
+}
+
+/** What of a reading still holds where these parts may have changed since. */
+export function textsBut(reading: NodeReading, changed: ReadonlySet<ReadingPart>): Partial<ReadingTexts> {
+  const texts: { [P in ReadingPart]?: string } = { ...textsOf(reading) };
+  for (const part of changed) delete texts[part];
+  return texts;
+}
+
 /** What to read. */
 export interface ReadingScope {
-  /** What must be readable. Of the rest, what no tool is there for is taken to be empty: see neededParts. */
+  /** What must be readable. Of the rest, what no tool is there for is taken to be empty, and nftables if it cannot be read. */
   readonly needed: ReadonlySet<ReadingPart>;
   /** Tables of iptables in which something is wanted or ours, as "ipv4 nat". */
   readonly tables: ReadonlySet<string>;
   /** Families whose tools may not fail, where they are there at all. */
   readonly families: readonly Family[];
-  /** Whether nftables must be readable; else, what cannot be read is taken to be empty. */
-  readonly nftables: boolean;
   /** Whether the timeouts of IPVS matter. */
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
-  /** What kube-proxy's tables of nftables hold, where that is known already. */
-  readonly nftTables?: NodeReading['nftables'] | undefined;
-  /** What iptables-save and ip6tables-save would print, where that is known already. */
-  readonly rules?: NodeReading['iptables'] | undefined;
   /** What IPVS lists of itself, where that has been read; null where it is not in the kernel. */
   readonly ipvs?: string | null | undefined;
   /** Told of each tool that has left out its part. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
-/** What one tool tells of a node. */
-export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
-
 /**
- * What a node must tell, of iptables, ipset, ipvsadm and ip: that of which something is wanted, or recorded as made. A node
- * has the tools of the modes that it is for, whatever modules its kernel has: other programs bring tools of their own.
+ * What a node must tell: that of which something is wanted, or recorded as made. A node has the tools of the modes that it is
+ * for, whatever modules its kernel has: other programs bring tools of their own.
  */
-export function neededParts(
-  { iptables, sets, virtualServers, links }: Pick<KernelState, 'iptables' | 'sets' | 'virtualServers' | 'links'>,
+export function neededOf(
+  { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: Belongings,
-): ReadonlySet<ReadingPart> {
-  const needed = new Set<ReadingPart>();
-  for (const family of families) {
-    const isWanted = Object.values(iptables[family] ?? {}).some((table) => table.size > 0);
-    const isMade = [...owned.chains, ...owned.jumps].some((key) => isOfFamily(key, family));
-    if (isWanted || isMade) needed.add(family);
-  }
-  if (sets.length > 0 || owned.sets.length > 0) needed.add('ipset');
-  if (virtualServers.length > 0 || owned.virtualServers.length > 0) needed.add('ipvsadm');
-  if (links.length > 0 || owned.links.length > 0 || owned.addresses.length > 0) needed.add('addresses');
-  return needed;
-}
-
-/** The tables of iptables in which something is wanted, or recorded as made, as "ipv4 nat". */
-export function neededTables({ iptables }: Pick<KernelState, 'iptables'>, owned: Belongings): ReadonlySet<string> {
+): Pick<ReadingScope, 'needed' | 'tables'> {
   const wanted = families.flatMap((family) =>
     Object.entries(iptables[family] ?? {}).flatMap(([name, table]) => (table.size > 0 ? [`${family} ${name}`] : [])),
   );
   const made = [...owned.chains, ...owned.jumps].map((key) => key.split(' ', 2).join(' '));
-  return new Set([...wanted, ...made]);
-}
-
-/** A reading to go by for all but the parts that may have changed since. */
-export interface EarlierReading {
-  readonly reading: NodeReading;
-  readonly changed: ReadonlySet<ReadingPart>;
+  const tables = [...wanted, ...made];
+  const isAny = (...lists: readonly (readonly unknown[])[]) => lists.some((list) => list.length > 0);
+  const needed: readonly (readonly [ReadingPart, boolean])[] = [
+    ...families.map((family) => [family, tables.some((key) => isOfFamily(key, family))] as const),
+    ...families.map((family) => [`nft ${family}`, isAny(nftables, owned.nftTables)] as const),
+    ['ipset', isAny(sets, owned.sets)],
+    ['ipvsadm', isAny(virtualServers, owned.virtualServers)],
+    ['addresses', isAny(links, owned.links, owned.addresses)],
+  ];
+  return { needed: new Set(needed.flatMap(([part, is]) => (is ? [part] : []))), tables: new Set(tables) };
 }
 
 /** A node that is read, and what of it is in its kernel at all. */
@@ -117,110 +117,53 @@ interface ReadNode {
   readonly hasNftables: boolean;
 }
 
-/** How one part of a node is read. */
-interface PartReader {
-  /** Where a reading has its text. */
-  textOf(reading: NodeReading): string;
-  read(node: ReadNode): Promise<string> | string;
-}
-
-const partReaders: { readonly [P in ReadingPart]: PartReader } = {
-  ipv4: rulesReader('ipv4'),
-  ipv6: rulesReader('ipv6'),
-  'nft ipv4': nftReader('ipv4'),
-  'nft ipv6': nftReader('ipv6'),
-  ipset: {
-    textOf: ({ ipset }) => ipset,
-    read: ({ host, scope, hasSets }) => (hasSets ? readSets(host, scope) : ''),
-  },
-  ipvsadm: {
-    textOf: ({ ipvsadm }) => ipvsadm,
-    read: ({ host, scope, ipvs }) => (ipvs === undefined ? '' : readServers(host, ipvs, scope)),
-  },
-  'ipvs timeouts': {
-    textOf: ({ ipvsTimeouts }) => ipvsTimeouts,
-    read: ({ host, scope, ipvs }) =>
-      ipvs !== undefined && scope.timeouts
-        ? readPart(host, 'ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }, scope, faultOfTimeouts)
-        : '',
-  },
-  addresses: {
-    textOf: ({ addresses }) => addresses,
-    read: ({ host }) => readAddresses(host),
-  },
+const readers: { readonly [P in ReadingPart]: (node: ReadNode) => Promise<string> | string } = {
+  ipv4: (node) => readRules(node, 'ipv4'),
+  ipv6: (node) => readRules(node, 'ipv6'),
+  'nft ipv4': (node) => readNftTable(node, 'ipv4'),
+  'nft ipv6': (node) => readNftTable(node, 'ipv6'),
+  ipset: (node) => (node.hasSets ? readSets(node) : ''),
+  ipvsadm: (node) => (node.ipvs === undefined ? '' : readServers(node, node.ipvs)),
+  'ipvs timeouts': async (node) =>
+    node.ipvs !== undefined && node.scope.timeouts
+      ? ((await readPart(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }, faultOfTimeouts)) ?? '')
+      : '',
+  addresses: ({ host }) => readAddresses(host),
 };
 
-function rulesReader(family: Family): PartReader {
-  return {
-    textOf: ({ iptables }) => iptables[family],
-    read: ({ host, scope, hasNftables }) =>
-      readPart(host, family, { tool: saveTools[family], args: [] }, scope, async (text) => {
-        const fault = faultOfRules(text, family);
-        return fault ?? findLeftOutTable(host, family, text, { scope, hasNftables });
-      }),
-  };
-}
-
-function nftReader(family: Family): PartReader {
-  return {
-    textOf: ({ nftables }) => nftables[family],
-    read: ({ host, scope, hasNftables }) => (hasNftables ? readNftTable(host, family, scope) : ''),
-  };
-}
-
 /**
- * Reads the node: all tools at once, or, where there is an earlier reading, those of the parts that may have changed;
- * settings always. Throws a Failure where a tool does not do its part.
+ * Reads the node, all tools at once, except for the parts of which it is known what they would print; settings always. Throws a
+ * Failure where a tool does not do its part.
  */
-export async function readNode(host: Host, scope: ReadingScope, earlier?: EarlierReading): Promise<NodeReading> {
-  const [ipvs, hasSets, hasNftables] = await Promise.all([
+export async function readNode(host: Host, scope: ReadingScope, known?: Partial<ReadingTexts>): Promise<NodeReading> {
+  const [ipvs, hasSets, hasNftables, settings] = await Promise.all([
     scope.ipvs === undefined ? readIpvsTable(host) : (scope.ipvs ?? undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
-    scope.nftables || earlier !== undefined || mayHaveNftables(host),
-  ]);
-  const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
-  const part = (name: ReadingPart): Promise<string> | string => {
-    const { textOf, read } = partReaders[name];
-    return earlier && !earlier.changed.has(name) ? textOf(earlier.reading) : read(node);
-  };
-  const [ipv4, ipv6, nft4, nft6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
-    scope.rules?.ipv4 ?? part('ipv4'),
-    scope.rules?.ipv6 ?? part('ipv6'),
-    scope.nftTables?.ipv4 ?? part('nft ipv4'),
-    scope.nftTables?.ipv6 ?? part('nft ipv6'),
-    part('ipset'),
-    part('ipvsadm'),
-    part('ipvs timeouts'),
-    part('addresses'),
+    scope.needed.has('nft ipv4') || known !== undefined || mayHaveNftables(host),
     readSettings(host, scope.settings),
   ]);
+  const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
+  const parts = ['ipv4', 'ipv6', 'nft ipv4', 'nft ipv6', 'ipset', 'ipvsadm', 'ipvs timeouts', 'addresses'] as const;
+  const [ipv4 = '', ipv6 = '', nft4 = '', nft6 = '', ipset = '', ipvsadm = '', ipvsTimeouts = '', addresses = ''] =
+    await Promise.all(parts.map((part) => known?.[part] ?? readers[part](node)));
   const iptables = { ipv4, ipv6 };
   for (const family of families) {
     const failure = findHiddenTable(iptables[family], family);
     if (failure && scope.needed.has(family)) throw failure;
     if (failure) scope.onLeftOut?.(failure, saveTools[family]);
   }
-  if (hasSets && !(earlier && !earlier.changed.has('ipset'))) assertSetsOfRules(iptables, ipset);
-  return {
-    iptables,
-    nftables: { ipv4: nft4, ipv6: nft6 },
-    ipset,
-    ipvsadm,
-    ipvsTimeouts,
-    addresses,
-    settings,
-  };
+  if (hasSets && known?.ipset === undefined) assertWhole(saveSets, ipset, faultOfNamedSets(ipv4 + ipv6, ipset));
+  return { iptables, nftables: { ipv4: nft4, ipv6: nft6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
 }
 
 /** Why parts of a node cannot be read, as far as that is so: the parts whose tools do not do their work. */
 export async function findUnreadable(host: Host, parts: readonly ReadingPart[]): Promise<readonly Failure[]> {
-  const needed = new Set(parts);
-  const scope = { needed, tables: new Set<string>(), families, nftables: false, timeouts: false, settings: [] };
+  const scope = { needed: new Set(parts), tables: new Set<string>(), families, timeouts: false, settings: [] };
   const node: ReadNode = { host, scope, ipvs: undefined, hasSets: true, hasNftables: false };
   const failures = await Promise.all(
     parts.map(async (part) => {
       try {
-        const text = await partReaders[part].read(node);
+        const text = await readers[part](node);
         return part === 'ipv4' || part === 'ipv6' ? findHiddenTable(text, part) : undefined;
       } catch (error) {
         if (error instanceof Failure) return error;
@@ -243,126 +186,88 @@ export async function assertReadable(
   { iptables, nftables }: NodeReading,
   parts: ReadonlySet<ReadingPart>,
 ): Promise<void> {
-  await Promise.all(
-    families.flatMap((family) => [
-      ...(parts.has(family) ? [tryRules(host, family, iptables[family])] : []),
-      ...(parts.has(`nft ${family}`) && nftables[family] !== '' ? [tryTables(host, family)] : []),
-    ]),
-  );
-}
-
-/** By the shortest table that is there: to ask for one that is not would make it. */
-async function tryRules(host: Host, family: Family, known: string): Promise<void> {
-  const texts = known.split(/^(?=\*)/m).filter((text) => text.startsWith('*'));
-  const [shortest] = texts.toSorted((a, b) => a.length - b.length);
-  const table = tableNames.find((name) => shortest?.startsWith(`*${name}\n`));
-  if (table === undefined) return;
-  const command: Command = { tool: saveTools[family], args: ['-t', table] };
-  await assertWhole(command, outputOf(command, await host.run(command)), (text) => {
-    const fault = faultOfRules(text, family);
-    return fault ?? (mentionsTable(text, table) ? undefined : `it lacks the table ${table}`);
-  });
-}
-
-async function tryTables(host: Host, family: Family): Promise<void> {
-  const command: Command = { tool: 'nft', args: ['list', 'tables', nftFamily[family]] };
-  const line = `table ${nftFamily[family]} ${nftTableName}`;
-  await assertWhole(command, outputOf(command, await host.run(command)), (text) =>
-    text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
-  );
-}
-
-/** What is wrong with an output; see cut-off-output.ts. */
-type FindFault = (text: string) => string | undefined | Promise<string | undefined>;
-
-async function readPart(
-  host: Host,
-  part: ReadingPart,
-  command: Command,
-  scope: ReadingScope,
-  findFault: FindFault,
-): Promise<string> {
-  const { needed, onLeftOut } = scope;
-  const result = await host.run(command);
-  try {
-    return await assertWhole(command, outputOf(command, result), findFault);
-  } catch (error) {
-    const mayFail = (part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part);
-    if (!(error instanceof Failure) || needed.has(part) || (result.kind !== 'missing' && !mayFail)) throw error;
-    onLeftOut?.(error, command.tool);
-    return '';
+  for (const family of families) {
+    // The shortest table that is there: to ask for one that is not would make it.
+    const texts = parts.has(family) ? iptables[family].split(/^(?=\*)/m) : [];
+    const [shortest = ''] = texts.filter((text) => text.startsWith('*')).toSorted((a, b) => a.length - b.length);
+    const table = tableNames.find((name) => shortest.startsWith(`*${name}\n`));
+    if (table !== undefined) {
+      await readWith(host, { tool: saveTools[family], args: ['-t', table] }, (text) => {
+        const lacks = mentionsTable(text, table) ? undefined : `it lacks the table ${table}`;
+        return faultOfRules(text, family) ?? lacks;
+      });
+    }
+    if (!parts.has(`nft ${family}`) || nftables[family] === '') continue;
+    const line = `table ${nftFamily[family]} ${nftTableName}`;
+    await readWith(host, { tool: 'nft', args: ['list', 'tables', nftFamily[family]] }, (text) =>
+      text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
+    );
   }
 }
 
-/** Gives the output. Throws a Failure for one that reports success, and is not whole. */
-export async function assertWhole(command: Command, text: string, findFault: FindFault): Promise<string> {
-  const fault = await findFault(text);
-  if (fault === undefined) return text;
-  throw new Failure(
-    'unreadable-node',
-    `"${formatCommand(command)}" exited with status 0, but its output is not whole: ${fault}`,
-    `run it by hand to see what it prints; check that ${command.tool} is the real program`,
-    command.tool,
-  );
+/** Undefined where the part is left out: it is not needed, and its tool is missing or may fail. */
+async function readPart(
+  { host, scope }: ReadNode,
+  part: ReadingPart,
+  command: Command,
+  findFault: FindFault,
+  nothing?: RegExp,
+): Promise<string | undefined> {
+  try {
+    return await readWith(host, command, findFault, nothing);
+  } catch (error) {
+    const mayFail = part.startsWith('nft ') || ((part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part));
+    const isLeftOut = error instanceof Failure && !scope.needed.has(part) && (mayFail || error.code === 'tool-missing');
+    if (!isLeftOut) throw error;
+    scope.onLeftOut?.(error, command.tool);
+    return undefined;
+  }
 }
 
 /** What `ip -j -d addr` prints. Throws a Failure where that is not whole. */
-export async function readAddresses(host: Host): Promise<string> {
-  const command: Command = { tool: 'ip', args: ['-j', '-d', 'addr'] };
-  return assertWhole(command, outputOf(command, await host.run(command)), faultOfLinks);
+export function readAddresses(host: Host): Promise<string> {
+  return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
 }
+
+const saveSets: Command = { tool: 'ipset', args: ['save'] };
 
 /** How often two listings of the same are compared: what changes in between makes them differ, too. */
 const comparisons = 3;
 
-/** Asks twice, in two ways: a listing that was cut at the end of a line looks whole. */
-async function readSets(host: Host, scope: ReadingScope): Promise<string> {
-  const command: Command = { tool: 'ipset', args: ['save'] };
+/** Has a listing compared with another of the same, gained in another way: one that was cut at the end of a line looks whole. */
+async function readCompared(
+  node: ReadNode,
+  part: ReadingPart,
+  command: Command,
+  findFault: FindFault,
+  compare: (text: string) => Promise<string | undefined>,
+): Promise<string> {
   for (let turn = 1; ; turn++) {
-    const [saved, listed] = await Promise.all([
-      readPart(host, 'ipset', command, scope, faultOfSets),
-      readPart(
-        host,
-        'ipset',
-        { tool: 'ipset', args: ['list', '-t'] },
-        { ...scope, onLeftOut: undefined },
-        () => undefined,
-      ),
-    ]);
-    const fault = faultBetweenSets(saved, listed);
-    if (fault === undefined || turn === comparisons) return assertWhole(command, saved, () => fault);
+    const text = await readPart(node, part, command, findFault);
+    const fault = text === undefined ? undefined : await compare(text);
+    if (fault === undefined || turn === comparisons) return assertWhole(command, text ?? '', fault);
   }
 }
 
-/** Compares the list with the kernel's own: see readSets. */
-async function readServers(host: Host, before: string, scope: ReadingScope): Promise<string> {
-  const command: Command = { tool: 'ipvsadm', args: ['-Sn'] };
-  let hasTool = true;
-  const onLeftOut: ReadingScope['onLeftOut'] = (failure, tool) => {
-    hasTool = false;
-    scope.onLeftOut?.(failure, tool);
-  };
-  let table = before;
-  for (let turn = 1; ; turn++) {
-    const printed = await readPart(host, 'ipvsadm', command, { ...scope, onLeftOut }, faultOfServers);
-    const fault = hasTool ? faultBetweenServers(printed, table) : undefined;
-    if (fault === undefined || turn === comparisons) return assertWhole(command, printed, () => fault);
-    table = (await readIpvsTable(host)) ?? '';
-  }
+function readSets(node: ReadNode): Promise<string> {
+  const list: Command = { tool: 'ipset', args: ['list', '-t'] };
+  return readCompared(node, 'ipset', saveSets, faultOfSets, async (saved) =>
+    faultBetweenSets(saved, await readWith(node.host, list)),
+  );
 }
 
-/** The kernel keeps a set that a rule names. */
-function assertSetsOfRules(iptables: NodeReading['iptables'], saved: string): void {
-  for (const family of families) {
-    const lost = [...setsInRules(iptables[family])].find((name) => !saved.includes(`create ${name} `));
-    if (lost === undefined) continue;
-    throw new Failure(
-      'unreadable-node',
-      `"ipset save" exited with status 0, but its output is not whole: rules match the set ${lost}, which it does not list`,
-      'run it by hand to see what it prints; check that ipset is the real program',
-      'ipset',
-    );
-  }
+function readServers(node: ReadNode, before: string): Promise<string> {
+  let table: string | undefined = before;
+  return readCompared(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, faultOfServers, async (printed) => {
+    const fault = faultBetweenServers(printed, table ?? '');
+    if (fault !== undefined) table = await readIpvsTable(node.host);
+    return fault;
+  });
+}
+
+async function readRules(node: ReadNode, family: Family): Promise<string> {
+  const findFault = async (text: string) => faultOfRules(text, family) ?? (await findLeftOutTable(node, family, text));
+  return (await readPart(node, family, { tool: saveTools[family], args: [] }, findFault)) ?? '';
 }
 
 /** Files in which the legacy variant of iptables finds the tables that the kernel has. */
@@ -376,25 +281,20 @@ const tableLists: { readonly [F in Family]: string } = {
  * after a table looks whole.
  */
 async function findLeftOutTable(
-  host: Host,
+  { host, scope, hasNftables }: ReadNode,
   family: Family,
   text: string,
-  { scope, hasNftables }: Pick<ReadNode, 'scope' | 'hasNftables'>,
 ): Promise<string | undefined> {
   const missing = usedTables.filter((table) => scope.tables.has(`${family} ${table}`) && !mentionsTable(text, table));
   if (missing.length === 0) return undefined;
-  const variant = /\((nf_tables|legacy)\)/.exec(text === '' ? await readVersion(host, saveTools[family]) : text)?.[1];
+  const asked = text === '' ? await host.run({ tool: saveTools[family], args: ['--version'] }) : undefined;
+  const variant = /\((nf_tables|legacy)\)/.exec(asked?.kind === 'ended' ? asked.stdout : text)?.[1];
   const there =
     variant === 'nf_tables'
       ? hasNftables && (await findNftTables(host, family, missing))
       : (await host.readFile(tableLists[family]))?.split('\n');
   const lost = missing.find((table) => there && there.includes(table));
   return lost && `it lacks the table ${lost}, which the kernel has`;
-}
-
-async function readVersion(host: Host, tool: string): Promise<string> {
-  const result = await host.run({ tool, args: ['--version'] });
-  return result.kind === 'ended' ? result.stdout : '';
 }
 
 /** The tables in which kube-proxy has rules. */
@@ -421,48 +321,18 @@ export async function mayHaveNftables(host: Host): Promise<boolean> {
  * kube-proxy's table alone: others may be large. As text, which tells more than JSON does (comments of tables, and
  * whether one is dormant), at half the memory; without what changes from one moment to the next.
  */
-async function readNftTable(host: Host, family: Family, scope: ReadingScope): Promise<string> {
+async function readNftTable(node: ReadNode, family: Family): Promise<string> {
+  if (!node.hasNftables) return '';
   const table = ['table', nftFamily[family], nftTableName];
+  const isNeeded = node.scope.needed.has(`nft ${family}`);
   // Where it matters little, for a list of its sets nft does not first ask for the chains of all tables, which may be many.
-  if (!scope.nftables && isNoTable(await host.run({ tool: 'nft', args: ['list', 'sets', ...table] }))) return '';
+  const first = isNeeded ? undefined : await node.host.run({ tool: 'nft', args: ['list', 'sets', ...table] });
+  if (first?.kind === 'ended' && first.status !== 0 && noSuchTable.test(first.stderr)) return '';
   const command: Command = { tool: 'nft', args: ['-s', 'list', ...table] };
-  const result = await host.run(command);
-  if (isNoTable(result)) return '';
-  try {
-    return await assertWhole(command, outputOf(command, result), (text) => faultOfTable(text, family));
-  } catch (error) {
-    if (!(error instanceof Failure) || scope.nftables) throw error;
-    scope.onLeftOut?.(error, command.tool);
-    return '';
-  }
-}
-
-function isNoTable(result: CommandResult): boolean {
-  return result.kind === 'ended' && result.status !== 0 && noSuchTable.test(result.stderr);
+  return (await readPart(node, `nft ${family}`, command, (text) => faultOfTable(text, family), noSuchTable)) ?? '';
 }
 
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
-
-function outputOf(command: Command, result: CommandResult): string {
-  if (result.kind === 'missing') {
-    throw new Failure(
-      'tool-missing',
-      `${command.tool} is missing, so this node cannot be read`,
-      `install it; "kpc-apply doctor" names the package`,
-      command.tool,
-    );
-  }
-  if (result.status === 0) return result.stdout;
-  const ending = result.status === undefined ? `was killed by ${result.signal}` : `exited with status ${result.status}`;
-  throw new Failure(
-    'unreadable-node',
-    [`"${formatCommand(command)}" ${ending}`, excerptOf(result.stderr)].filter(Boolean).join(': '),
-    isRefusal(result.stderr)
-      ? 'run it as root; a container also needs the capability NET_ADMIN'
-      : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
-    command.tool,
-  );
-}
 
 async function readSettings(host: Host, paths: readonly string[]): Promise<Readonly<Record<string, string>>> {
   const values = await Promise.all(paths.map((path) => host.readFile(path)));
@@ -478,74 +348,29 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
   return settings;
 }
 
-/** What an earlier reading was parsed to: of parts that read the same, the same values, which compare at no cost. */
-interface ParsedReading {
-  readonly reading: NodeReading;
-  readonly state: KernelState;
+/**
+ * The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. `rules`: lines that
+ * an earlier reading had, which are the same values then and compare at no cost.
+ */
+export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
+  const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
+  const tablesOf = (family: Family) => parseIptablesSave(iptables[family], rules?.[family]).tables;
+  return {
+    iptables: { ipv4: tablesOf('ipv4'), ipv6: tablesOf('ipv6') },
+    nftables: families.flatMap((family) => parseNodeTables(nftables[family])),
+    sets: parseIpsetSave(ipset).sets,
+    virtualServers: parseIpvsadm(ipvsadm).virtualServers,
+    links: parseIpAddrJson(addresses).links,
+    ipvsTimeouts: parseTimeouts(ipvsTimeouts),
+    sysctls: new Map(),
+    modules: [],
+  };
 }
 
-/** What is known before a reading is parsed. */
-interface Known {
-  readonly rules?: RuleLinesByFamily | undefined;
-  readonly earlier?: ParsedReading | undefined;
-}
-
-/** How the objects of one kind are told by a reading. */
-interface KindParser<Objects> {
-  /** What tells of them. */
-  readonly parts: readonly ReadingPart[];
-  parse(reading: NodeReading, known: Known): Objects;
-}
-
-const kindParsers: { readonly [K in ObjectKind]: KindParser<KernelState[K]> } = {
-  iptables: {
-    parts: families,
-    parse: (reading, known) =>
-      Object.fromEntries(families.map((family) => [family, parseTables(reading, family, known)])),
-  },
-  nftables: {
-    parts: families.map((family) => `nft ${family}` as const),
-    parse: (reading, known) => families.flatMap((family) => parseNftTables(reading, family, known)),
-  },
-  sets: { parts: ['ipset'], parse: ({ ipset }) => parseIpsetSave(ipset).sets },
-  virtualServers: { parts: ['ipvsadm'], parse: ({ ipvsadm }) => parseIpvsadm(ipvsadm).virtualServers },
-  links: { parts: ['addresses'], parse: ({ addresses }) => parseIpAddrJson(addresses).links },
-  ipvsTimeouts: { parts: ['ipvs timeouts'], parse: ({ ipvsTimeouts }) => parseTimeouts(ipvsTimeouts) },
-  // Files of the node tell of these two: see `settings`, and the index of modules.
-  sysctls: { parts: [], parse: () => new Map() },
-  modules: { parts: [], parse: () => [] },
-};
-
-/** The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. */
-export function parseReading(reading: NodeReading, known: Known = {}): KernelState {
-  const { earlier } = known;
-  return mapKinds<KernelState>((kind) => {
-    const { parts, parse } = kindParsers[kind];
-    return earlier && parts.every((part) => isUnchanged(part, reading, earlier))
-      ? earlier.state[kind]
-      : parse(reading, known);
-  });
-}
-
-function isUnchanged(part: ReadingPart, reading: NodeReading, earlier: ParsedReading): boolean {
-  const { textOf } = partReaders[part];
-  return textOf(reading) === textOf(earlier.reading);
-}
-
-function parseTables(reading: NodeReading, family: Family, { rules, earlier }: Known): Tables {
-  const known = earlier && isUnchanged(family, reading, earlier) ? earlier.state.iptables[family] : undefined;
-  return known ?? parseIptablesSave(reading.iptables[family], rules?.[family]).tables;
-}
-
-/** A table that holds what kpc does not read is none that kpc makes: it counts as another, whatever else is in it. */
-function parseNftTables(reading: NodeReading, family: Family, { earlier }: Known): readonly NftTable[] {
-  if (earlier && isUnchanged(`nft ${family}`, reading, earlier)) {
-    return earlier.state.nftables.filter((table) => table.family === family);
-  }
-  return parseNodeTables(reading.nftables[family]);
-}
-
-/** kube-proxy's tables in what `nft list` printed, and what is in them that kpc does not read. */
+/**
+ * kube-proxy's tables in what `nft list` printed, and what is in them that kpc does not read. A table that holds such is none
+ * that kpc makes: it counts as another, whatever else is in it.
+ */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];

@@ -1,8 +1,19 @@
-import { parseAddress } from '../../kernel/address.ts';
-import { readConnections, type Connections } from './ipvs-table.ts';
+import { parseAddress, type Address } from '../../kernel/address.ts';
+import { protocols } from '../../kernel/family.ts';
+import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-import { faultOfIpvsTable } from './cut-off-output.ts';
+
+/** The connections that IPVS has to a real server. */
+export interface ConnectionCount {
+  /** Established ones. */
+  readonly active: number;
+  /** Those that begin or have just ended, and all of protocols that have no connections. */
+  readonly inactive: number;
+}
+
+/** The connections of a real server, by the keys of its virtual server and its own; undefined where the kernel lists no such. */
+export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {
@@ -22,8 +33,9 @@ export interface TrafficListing {
 export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);
-  const fault = text === undefined ? undefined : faultOfIpvsTable(text);
-  if (fault === undefined) return text;
+  const isBegun = text?.startsWith('IP Virtual Server version ') ?? true;
+  if (isBegun && (text?.endsWith('\n') ?? true)) return text;
+  const fault = isBegun ? 'its last line has no end' : 'it does not begin as the kernel begins it';
   throw new Failure('unreadable-node', `${path} is not whole: ${fault}`, `look at it by hand: cat ${path}`);
 }
 
@@ -40,6 +52,59 @@ export function trafficIn({ ipvs, sockets }: TrafficListing): OpenTraffic {
     connections: readConnections(ipvs ?? ''),
     sources: () => (sources ??= new Set(sockets.flatMap((table) => parseSources(table ?? '')))),
   };
+}
+
+/** Names a real server of a virtual server, by their keys. */
+export function placeKey(virtualServer: string, realServer: string): string {
+  return `${virtualServer} ${realServer}`;
+}
+
+/** Reads /proc/net/ip_vs: of each virtual server when it is first asked for, since few of them ever let a real server go at once. */
+export function readConnections(text: string): Connections {
+  let table: ReadonlyMap<string, string> | undefined;
+  const known = new Map<string, ReadonlyMap<string, ConnectionCount>>();
+  return (virtualServer, realServer) => {
+    table ??= indexReals(text);
+    let counts = known.get(virtualServer);
+    if (!counts) known.set(virtualServer, (counts = readCounts(table.get(virtualServer) ?? '')));
+    return counts.get(realServer);
+  };
+}
+
+/**
+ * Key of a virtual server → the lines of its real servers, in /proc/net/ip_vs:
+ *
+ *     TCP  0A600001:0050 rr
+ *       -> 0A010102:1F90      Masq    1      0          2
+ */
+function indexReals(text: string): ReadonlyMap<string, string> {
+  const heads = [...text.matchAll(/^(\w+) +(\S+).*\n?/gm)];
+  const reals = new Map<string, string>();
+  for (const [i, { 0: head, 1: word, 2: name = '', index }] of heads.entries()) {
+    const [protocol, socket] = [protocols.find((each) => each === word), parseSocket(name)];
+    if (!protocol || !socket) continue;
+    reals.set(virtualServerKey({ protocol, ...socket }), text.slice(index + head.length, heads[i + 1]?.index));
+  }
+  return reals;
+}
+
+function readCounts(reals: string): ReadonlyMap<string, ConnectionCount> {
+  const lines = reals.matchAll(/^ +-> (\S+) +\S+ +-?\d+ +(\d+) +(\d+)/gm);
+  return new Map(
+    [...lines].flatMap(([, name = '', active, inactive]) => {
+      const socket = parseSocket(name);
+      const count = { active: Number(active), inactive: Number(inactive) };
+      return socket ? [[realServerKey(socket), count] as const] : [];
+    }),
+  );
+}
+
+/** "0A600001:0050", "[fd00:0000:…:0001]:0050". */
+function parseSocket(text: string): { readonly address: Address; readonly port: number } | undefined {
+  const colon = text.lastIndexOf(':');
+  const [host, port] = [text.slice(0, colon), Number.parseInt(text.slice(colon + 1), 16)];
+  const address = /^[0-9A-F]{8}$/i.test(host) ? parseHexIPv4(host) : parseAddress(host.slice(1, -1));
+  return address && { address, port };
 }
 
 /**
@@ -62,16 +127,14 @@ const ended: ReadonlySet<string> = new Set(['06', '07']);
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 /** Four bytes at a time, each four as a number of this machine's: "0A00600A" is 10.96.0.10 on most. */
-function decodeAddress(hex: string): ReturnType<typeof parseAddress> {
+function decodeAddress(hex: string): Address | undefined {
   const words = hex.match(/.{8}/g) ?? [];
-  const bytes = words.flatMap((word) => {
-    const four = (word.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16));
-    return isLittleEndian ? four.toReversed() : four;
-  });
-  const isMapped = bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 255;
-  if (bytes.length === 4 || isMapped) return parseAddress(bytes.slice(-4).join('.'));
-  const groups = Array.from({ length: 8 }, (_, i) =>
-    ((bytes[2 * i] ?? 0) * 256 + (bytes[2 * i + 1] ?? 0)).toString(16),
-  );
-  return parseAddress(groups.join(':'));
+  const bytes = words.map((word) => (isLittleEndian ? (word.match(/../g) ?? []).toReversed().join('') : word)).join('');
+  if (bytes.length === 8 || /^0{20}FF/i.test(bytes)) return parseHexIPv4(bytes.slice(-8));
+  return parseAddress((bytes.match(/.{4}/g) ?? []).join(':'));
+}
+
+/** "0A600001" → 10.96.0.1. */
+function parseHexIPv4(hex: string): Address | undefined {
+  return parseAddress((hex.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.'));
 }

@@ -1,17 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import {
-  access,
-  constants,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readlink,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import * as fs from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -59,54 +47,28 @@ export const realHost: Host = {
   user: readUser(),
   examine: examinePath,
   toolPath: toolPath(),
-  identifyTool,
   run: (command, patience) => runTool(command, usualLimits, patience),
   startApart,
-  kill: async (pid) => {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch (error) {
-      if (!hasCode(error, 'ESRCH')) throw error;
-    }
-  },
-  readFile: readFileIfThere,
-  writeFile: (path, text) => writeFile(path, text),
-  isWritable: (path) =>
-    access(path, constants.W_OK).then(
-      () => true,
-      () => false,
+  kill: async (pid) => void (await unless(['ESRCH'], () => process.kill(pid, 'SIGKILL'))),
+  readFile: (path) =>
+    unless(missing, () =>
+      /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8'),
     ),
+  writeFile: (path, text) => fs.writeFile(path, text),
+  isWritable: async (path) => (await whyNotWritable(path)) === undefined,
   replaceFile,
   renameFile: async (from, to) => {
-    await rename(from, to);
+    await fs.rename(from, to);
     await syncFolder(dirname(to));
   },
-  remove: (path) => rm(path, { recursive: true, force: true }),
-  sizeOf: async (path) => (await unlessMissing(stat(path)))?.size ?? 0,
-  list: async (path) => (await unlessDangling(readdir(path))) ?? [],
-  readLink: (path) => readlink(path).catch(() => undefined),
+  remove: (path) => fs.rm(path, { recursive: true, force: true }),
+  sizeOf: async (path) => (await unless(missing, () => fs.stat(path)))?.size ?? 0,
+  list: async (path) => (await unless(leadsNowhere, () => fs.readdir(path))) ?? [],
+  readLink: (path) => fs.readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
   uptime: () => uptime() * 1000,
 };
-
-/** The first of that name on the path that may be run, as the kernel looks for it. */
-async function identifyTool(tool: string): Promise<string | undefined> {
-  for (const folder of toolPath().split(':')) {
-    const path = join(folder || '.', tool);
-    const [found, mayRun] = await Promise.all([
-      stat(path).catch(() => undefined),
-      access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      ),
-    ]);
-    // The time of its last change comes with nanoseconds of which JavaScript keeps enough to tell one file from another.
-    if (found?.isFile() && mayRun)
-      return [path, found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ');
-  }
-  return undefined;
-}
 
 /**
  * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it
@@ -129,7 +91,9 @@ export function runTool(
     let closing: NodeJS.Timeout | undefined;
     const giveUp = (why: string): void => {
       problem = why;
-      endGroup(child);
+      // With all that it has started, unless that has left its process group.
+      const { pid } = child;
+      if (pid !== undefined) void unless(['ESRCH'], () => process.kill(-pid, 'SIGKILL'));
       expectClose();
     };
     const stopTimers = startTimers(limits, patience, limit, giveUp);
@@ -197,21 +161,7 @@ function startTimers(
   };
 }
 
-/** With all that it has started, unless that has left its process group. */
-function endGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if (!hasCode(error, 'ESRCH')) throw error;
-  }
-}
-
-function hasPipes(child: Pick<ChildProcess, 'stdin'>): boolean {
-  return Boolean(child.stdin);
-}
-
-function hasOutput(child: Pick<ChildProcess, 'stdout'>): boolean {
+function hasPipes(child: Pick<ChildProcess, 'stdout'>): boolean {
   return Boolean(child.stdout);
 }
 
@@ -251,11 +201,11 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
   while (names.length > 0 && links <= mostLinks) {
     const [name = '', ...rest] = names;
     const level = join(folder, name);
-    const found = await unlessDangling(lstat(level));
+    const found = await unless(leadsNowhere, () => fs.lstat(level));
     if (!found) break;
     const isLink = found.isSymbolicLink();
     if (isLink) {
-      const target = await readlink(level);
+      const target = await fs.readlink(level);
       if (isAbsolute(target)) folder = '/';
       names = [...target.split('/'), ...rest];
       links++;
@@ -265,10 +215,6 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
     }
     // What is none of these is refused when it is read.
     if (!isLink && !found.isFile() && !found.isDirectory()) continue;
-    const isReadOnly = await access(isLink ? dirname(level) : level, constants.W_OK).then(
-      () => false,
-      (error: unknown) => hasCode(error, 'EROFS'),
-    );
     levels.set(level, {
       path: level,
       owner: found.uid,
@@ -276,7 +222,7 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
       // No user can write to a link; its owner can replace it in a folder like /tmp.
       mode: isLink ? 0o755 : found.mode & 0o7777,
       isParent: isLink || rest.length > 0,
-      isReadOnly,
+      isReadOnly: hasCode(await whyNotWritable(isLink ? dirname(level) : level), 'EROFS'),
     });
   }
   return [...levels.values()].toReversed();
@@ -299,7 +245,7 @@ function startApart({ tool, args }: Command): Promise<void> {
     child.on('error', end);
     child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
     // Where no more files may be open, there are no pipes: the error above says so.
-    if (!hasOutput(child)) return;
+    if (!hasPipes(child)) return;
     child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
     child.stdout.once('data', () => end());
 
@@ -307,8 +253,7 @@ function startApart({ tool, args }: Command): Promise<void> {
       clearTimeout(impatience);
       child.removeAllListeners();
       child.on('error', () => {});
-      if (hasOutput(child)) child.stdout.destroy();
-      if (hasOutput(child)) child.stderr.destroy();
+      if (hasPipes(child)) for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
       child.unref();
       if (error) reject(error);
       else resolve();
@@ -316,48 +261,30 @@ function startApart({ tool, args }: Command): Promise<void> {
   });
 }
 
-async function readFileIfThere(path: string): Promise<string | undefined> {
-  try {
-    return readText(path);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-function readText(path: string): string {
-  return /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8');
-}
-
-async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
+/** ESRCH: a process whose /proc files were being read has ended. */
+const missing = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 
 /** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
-async function unlessDangling<T>(work: Promise<T>): Promise<T | undefined> {
+const leadsNowhere = [...missing, 'ELOOP', 'ENAMETOOLONG'];
+
+/** Undefined where it fails with one of these. */
+async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
-    return await unlessMissing(work);
+    return await work();
   } catch (error) {
-    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENAMETOOLONG')) return undefined;
+    if (codes.some((code) => hasCode(error, code))) return undefined;
     throw error;
   }
 }
 
-function isMissing(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  // ESRCH: a process whose /proc files were being read has ended.
-  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH';
+function whyNotWritable(path: string): Promise<unknown> {
+  return fs.access(path, fs.constants.W_OK).catch((error: unknown) => error);
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
   await makeFolder(dirname(path));
   const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', 0o600);
+  const file = await fs.open(temporary, 'w', 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
@@ -368,22 +295,22 @@ async function replaceFile(path: string, text: string): Promise<void> {
   } finally {
     await file.close();
   }
-  await rename(temporary, path);
+  await fs.rename(temporary, path);
   await syncFolder(dirname(path));
 }
 
 /** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
 async function makeFolder(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await fs.mkdir(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-    await mkdir(path, { mode: 0o700 });
+    await fs.mkdir(path, { mode: 0o700 });
   }
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+  const folder = await fs.open(path, 'r');
   try {
     await folder.sync();
   } finally {

@@ -1,6 +1,6 @@
 import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import { formatCommand, type Host } from './host.ts';
-import type { NodeReading } from './node-reading.ts';
+import { textsOf, type NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
 /** How long a tool may take that has next to nothing to do, while the node has to come back soon. */
@@ -40,18 +40,15 @@ export interface Haste {
   readonly mayBeCut: boolean;
 }
 
-/** A node, and the files that kpc-apply keeps of it. */
-interface NodeAccess {
+/** A host whose tools have short limits. */
+interface HastyHost {
   readonly host: Host;
-  readonly folder: StateFolder;
+  /** Says to those who stand by what the work waits for, and for how many milliseconds at most. */
+  announce(what: string, milliseconds: number): Promise<void>;
 }
 
-/** The same session with short limits for tools. With `announce`, those who stand by learn what it waits for, and until when. */
-export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed, mayBeCut }: Haste): S & Announcing {
-  const { host, folder } = session;
-  const { ipv4, ipv6 } = reading.iptables;
-  const printed = [ipv4, ipv6, reading.nftables.ipv4, reading.nftables.ipv6, reading.ipset, reading.ipvsadm];
-  const present = printed.reduce((sum, part) => sum + countLines(part), 0);
+export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste): HastyHost {
+  const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
   const announce = (what: string, milliseconds: number): Promise<void> => {
@@ -65,12 +62,7 @@ export function inHaste<S extends NodeAccess>(session: S, { reading, unconfirmed
     await announce(`"${formatCommand(command)}"`, limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
   };
-  return { ...session, host: { ...host, run }, announce };
-}
-
-export interface Announcing {
-  /** Says what the work waits for, and for how many milliseconds at most. */
-  readonly announce: (what: string, milliseconds: number) => Promise<void>;
+  return { host: { ...host, run }, announce };
 }
 
 /** In whole seconds, as it is said to people. */

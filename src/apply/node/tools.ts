@@ -1,18 +1,15 @@
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { excerptOf, type Host } from './host.ts';
-import { compareVersions, parseVersion } from './tool-version.ts';
 
 /** A program that kpc-apply runs, and what tells its version. */
 export interface Tool {
   readonly name: string;
-  /** Undefined where it does not matter. */
-  readonly versionArgs: readonly string[] | undefined;
-  /** The name it has in a manifest's list of least versions. */
+  /** The name it has in a manifest's list of least versions; Debian's package, which most distributions name alike. */
   readonly family: string;
-  /** Debian's package, which most distributions name alike. */
-  readonly package: string;
   /** Of some modes: of those whose facts name its family. */
   readonly neededBy: 'every mode' | 'some modes' | 'no mode';
+  /** Undefined where it does not matter. */
+  readonly versionArgs?: readonly string[] | undefined;
   /** What is lost without it, where it is not needed. */
   readonly purpose?: string | undefined;
 }
@@ -22,42 +19,19 @@ export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
   return neededBy !== 'some modes' || family in modeFacts[mode].tools;
 }
 
+const versionArgs = ['--version'];
+const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
+
 export const tools: readonly Tool[] = [
-  { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'every mode' },
-  { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
-  {
-    name: 'iptables-restore',
-    versionArgs: ['--version'],
-    family: 'iptables',
-    package: 'iptables',
-    neededBy: 'some modes',
-  },
-  {
-    name: 'ip6tables-restore',
-    versionArgs: ['--version'],
-    family: 'iptables',
-    package: 'iptables',
-    neededBy: 'some modes',
-  },
-  { name: 'ipset', versionArgs: ['--version'], family: 'ipset', package: 'ipset', neededBy: 'some modes' },
-  { name: 'ipvsadm', versionArgs: ['--version'], family: 'ipvsadm', package: 'ipvsadm', neededBy: 'some modes' },
-  { name: 'nft', versionArgs: ['--version'], family: 'nftables', package: 'nftables', neededBy: 'some modes' },
-  {
-    name: 'conntrack',
-    versionArgs: ['--version'],
-    family: 'conntrack',
-    package: 'conntrack',
-    neededBy: 'no mode',
-    purpose: 'UDP clients keep sending to a removed endpoint until they pause',
-  },
-  {
-    name: 'modprobe',
-    versionArgs: ['--version'],
-    family: 'kmod',
-    package: 'kmod',
-    neededBy: 'no mode',
-    purpose: 'kernel modules cannot be loaded',
-  },
+  { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
+  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes' },
+  { name: 'iptables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
+  { name: 'ip6tables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
+  { name: 'ipset', family: 'ipset', neededBy: 'some modes', versionArgs },
+  { name: 'ipvsadm', family: 'ipvsadm', neededBy: 'some modes', versionArgs },
+  { name: 'nft', family: 'nftables', neededBy: 'some modes', versionArgs },
+  { name: 'conntrack', family: 'conntrack', neededBy: 'no mode', versionArgs, purpose: noUdp },
+  { name: 'modprobe', family: 'kmod', neededBy: 'no mode', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
 export type ToolState =
@@ -65,24 +39,6 @@ export type ToolState =
   | { readonly kind: 'broken'; readonly tool: Tool; readonly reason: string }
   | { readonly kind: 'too-old'; readonly tool: Tool; readonly version: string; readonly least: string }
   | { readonly kind: 'fine'; readonly tool: Tool; readonly version: string; readonly details: string };
-
-/**
- * Marks of the files that these tools are, and of the versions that they must have at least. As long as its mark is the same,
- * a tool that was found fit is so still, and need not be run for that. One without a mark is missing.
- */
-export async function markTools(
-  host: Host,
-  names: readonly string[],
-  least: Readonly<Record<string, string>>,
-): Promise<Readonly<Record<string, string>>> {
-  const files = await Promise.all(names.map((name) => host.identifyTool(name)));
-  const marks: Record<string, string> = {};
-  for (const [i, name] of names.entries()) {
-    const family = tools.find((tool) => tool.name === name)?.family ?? '';
-    if (files[i] !== undefined) marks[name] = `${files[i]} ${least[family] ?? ''}`;
-  }
-  return marks;
-}
 
 /** Runs each of the tools for its version, all at once. `least` is a manifest's list: tool family → version. */
 export function inspectTools(
@@ -108,4 +64,22 @@ async function inspectTool(host: Host, tool: Tool, least: string | undefined): P
     return { kind: 'too-old', tool, version: version.join('.'), least };
   }
   return { kind: 'fine', tool, version: version.join('.'), details };
+}
+
+/** A version as numbers: "v1.8.9" → [1, 8, 9]. */
+export type Version = readonly number[];
+
+/** The first dotted number in a text. Undefined where there is none. */
+export function parseVersion(text: string): Version | undefined {
+  const match = /(?<!\d)\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
+  return match ? match[0].split('.').map(Number) : undefined;
+}
+
+/** Numbers that are not there count as 0: 1.8 is 1.8.0. */
+export function compareVersions(a: Version, b: Version): number {
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    const difference = (a[i] ?? 0) - (b[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
 }

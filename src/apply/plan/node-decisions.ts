@@ -2,7 +2,7 @@ import type { settingsOf } from '../../bundle/manifest.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
-import { compareVersions, parseVersion, type Version } from '../node/tool-version.ts';
+import { compareVersions, parseVersion, type Version } from '../node/tools.ts';
 
 type ProxySettings = ReturnType<typeof settingsOf>;
 

@@ -1,53 +1,104 @@
+import { hashHex } from '#hash';
+import { listOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
+import { version } from '../../base/version.ts';
 import { hasCode } from '../../bundle/errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readListedManifest } from '../../bundle/read-bundle.ts';
-import { version } from '../../base/version.ts';
 import { families } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 import {
   mayHaveNftables,
   readNode,
-  type EarlierReading,
+  textsBut,
+  textsOf,
   type NodeReading,
   type ReadingPart,
   type ReadingScope,
+  type ReadingTexts,
 } from '../node/node-reading.ts';
+import type { Step } from '../plan/kind-steps.ts';
 import type { Plan } from '../plan/plan.ts';
+import { countNftTransactions, listNftInputs } from '../plan/steps.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
 import { readBootId } from '../state/process-identity.ts';
-import type { OwnershipRecord, StateFolder, StateMark } from '../state/record.ts';
-import { splitTables, type NftTexts } from './changed-nftables.ts';
-import { focusOn, type Focus } from './changed-parts.ts';
-import { isSameMoment, proveNftChange, readNftStamp, type NftStamp } from './nft-generation.ts';
-import {
-  discardSettled,
-  isStillSettled,
-  readSettled,
-  unsettle,
-  writeSettled,
-  type FitTools,
-  type Settled,
-} from './settled-bundle.ts';
+import { readJson, writeJson, type OwnershipRecord, type StateFolder, type StateMark } from '../state/record.ts';
+import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './focus.ts';
+import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
 /**
  * What lets a small change cost little: nothing outside this folder uses more of it than this file. A change without it is as
  * whole and as right; it reads and compares everything.
  */
 
-/** What was settled last, as it was before another process had the lock; undefined if that is not known. */
-export type LastSettled = Settled | undefined;
+/**
+ * A bundle that was found to hold what kpc writes and nothing else, and what the tools printed of the node when all that
+ * is kpc-apply's there was as this bundle says. What has not changed since in either need not be looked at again.
+ */
+export interface Settled {
+  readonly id: string;
+  readonly bundle: BundleFiles;
+  readonly texts: CutTexts;
+  /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
+  readonly nftables?: NftStamp | undefined;
+  /** Tools that were found fit for their work. */
+  readonly fitTools: readonly string[];
+}
 
-export async function recallSettled(host: Host, folder: StateFolder): Promise<LastSettled> {
-  return readSettled(host, folder, await readBootId(host), version);
+const indexShape = objectOf({
+  id: text,
+  bootId: text,
+  version: text,
+  /** The names of the bundle's files. */
+  files: listOf(text),
+  nftables: optional(nftStampShape),
+  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
+  rules: optional(text),
+  fitTools: listOf(text),
+});
+
+/** Which one it is, and of what: another version might write a bundle otherwise, and a reboot leaves nothing. */
+type SettledIndex = Shaped<typeof indexShape>;
+
+const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
+const indexFile = (folder: StateFolder): string => `${folder.settled}/index.json`;
+
+/**
+ * What was settled last, since the node booted and by this version, as it was before another process had the lock; undefined
+ * where nothing was, or since was changed.
+ */
+export async function recallSettled(host: Host, folder: StateFolder): Promise<Settled | undefined> {
+  const index = await readIndex(host, folder);
+  if (index?.version !== version || index.bootId !== (await readBootId(host))) return undefined;
+  const paths = [
+    ...index.files.map((name) => bundleFile(folder, name)),
+    ...cutParts.map((part) => `${folder.settled}/${part}`),
+  ];
+  const contents = await Promise.all(paths.map((path) => host.readFile(path)));
+  const found = contents.filter((content) => content !== undefined);
+  // No lock is held: another process may have replaced some of these files meanwhile.
+  if (found.length < paths.length || (await readIndex(host, folder))?.id !== index.id) return undefined;
+  const bundle = new Map(index.files.map((name, i) => [name, found[i] ?? '']));
+  const [ipv4 = '', ipv6 = '', ipset = '', ipvsadm = ''] = found.slice(index.files.length);
+  const { id, nftables, rules, fitTools } = index;
+  const texts = { ipv4, ipv6, ipset, ipvsadm };
+  return nftables?.hasRules && hashRules(texts) !== rules ? undefined : { id, bundle, texts, nftables, fitTools };
+}
+
+function hashRules({ ipv4, ipv6 }: CutTexts): string {
+  return `${hashHex(ipv4)} ${hashHex(ipv6)}`;
+}
+
+function readIndex(host: Host, folder: StateFolder): Promise<SettledIndex | undefined> {
+  return readJson<SettledIndex>(host, indexFile(folder), indexShape, 'remove it').catch(() => undefined);
 }
 
 /** A bundle, which is settled once the node is as it says. */
 export interface Settling {
   readonly files: BundleFiles;
-  readonly known: LastSettled;
+  readonly known: Settled | undefined;
   /** The tools that were found fit, then or since. */
-  readonly fitTools: () => FitTools;
+  readonly fitTools: Set<string>;
 }
 
 /** What a look at a node found, as far as a later one may rely on it. */
@@ -68,25 +119,22 @@ export interface SettledLook {
   readonly unlike: readonly string[];
 }
 
-/** An earlier look, which holds for all but the parts that have been changed since. */
+/** An earlier look, which holds for all but the parts that have been changed since, by these steps. */
 export interface EarlierLook {
   readonly kind: 'earlier';
-  readonly earlier: QuickReading;
+  readonly earlier: QuickReading & { readonly plan: Plan };
   readonly changed: ReadonlySet<ReadingPart>;
-  /** How many transactions of our own have changed nftables since, with those for the rules of iptables or without. */
-  readonly nftTransactions: (hasRules: boolean) => number;
-  /** When the tables of nftables were found to be as the bundle says, after all of these. */
-  readonly nftProven: NftStamp | undefined;
+  readonly steps: readonly Step[];
 }
 
-/** What was settled last, if that still holds, and nothing is taken over or left of another mode. */
+/** What was settled last, if that still holds, and nothing is taken over or left of another mode. Ask with the lock held. */
 export async function findSettled(
   host: Host,
   folder: StateFolder,
   { known }: Settling,
   { draining, leftIpvs }: OwnershipRecord,
 ): Promise<SettledLook | undefined> {
-  if (!known || leftIpvs !== undefined || !(await isStillSettled(host, folder, known))) return undefined;
+  if (!known || leftIpvs !== undefined || (await readIndex(host, folder))?.id !== known.id) return undefined;
   return { kind: 'settled', settled: known, unlike: draining.map(({ virtualServer }) => virtualServer) };
 }
 
@@ -103,156 +151,137 @@ export async function beginLook(
   back: SettledLook | EarlierLook | undefined,
 ): Promise<QuickLook> {
   const settled = back?.kind === 'settled' ? back.settled : undefined;
-  const earlier = back?.kind === 'earlier' ? back.earlier : undefined;
+  const earlier = back?.kind === 'earlier' ? back : undefined;
   const present = settled?.nftables && (await readNftStamp(host));
-  const known = findUnchanged(files, back, present);
+  // For this moment it is known what nftables holds: it has not changed, or just as it was to.
+  const stamp = earlier
+    ? await proveSteps(host, earlier)
+    : settled && isStill(settled, present)
+      ? settled.nftables
+      : undefined;
+  const tables = stamp && splitTables((settled?.bundle ?? files).get('nftables.nft') ?? '');
+  const known: Partial<ReadingTexts> = {
+    ...(tables && { 'nft ipv4': tables.ipv4, 'nft ipv6': tables.ipv6 }),
+    ...(settled && stamp?.hasRules && { ipv4: settled.texts.ipv4, ipv6: settled.texts.ipv6 }),
+  };
   const focus =
-    back?.kind === 'settled' ? focusOn(back.settled, files, back.unlike, known !== undefined) : earlier?.focus;
+    back?.kind === 'settled'
+      ? focusOn(back.settled.bundle, files, back.unlike, stamp !== undefined)
+      : earlier?.earlier.focus;
   return {
     focus,
     async read(scope, owned) {
-      const since =
-        back?.kind === 'earlier'
-          ? { reading: back.earlier.reading, changed: back.changed }
-          : settled && readSince(settled, scope, owned);
-      const work = () => readNode(host, { ...scope, nftTables: known?.tables, rules: known?.rules }, since);
-      const { reading, nftStamp } = known
-        ? { reading: await work(), nftStamp: known.stamp }
+      const since = earlier
+        ? textsBut(earlier.earlier.reading, earlier.changed)
+        : settled && textsSince(settled, scope.needed, owned);
+      const work = () => readNode(host, scope, since || stamp ? { ...since, ...known } : undefined);
+      const { reading, nftStamp } = stamp
+        ? { reading: await work(), nftStamp: stamp }
         : await readAtMoment(host, scope, present, back, work);
-      const before = (earlier ?? settled)?.reading ?? reading;
-      return { reading, nftStamp, isKnown: known !== undefined, focus: focus?.widen(before, reading) };
+      const now = textsOf(reading);
+      const before = earlier ? textsOf(earlier.earlier.reading) : (settled?.texts ?? now);
+      return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, now) };
     },
   };
 }
 
+/** Whether nothing of nftables has changed, and the files of the bundle are what they were: the way back will be what these say. */
+function isStill({ nftables, bundle }: Settled, present: NftStamp | undefined): boolean {
+  const isSame = isSameMoment(nftables, present) && nftables?.tables.join() === present?.tables.join();
+  return isSame && readListedManifest(bundle) !== undefined;
+}
+
 /**
- * What to read of a settled node: the parts in which something is wanted or ours. In all others nothing was ours, whatever
+ * What need not be read of a settled node: the parts in which nothing is wanted or ours. There nothing was ours, whatever
  * another program has made of them since. The rules of iptables are read as a whole where nftables keeps them: a stamp
  * vouches for those of both families, and for there being no table of kube-proxy's.
  */
-function readSince(
+function textsSince(
   settled: Settled,
-  { needed, nftables }: Pick<ReadingScope, 'needed' | 'nftables'>,
+  needed: ReadonlySet<ReadingPart>,
   owned: Belongings,
-): EarlierReading | undefined {
+): Partial<ReadingTexts> | undefined {
   // Without a record, what is there may be what a kube-proxy left.
   if (isEmptyBelongings(owned)) return undefined;
-  const nothing = { nftables: { ipv4: '', ipv6: '' }, ipvsTimeouts: '', addresses: '', settings: {} };
-  const areStamped = mayHaveStamp(settled);
-  const tables = areStamped || nftables ? (['nft ipv4', 'nft ipv6'] as const) : [];
-  const changed = new Set<ReadingPart>([...needed, ...(areStamped ? families : []), ...tables, 'ipvs timeouts']);
-  return { reading: { ...nothing, ...settled.reading }, changed };
-}
-
-/** What of nftables need not be read: it has not changed, or just as it was to. */
-interface UnchangedTables {
-  /** kube-proxy's. */
-  readonly tables: NftTexts;
-  /** Those of iptables, if it keeps them in nftables. */
-  readonly rules?: NodeReading['iptables'] | undefined;
-  readonly stamp: NftStamp;
-}
-
-/** `present`: the moment of this look, if something was settled at an earlier one. */
-function findUnchanged(
-  files: BundleFiles,
-  back: SettledLook | EarlierLook | undefined,
-  present: NftStamp | undefined,
-): UnchangedTables | undefined {
-  const tablesOf = (some: BundleFiles) => splitTables(some.get('nftables.nft') ?? '');
-  if (back?.kind === 'earlier') return back.nftProven && { tables: tablesOf(files), stamp: back.nftProven };
-  if (!back) return undefined;
-  const { nftables: stamp, bundle, reading } = back.settled;
-  // The way back will be what these files say, so that they must be what they were.
-  if (!stamp || !isSameMoment(stamp, present) || stamp.tables.join() !== present?.tables.join()) return undefined;
-  if (!readListedManifest(bundle)) return undefined;
-  return { tables: tablesOf(bundle), rules: stamp.hasRules ? reading.iptables : undefined, stamp };
+  const read = new Set<ReadingPart>([
+    ...needed,
+    ...(mayHaveStamp(settled) ? (['ipv4', 'ipv6', 'nft ipv4', 'nft ipv6'] as const) : []),
+  ]);
+  const texts: { [P in ReadingPart]?: string } = { 'nft ipv4': '', 'nft ipv6': '', addresses: '', ...settled.texts };
+  for (const part of read) delete texts[part];
+  return texts;
 }
 
 /** A reading, and the moment for which it is true of nftables: if nothing changes that while it is read. */
 async function readAtMoment(
   host: Host,
-  { nftables }: Pick<ReadingScope, 'nftables'>,
+  { needed }: ReadingScope,
   present: NftStamp | undefined,
   back: SettledLook | EarlierLook | undefined,
   read: () => Promise<NodeReading>,
 ): Promise<Pick<QuickReading, 'reading' | 'nftStamp'>> {
+  const isWanted = needed.has('nft ipv4');
   // Of a second look, the first one found which variant of iptables there is.
   const before = back?.kind === 'earlier' ? back.earlier.nftStamp : undefined;
-  const isAsked = nftables || (await mayHaveMoment(host, back));
+  // The rules of iptables may be in nftables, although nothing is wanted there.
+  const mayHaveMoment = back?.kind === 'settled' ? mayHaveStamp(back.settled) : before !== undefined;
+  const isAsked = isWanted || (back ? mayHaveMoment : await mayHaveNftables(host));
   const from = isAsked ? (present ?? (await readNftStamp(host, before?.hasRules))) : undefined;
   const reading = await read();
   const hasTables = families.some((family) => reading.nftables[family] !== '');
-  if (!from || !(nftables || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
+  if (!from || !(isWanted || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
-  const isTrue = back?.kind !== 'earlier' || isSameMoment(before, from, back.nftTransactions(from.hasRules));
+  const isTrue =
+    back?.kind !== 'earlier' || isSameMoment(before, from, countNftTransactions(back.steps, from.hasRules));
   const to = await readNftStamp(host, from.hasRules);
   return { reading, nftStamp: isTrue && isSameMoment(from, to) ? to : undefined };
 }
 
-/** Whether to ask the kernel for the moment, although nothing is wanted in nftables: the rules of iptables may be there. */
-async function mayHaveMoment(host: Host, back: SettledLook | EarlierLook | undefined): Promise<boolean> {
-  switch (back?.kind) {
-    case 'settled':
-      return mayHaveStamp(back.settled);
-    case 'earlier':
-      return back.earlier.nftStamp !== undefined;
-    case undefined:
-      return mayHaveNftables(host);
-    default:
-      return back satisfies never;
-  }
-}
-
 /** Whether it had one, or would have had one if the kernel had reported it. */
-function mayHaveStamp({ nftables, reading }: Settled): boolean {
-  return nftables !== undefined || families.some((family) => namesNftables.test(reading.iptables[family]));
+function mayHaveStamp({ nftables, texts }: Settled): boolean {
+  return nftables !== undefined || [texts.ipv4, texts.ipv6].some((rules) => namesNftables.test(rules));
 }
 
 /** "# Generated by iptables-save v1.8.9 (nf_tables) on …". */
 const namesNftables = /^# Generated by \S+ v\S+ \(nf_tables\) on /;
 
 /** The moment at which nftables was found changed as it was to be, if no list of the tables is needed for that. */
-export async function proveChange(
-  host: Host,
-  { focus, nftStamp }: QuickReading,
-  { present, state, delta }: Plan,
-  inputs: readonly string[],
-): Promise<NftStamp | undefined> {
+async function proveSteps(host: Host, { earlier, steps }: EarlierLook): Promise<NftStamp | undefined> {
+  const inputs = listNftInputs(steps);
+  const { nftStamp, focus, plan } = earlier;
   if (!nftStamp || !focus?.cutsNftables || inputs.length === 0) return undefined;
-  const rehearsal = { present: present.nftables, wanted: state.nftables, delta: delta.nftables, inputs };
-  return proveNftChange(host, nftStamp, rehearsal);
+  const { present, state, delta } = plan;
+  const change = { present: present.nftables, wanted: state.nftables, delta: delta.nftables, inputs };
+  return proveNftChange(host, nftStamp, change);
 }
 
 /**
- * Writes to the state folder what a change needs, and gives whether what was settled still has its files. Nothing is settled any
- * more. If there is no space for both, what is written takes that of those files, and then that of earlier states.
+ * Writes to the state folder what a change needs. Nothing is settled any more. If there is no space for both, what is written takes
+ * that of the files of what was settled, and then that of earlier states.
  */
 export async function writeBesideSettled(
   host: Host,
   folder: StateFolder,
   write: () => Promise<void>,
   state: StateMark | undefined,
-): Promise<boolean> {
-  await unsettle(host, folder);
-  const makeRoom = [() => discardSettled(host, folder), ...(state ? [() => pruneStates(host, folder, state, 1)] : [])];
-  for (const free of makeRoom) {
+): Promise<void> {
+  await host.remove(indexFile(folder));
+  for (const free of [() => host.remove(folder.settled), () => state && pruneStates(host, folder, state, 1)]) {
     try {
       await write();
-      return free === makeRoom[0];
+      return;
     } catch (error) {
       if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
       await free();
     }
   }
   await write();
-  return false;
 }
 
 /**
  * Keeps what the next change need not look at, if all that is ours is as the bundle says, and nothing else is ours. It
- * saves time and no more: if it cannot be kept, everything is looked at the next time. `last` is what is still on the disk:
- * of what was read before the lock was taken, another process may have replaced some since.
+ * saves time and no more: if it cannot be kept, everything is looked at the next time. `known` is what was settled before: what
+ * is the same of it need not be written again, unless its files have given way.
  */
 export async function settleFor(
   host: Host,
@@ -260,22 +289,37 @@ export async function settleFor(
   { files, fitTools }: Settling,
   { plan, reading, nftStamp }: QuickReading & { readonly plan: Plan },
   { bootId, leftIpvs }: OwnershipRecord,
-  last: SettledLook | undefined,
+  known: SettledLook | undefined,
 ): Promise<void> {
   const { belongings, ours, conflicts } = plan.share;
   const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];
   const keepsOthers =
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
-  const settled = {
+  const texts = textsOf(reading);
+  const index: SettledIndex = {
     id: `${host.now()}-${host.pid}`,
-    bundle: files,
-    reading,
+    bootId,
+    version,
+    files: [...files.keys()],
     nftables: nftStamp,
-    fitTools: fitTools(),
+    rules: nftStamp?.hasRules ? hashRules(texts) : undefined,
+    fitTools: [...fitTools],
   };
-  await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() =>
+  const write = async (path: string, content: string, before: string | undefined) => {
+    if (content !== before) await host.replaceFile(path, content);
+  };
+  try {
+    await host.remove(indexFile(folder));
+    const last = (await host.list(folder.settled)).length > 0 ? known?.settled : undefined;
+    await Promise.all([
+      ...[...files].map(([name, content]) => write(bundleFile(folder, name), content, last?.bundle.get(name))),
+      ...cutParts.map((part) => write(`${folder.settled}/${part}`, texts[part], last?.texts[part])),
+    ]);
+    // The index comes last: until then, nothing is settled.
+    await writeJson(host, indexFile(folder), index);
+  } catch {
     // Half of it would only take the space that the next journal needs.
-    discardSettled(host, folder).catch(() => undefined),
-  );
+    await host.remove(folder.settled).catch(() => undefined);
+  }
 }

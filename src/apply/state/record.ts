@@ -97,7 +97,7 @@ export interface StateFolder {
   readonly unconfirmed: string;
   /** See tool-time-limits.ts. */
   readonly doing: string;
-  /** A folder: see settled-bundle.ts. */
+  /** A folder: see small-change.ts. */
   readonly settled: string;
 }
 

@@ -10,7 +10,8 @@ import {
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, observe, type ChangeOutcome } from '../../apply/change/change-node.ts';
+import { assertNoConflicts, type ChangeOutcome } from '../../apply/change/change-node.ts';
+import { observe } from '../../apply/change/observe-node.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { changeNode } from '../../apply/change/change-node.ts';
 import { describeConflict } from '../../apply/plan/conflicts.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
-import { requestNothing } from '../../apply/change/clean-up.ts';
+import { requestNothing } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { reportOutcome } from './apply-command.ts';

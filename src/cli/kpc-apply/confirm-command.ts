@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { confirmApply } from '../../apply/change/confirm-apply.ts';
+import { confirmApply } from '../../apply/change/answer-unconfirmed.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
 import { exitStatus, type Done } from '../shared/exit-status.ts';

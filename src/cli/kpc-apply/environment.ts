@@ -1,6 +1,5 @@
 import { printable, printableLines } from '../../base/printable.ts';
-import type { ChangeEvent } from '../../apply/change/change-event.ts';
-import type { Session } from '../../apply/change/change-node.ts';
+import type { ChangeEvent, Session } from '../../apply/change/observe-node.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
 import type { Failure } from '../../apply/state/failure.ts';
 import { formatTime } from '../../apply/state/history.ts';

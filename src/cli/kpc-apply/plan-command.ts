@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { foreseeApply, requestBundle } from '../../apply/change/apply-bundle.ts';
-import { observe } from '../../apply/change/change-node.ts';
-import type { Observation } from '../../apply/change/observe-node.ts';
+import { observe, type Observation } from '../../apply/change/observe-node.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';

@@ -1,4 +1,4 @@
-import type { ChangeEvent } from '../../apply/change/change-event.ts';
+import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { addApplyCommand } from './apply-command.ts';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { Session } from '../../apply/change/change-node.ts';
+import type { Session } from '../../apply/change/observe-node.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
 import { describeState } from '../../apply/state/history.ts';
 import { withLock } from '../../apply/state/lock.ts';
@@ -15,7 +15,7 @@ import { printable } from '../../base/printable.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { describeLeftSettings, formatPlanText, planValue } from '../../report/plan-text.ts';
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
-import { standBy } from '../../apply/change/put-back-unconfirmed.ts';
+import { standBy } from '../../apply/change/answer-unconfirmed.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';

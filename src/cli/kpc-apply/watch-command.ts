@@ -6,7 +6,7 @@ import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
 import { stateFolder } from '../../apply/state/record.ts';
-import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
+import { recallSettled, type Settled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/watch-metrics.ts';
 import { nodeOfBundle } from '../../bundle/bundle-node.ts';
@@ -143,7 +143,7 @@ async function syncOnce(
  * What was settled last, of a bundle of nftables mode: there the kernel tells at once that nothing has changed, and to list
  * the tables takes seconds. In other modes each look is at everything.
  */
-async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<LastSettled> {
+async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<Settled | undefined> {
   const known = await recallSettled(host, stateFolder(stateDir));
   return known?.nftables ? known : undefined;
 }

@@ -2,7 +2,7 @@ import { answerHealthz, answerLivez } from '../../apply/monitor/health-answers.t
 import { createNotifier } from '../../apply/monitor/notify-systemd.ts';
 import { createPageServer, type Answer } from '../../apply/monitor/serve-pages.ts';
 import { createWatchMetrics, type Round } from '../../apply/monitor/watch-metrics.ts';
-import type { ChangeEvent } from '../../apply/change/change-event.ts';
+import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import type { Watch } from '../../apply/change/watch.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';

@@ -119,45 +119,6 @@ function deleteFirsts(items: readonly string[], gone: readonly string[]): string
   });
 }
 
-/** The tables after the changes. */
-export function applyTablesDelta(tables: Tables, deltas: readonly TableDelta[]): Tables {
-  const result: { [T in TableName]?: ReadonlyMap<string, Chain> } = { ...tables };
-  for (const { table, changes } of deltas) {
-    const chains = new Map(tables[table]);
-    for (const change of changes) applyChainChange(chains, change);
-    result[table] = chains;
-  }
-  return result;
-}
-
-function applyChainChange(chains: Map<string, Chain>, change: ChainChange): void {
-  const editRules = (name: string, edit: (rules: Rule[]) => void): void => {
-    const chain = chains.get(name);
-    const rules = [...(chain?.rules ?? [])];
-    edit(rules);
-    chains.set(name, { ...(chain ?? { name }), rules });
-  };
-  switch (change.kind) {
-    case 'write-chain':
-      chains.set(change.chain.name, change.chain);
-      break;
-    case 'delete-chain':
-      chains.delete(change.chain.name);
-      break;
-    case 'delete-rule':
-      editRules(change.chain, (rules) => {
-        const at = rules.findIndex((rule) => sameRule(rule, change.rule));
-        if (at >= 0) rules.splice(at, 1);
-      });
-      break;
-    case 'insert-rule':
-      editRules(change.chain, (rules) => rules.splice(change.position - 1, 0, change.rule));
-      break;
-    default:
-      change satisfies never;
-  }
-}
-
 /** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' where there are none. */
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas

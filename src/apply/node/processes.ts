@@ -1,6 +1,30 @@
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-import { isRoots } from './capabilities.ts';
+
+/** Bits of a process's capabilities. */
+export const capNetAdmin = 1n << 12n;
+export const capSysModule = 1n << 16n;
+
+/** Whether this process has a capability. Undefined where /proc does not tell. */
+export async function hasCapability(host: Host, capability: bigint): Promise<boolean | undefined> {
+  const status = (await host.readFile('/proc/self/status')) ?? '';
+  const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1];
+  return capabilities === undefined ? undefined : (BigInt(`0x${capabilities}`) & capability) !== 0n;
+}
+
+/**
+ * Whether root runs a process. No kube-proxy can do its work for another user, but any user can call a process one, a
+ * setuid program too: so the real user counts as well as the effective one.
+ */
+export async function isRoots(host: Host, pid: string): Promise<boolean> {
+  const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
+  return /^Uid:\s+0\s+0\s/m.test(status);
+}
+
+/** How to give this process the rights of root. In a container, even root may lack them. */
+export async function adviseRights(host: Host): Promise<string> {
+  return (await isRoots(host, 'self')) ? 'give the container the capability NET_ADMIN' : 'run it as root';
+}
 
 /** A process that does a kube-proxy's work. */
 export interface RunningKubeProxy {
@@ -37,19 +61,9 @@ export async function findKubeProxy(host: Host): Promise<RunningKubeProxy | unde
 async function servesServices(host: Host, pid: string): Promise<boolean> {
   const args = ((await host.readFile(`/proc/${pid}/cmdline`)) ?? '').split('\0');
   if (args.some((arg) => /^--?disable-kube-proxy(=(true|t|1))?$/i.test(arg))) return false;
-  const ports = [...(await readListeners(host, 'tcp')), ...(await readListeners(host, 'tcp6'))];
-  return ports.some((port) => kubeProxyPorts.has(port));
-}
-
-/** For health checks and for metrics. */
-const kubeProxyPorts: ReadonlySet<number> = new Set([10256, 10249]);
-
-/** The ports that something listens on in this network. */
-async function readListeners(host: Host, protocol: 'tcp' | 'tcp6'): Promise<readonly number[]> {
-  const table = (await host.readFile(`/proc/net/${protocol}`)) ?? '';
-  // The number of the line, "ADDRESS:PORT" of both ends, and the state: 0A is LISTEN.
-  const listening = table.matchAll(/^ *\d+: [\dA-F]+:([\dA-F]{4}) [\dA-F]+:[\dA-F]{4} 0A /gm);
-  return [...listening].map(([, port = '']) => Number.parseInt(port, 16));
+  const tables = await Promise.all(['tcp', 'tcp6'].map((protocol) => host.readFile(`/proc/net/${protocol}`)));
+  // The number of the line, "ADDRESS:PORT" of both ends, and the state: 0A is LISTEN. 10256 and 10249 are 2810 and 2809.
+  return tables.some((table) => /^ *\d+: [\dA-F]+:(?:2810|2809) [\dA-F]+:[\dA-F]{4} 0A /m.test(table ?? ''));
 }
 
 /** "kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */

@@ -1,0 +1,136 @@
+import { restrictState } from '../../kernel/restrict.ts';
+import { describeError } from '../../bundle/errors.ts';
+import { describeEnd, excerptOf, type Command, type CommandResult, type Host } from '../node/host.ts';
+import { parseReading } from '../node/node-reading.ts';
+import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
+import type { Step } from '../plan/kind-steps.ts';
+import { isEmptyPlan, type Plan } from '../plan/plan.ts';
+import { describeStep, listSteps, stepCommand } from '../plan/steps.ts';
+import { joinBelongings, ownershipOf } from '../state/belongings.ts';
+import { Failure } from '../state/failure.ts';
+import { writeRecord } from '../state/history.ts';
+import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
+import { drainTerms, look, type ChangeRequest, type Session } from './observe-node.ts';
+
+/** Carries out a plan, and gives its steps. Throws a Failure at the first one that goes wrong. */
+export async function runPlan({ host, onEvent, signal }: Session, plan: Plan): Promise<readonly Step[]> {
+  const steps = listSteps(plan);
+  for (const [i, step] of steps.entries()) {
+    assertNotInterrupted(signal);
+    onEvent({ kind: 'step', step, number: i + 1, of: steps.length });
+    await runStep(host, step);
+  }
+  return steps;
+}
+
+/** Throws a Failure where the operator has asked to stop. */
+export function assertNotInterrupted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
+}
+
+/** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
+async function runStep(host: Host, step: Step): Promise<void> {
+  const command = stepCommand(step);
+  if (command) return assertDone(command, await host.run(command));
+  if (step.kind !== 'change-setting') return;
+  const { setting } = step.change;
+  try {
+    await host.writeFile(setting.path, setting.value);
+  } catch (error) {
+    throw new Failure(
+      'write-failed',
+      `cannot ${describeStep(step)}: ${describeError(error)}`,
+      'check that its kernel module is loaded and that /proc/sys is writable here',
+    );
+  }
+}
+
+function assertDone(command: Command, result: CommandResult): void {
+  const { tool } = command;
+  if (result.kind === 'missing') {
+    throw new Failure('tool-missing', `${tool} is missing`, '"kpc-apply doctor" names the package', tool);
+  }
+  const said = result.stderr.trim();
+  // ipvsadm -R goes on after a line that failed, and ends with status 0.
+  if (result.status === 0 && (tool !== 'ipvsadm' || said === '')) return;
+  throw new Failure(
+    'tool-failed',
+    [describeEnd(command, result), excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n'),
+    'fix the cause and apply again; --dry-run prints what each tool is given',
+    tool,
+  );
+}
+
+/** The line of the input that a tool complains of: iptables-restore and ipset, ip -batch, nft. ipvsadm names none. */
+function quoteLine({ stdin }: Command, said: string): string {
+  const match = /line:? (\d+)|Command failed -:(\d+)|^\/dev\/stdin:(\d+):/m.exec(said);
+  const number = match?.slice(1).find((each) => each !== undefined);
+  const line = number === undefined ? undefined : stdin?.split('\n')[Number(number) - 1];
+  return line === undefined ? '' : `line ${number}: ${line}`;
+}
+
+/** How often putting back is tried: what failed once may have been a passing trouble. */
+const attempts = 3;
+
+/**
+ * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed, and no tool is
+ * waited for long. `unconfirmed`: the apply of this process, if others stand by for it. Gives what is left undone.
+ */
+export async function putBack(
+  session: Session,
+  snapshot: Snapshot,
+  unconfirmed?: string,
+): Promise<Plan | 'nothing' | undefined> {
+  const { reading, toolMark } = snapshot;
+  const { host } = inHaste(session.host, session.folder, { reading, unconfirmed, mayBeCut: false });
+  await endOrphans(host, toolMark);
+  const request = requestSnapshot(snapshot);
+  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
+  let left: Plan | undefined;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    try {
+      left = (await look(host, request, owned, drainTerms(host, request))).plan;
+    } catch {
+      // The node cannot be read just now. The next attempt may fare better.
+      continue;
+    }
+    if (isEmptyPlan(left)) {
+      await endJournal(session, snapshot.record);
+      return 'nothing';
+    }
+    for (const step of listSteps(left)) await runStep(host, step).catch(() => undefined);
+  }
+  return left;
+}
+
+/**
+ * The record is written only where it differs: this must work on a full disk too. Where it does not, the journal stays,
+ * and the next apply or rollback finds by it that everything has been put back.
+ */
+async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
+  try {
+    // One that is damaged differs from any.
+    const present = await readRecord(host, folder, record.bootId).catch(() => undefined);
+    if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
+    await host.remove(folder.journal);
+  } catch (error) {
+    const text = `everything is put back, but ${folder.journal} cannot be closed: ${describeError(error)}`;
+    onEvent({ kind: 'warning', text: `${text}; the next apply or rollback closes it` });
+  }
+}
+
+/** The wish to have everything as it was in a snapshot. */
+export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
+  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
+  const state = restrictState(parseReading(snapshot.reading), ownershipOf(owned));
+  const settings = Object.entries(snapshot.reading.settings).map(([path, value]) => ({ path, name: path, value }));
+  return {
+    origin: { kind: 'rollback', to: snapshot.state },
+    target: async () => ({ state, settings, modules: [] }),
+    families: [],
+    adopt: false,
+    excluded: [],
+    drainTimeout: 0,
+    belongings: snapshot.record.owned,
+  };
+}

@@ -1,0 +1,249 @@
+import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
+import type { KernelDelta } from '../../kernel/delta.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { diffNftTables, type NftChange } from '../../kernel/nftables/delta.ts';
+import type { Verdict } from '../../kernel/nftables/element.ts';
+import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
+import { parseNftText } from '../../kernel/nftables/parse-text.ts';
+import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
+import { nftTableName } from '../../kube-proxy/nftables.ts';
+import type { Host } from '../node/host.ts';
+import { saveTools } from '../node/node-reading.ts';
+import {
+  aboutTables,
+  askKernel,
+  elementIn,
+  formatQuestions,
+  keysIn,
+  netlinkProgram,
+  readAnswers,
+  type NftQuestion,
+} from '../node/nft-netlink.ts';
+
+/** A stamp as a file has it. */
+export const nftStampShape = objectOf({
+  /** The network namespace: see nft-netlink.ts. */
+  network: text,
+  generation: amount,
+  /** Answers to aboutTables: see nft-netlink.ts. */
+  tables: listOf(text),
+  /** Whether iptables keeps its rules in nftables too, so that they are the same at two moments of one count. */
+  hasRules: boolean,
+});
+
+/**
+ * A moment of the rules of nftables. Any program that changes any of them makes the kernel count one generation more. So
+ * where the count is the same at two moments, kube-proxy's tables are, but for the clients that session affinity learns.
+ */
+export type NftStamp = Shaped<typeof nftStampShape>;
+
+/** Undefined where the kernel does not tell. `hasRules`: whether the stamp has rules, where that was asked just now. */
+export async function readNftStamp(host: Host, hasRules?: boolean): Promise<NftStamp | undefined> {
+  const asked = await askKernel(host, aboutTables);
+  if (!asked) return undefined;
+  const { network, generation, answers } = asked;
+  return { network, generation, tables: answers, hasRules: hasRules ?? (await areRulesInNftables(host)) };
+}
+
+/** Whether the tools of both families are the nft variant: "iptables-save v1.8.9 (nf_tables)". */
+async function areRulesInNftables(host: Host): Promise<boolean> {
+  const asked = families.map((family) => host.run({ tool: saveTools[family], args: ['--version'] }));
+  const results = await Promise.all(asked);
+  return results.every((result) => result.kind === 'ended' && result.stdout.trimEnd().endsWith('(nf_tables)'));
+}
+
+/** Whether nothing has been changed between the two, but by so many transactions of our own. */
+export function isSameMoment(before: NftStamp | undefined, after: NftStamp | undefined, transactions = 0): boolean {
+  return (
+    before !== undefined &&
+    before.network === after?.network &&
+    before.hasRules === after.hasRules &&
+    before.generation + transactions === after.generation
+  );
+}
+
+/** A change to a few chains and sets of kube-proxy's tables, and what nft is given to make it: one input a transaction. */
+interface NftChangeMade {
+  readonly present: readonly NftTable[];
+  readonly wanted: readonly NftTable[];
+  readonly delta: KernelDelta['nftables'];
+  readonly inputs: readonly string[];
+}
+
+/**
+ * Proves a change that was made just now, without a list of the whole table. It is rehearsed where everything can be read back;
+ * then each chain, set and element that it was to change is read back from the node's kernel and must be
+ * the same as there. No more may have come or gone, and no other transaction may have been made since `before`. Gives the
+ * moment for which it is proven; undefined where it is not, which says nothing against it.
+ */
+export async function proveNftChange(
+  host: Host,
+  before: NftStamp,
+  change: NftChangeMade,
+): Promise<NftStamp | undefined> {
+  const rehearsed = await rehearse(host, change).catch(() => undefined);
+  const found = rehearsed && (await askKernel(host, [...aboutTables, ...rehearsed.questions]));
+  if (!found) return undefined;
+  const { network, generation, answers } = found;
+  const tables = answers.slice(0, aboutTables.length);
+  const after = { network, generation, tables, hasRules: before.hasRules };
+  const isProven =
+    isSameMoment(before, after, change.inputs.length) &&
+    rehearsed.answers.every((answer, i) => answer === answers[aboutTables.length + i]) &&
+    tables.every((table, i) => {
+      const grown = growth(before.tables[i] ?? '', table);
+      return grown !== undefined && grown === rehearsed.growth[i];
+    });
+  return isProven ? after : undefined;
+}
+
+/** How many more chains and sets a table has; undefined where it came or went, or its flags changed. */
+function growth(before: string, after: string): number | undefined {
+  if (before === after) return 0;
+  const [old, now] = [before, after].map((answer) => /^table (\S*) (\d+)\n$/.exec(answer));
+  return old && now && old[1] === now[1] ? Number(now[2]) - Number(old[2]) : undefined;
+}
+
+/** What a kernel must answer once the change is made: the same as the one in which it was rehearsed. */
+interface Rehearsed {
+  readonly questions: readonly NftQuestion[];
+  readonly answers: readonly string[];
+  /** Of each of aboutTables. */
+  readonly growth: readonly (number | undefined)[];
+}
+
+/**
+ * Makes the change by the same nft, in an empty network namespace of the same kernel that ends with this. There reading
+ * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
+ * Undefined where that is not so, and where it cannot be tried.
+ */
+async function rehearse(host: Host, change: NftChangeMade): Promise<Rehearsed | undefined> {
+  const subjects = listSubjects(change.delta);
+  if (!subjects) return undefined;
+  const present = addStubs(change.present, change);
+  const wanted = addStubs(change.wanted, change);
+  const sets = subjects.filter(({ hasElements }) => hasElements);
+  const before: readonly NftQuestion[] = [
+    ...aboutTables,
+    ...sets.map(({ question }) => ({ ...question, about: 'elements' as const })),
+  ];
+  const objects = subjects.map(({ question }) => question);
+  const after = [...before, ...objects];
+  const stdin = writeScript(present, change.inputs, before, after);
+  const result = await host.run({ tool: 'unshare', args: ['--net', 'sh', '-s'], stdin });
+  if (result.kind !== 'ended' || result.status !== 0) return undefined;
+  const [first = '', second = '', listed = ''] = result.stdout.split(/^=\n/m);
+  const { tables, unread } = parseNftText(listed);
+  if (unread.length > 0 || diffNftTables(tables, wanted).length > 0) return undefined;
+  const [start, end] = [readAnswers(first, before.length), readAnswers(second, after.length)];
+  // The kernel does not count a transaction that changes nothing. Another program's must not pass for one of these.
+  if (!start || !end || end.generation !== start.generation + change.inputs.length) return undefined;
+  const questions: NftQuestion[] = [...objects];
+  const answers = end.answers.slice(before.length);
+  for (const [i, { question }] of sets.entries()) {
+    const [old = '', now = ''] = [start, end].map((each) => each.answers[aboutTables.length + i]);
+    for (const key of new Set([...keysIn(old), ...keysIn(now)])) {
+      questions.push({ ...question, about: 'element', key });
+      answers.push(elementIn(now, key));
+    }
+  }
+  const grown = aboutTables.map((_, i) => growth(start.answers[i] ?? '', end.answers[i] ?? ''));
+  return { questions, answers, growth: grown };
+}
+
+/** A chain or set that changed, and whether its elements did, of a set. */
+interface Subject {
+  readonly question: NftQuestion & { readonly about: 'chain' | 'set' };
+  readonly hasElements: boolean;
+}
+
+/** Undefined where more changes than chains and sets. */
+function listSubjects(deltas: KernelDelta['nftables']): readonly Subject[] | undefined {
+  const subjects = deltas.flatMap((delta): readonly (Subject | undefined)[] =>
+    delta.kind === 'change-table' ? delta.changes.map((change) => subjectOf(delta.family, change)) : [undefined],
+  );
+  const known = subjects.filter((subject) => subject !== undefined);
+  return known.length === subjects.length ? known : undefined;
+}
+
+/** Undefined for what there is no question about. */
+function subjectOf(family: Family, change: NftChange): Subject | undefined {
+  const subject = (about: 'chain' | 'set', name: string, hasElements = false): Subject => ({
+    question: { family, about, name },
+    hasElements,
+  });
+  switch (change.kind) {
+    case 'add-counter':
+    case 'delete-counter':
+      return undefined;
+    case 'add-chain':
+    case 'delete-chain':
+    case 'refill-chain':
+      return subject('chain', change.chain.name);
+    case 'replace-chain':
+      return subject('chain', change.to.name);
+    case 'add-set':
+    case 'change-elements':
+      return subject('set', change.set.name, !isLearned(change.set));
+    case 'delete-set':
+      return subject('set', change.set.name);
+    case 'replace-set':
+      return subject('set', change.to.name, !isLearned(change.to));
+    default:
+      return change satisfies never;
+  }
+}
+
+/** With an empty chain for each that something leads to and that is out of sight: it neither comes nor goes. */
+function addStubs(tables: readonly NftTable[], { present, wanted }: NftChangeMade): readonly NftTable[] {
+  return tables.map((table) => {
+    const versions = [present, wanted].flatMap((version) => findTable(version, table.family, table.name) ?? []);
+    const stubs = versions
+      .flatMap(listTargets)
+      .filter((name) => versions.every(({ chains }) => !chains.has(name)))
+      .map((name): [string, NftChain] => [name, { name, rules: [] }]);
+    return { ...table, chains: new Map([...stubs, ...table.chains]) };
+  });
+}
+
+/** The chains that rules and elements lead to. */
+function listTargets({ chains, sets }: NftTable): readonly string[] {
+  const targetsOf = (verdict: Verdict) => ('chain' in verdict ? [verdict.chain] : []);
+  const ofRules = [...chains.values()].flatMap(({ rules }) =>
+    rules.flatMap(({ expressions }) =>
+      expressions.flatMap((expression) => {
+        if (expression.kind === 'goto-random') return expression.chains;
+        return expression.kind === 'verdict' ? targetsOf(expression.verdict) : [];
+      }),
+    ),
+  );
+  const ofElements = [...sets.values()].flatMap(({ elements }) =>
+    elements.flatMap(({ value }) => (value && value.kind !== 'data' ? targetsOf(value) : [])),
+  );
+  return [...ofRules, ...ofElements];
+}
+
+function writeScript(
+  present: readonly NftTable[],
+  inputs: readonly string[],
+  before: readonly NftQuestion[],
+  after: readonly NftQuestion[],
+): string {
+  const feed = (command: string, input: string) => `${command} <<'${endOfInput}'\n${input}${endOfInput}\n`;
+  const ask = (questions: readonly NftQuestion[]) =>
+    feed(`perl -e "$kernel" ${nftTableName}`, formatQuestions(questions));
+  return [
+    'set -e\n',
+    `kernel='${netlinkProgram}'\n`,
+    feed('nft -f -', formatTables(present)),
+    ask(before),
+    'echo =\n',
+    ...inputs.map((input) => feed('nft -f -', input)),
+    ask(after),
+    'echo =\n',
+    ...present.map(({ family, name }) => `nft -s list table ${nftFamily[family]} ${name}\n`),
+  ].join('');
+}
+
+/** No line that kpc writes for nft is this one. */
+const endOfInput = 'END-OF-INPUT';
