@@ -1,9 +1,8 @@
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { nodeOfBundle } from './bundle-node.ts';
+import { nodeOfBundle, settingsOf, type Manifest } from './manifest.ts';
 import { checkServiceValues } from './check-values.ts';
 import { countState, formatFile, type BundleFiles, type Compile } from './make-bundle.ts';
-import { settingsOf, type Manifest } from './manifest.ts';
 import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
 import { readServices, writeServices } from './services-file.ts';
 import type { ServicePortRecord } from './services-shape.ts';

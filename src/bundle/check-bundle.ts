@@ -1,11 +1,10 @@
 import { quotePrintable } from '../base/printable.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { nodeOfBundle } from './bundle-node.ts';
+import { nodeOfBundle, settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
 import { freshTexts } from './bundle-texts.ts';
 import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { makeBundle, type Bundle, type BundleFiles, type Compile } from './make-bundle.ts';
-import { settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
 import {
   describeBundleProblem,
   readBundle,

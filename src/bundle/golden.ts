@@ -3,12 +3,11 @@ import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import { writeNode } from './bundle-node.ts';
+import { writeNode, writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 import { cutLines, indexLines } from './cut-lines.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
 import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles, type Compile } from './make-bundle.ts';
-import { writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 
 /** The version of the golden's format. */
 export const goldenVersion = 1;

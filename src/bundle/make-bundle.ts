@@ -8,17 +8,17 @@ import type { Family } from '../kernel/family.ts';
 import { passingRules } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
-import { writeNode } from './bundle-node.ts';
-import { freshTexts, type BundleTexts } from './bundle-texts.ts';
 import {
+  writeNode,
   bundleFileNames,
   formatVersion,
   writeSettings,
+  writeServiceCidrs,
   type BundleFileName,
   type HealthCheck,
-  writeServiceCidrs,
   type Manifest,
 } from './manifest.ts';
+import { freshTexts, type BundleTexts } from './bundle-texts.ts';
 import { stateFiles, type StateFile } from './state-files.ts';
 
 /** Everything that goes into a bundle. */

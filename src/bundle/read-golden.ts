@@ -6,7 +6,16 @@ import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { releases } from '../kube-proxy/releases.ts';
-import { nodeOfBundle } from './bundle-node.ts';
+import {
+  nodeOfBundle,
+  formatVersion,
+  settingsOf,
+  writeSettings,
+  assignedShape,
+  assumedShape,
+  manifestShape,
+  type Manifest,
+} from './manifest.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import {
   assignedSection,
@@ -19,8 +28,6 @@ import {
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import { makeBundle, type BundleFiles } from './make-bundle.ts';
-import { formatVersion, settingsOf, writeSettings, type Manifest } from './manifest.ts';
-import { assignedShape, assumedShape, manifestShape } from './manifest-shape.ts';
 import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 

@@ -1,7 +1,6 @@
 import { version } from '../base/version.ts';
-import { nodeOfBundle } from '../bundle/bundle-node.ts';
+import { nodeOfBundle, settingsOf, type Manifest } from '../bundle/manifest.ts';
 import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
-import { settingsOf, type Manifest } from '../bundle/manifest.ts';
 import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/read-golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';

@@ -1,7 +1,6 @@
-import { settingsOf } from '../../src/bundle/manifest.ts';
+import { settingsOf, nodeOfBundle } from '../../src/bundle/manifest.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { makeBundle, type Compile } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';

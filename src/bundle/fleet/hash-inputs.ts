@@ -1,9 +1,8 @@
 import { hashHex } from '#hash';
 import { build } from '../../base/version.ts';
-import { writeNode } from '../bundle-node.ts';
+import { writeNode, writeServiceCidrs } from '../manifest.ts';
 import type { BundleTexts } from '../bundle-texts.ts';
 import type { BundleInputs } from '../make-bundle.ts';
-import { writeServiceCidrs } from '../manifest.ts';
 
 /**
  * The SHA-256 of all that a node's bundle is made of: of the same, the same program makes the same bundle. services.json holds

@@ -9,7 +9,7 @@ import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/watch-metrics.ts';
-import { nodeOfBundle } from '../../bundle/bundle-node.ts';
+import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
 import type { Address } from '../../kernel/address.ts';
