@@ -10,7 +10,7 @@ import { countObjects } from '../diff/changes/change-words.ts';
 import type { ChangeKind } from '../diff/changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { describeConflict } from '../apply/plan/conflicts.ts';
+import { describeConflict } from '../apply/plan/share-draft.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';

@@ -26,7 +26,7 @@ import {
 import { look, type ChangeRequest, type Observation } from './observe-node.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import { assertReadable, parseReading, type ReadingPart } from '../node/node-reading.ts';
-import { describeConflict, type Conflict } from '../plan/conflicts.ts';
+import { describeConflict, type Conflict } from '../plan/share-draft.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from '../plan/plan.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { readBootId } from '../state/process-identity.ts';

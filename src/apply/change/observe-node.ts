@@ -9,7 +9,7 @@ import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import { neededParts, neededTables, parseReading, readNode } from '../node/node-reading.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
-import type { Claims, Conflict } from '../plan/conflicts.ts';
+import type { Claims, Conflict } from '../plan/share-draft.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
 import type { ChangeOrigin } from '../state/history.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { changeNode } from '../../apply/change/change-node.ts';
-import { describeConflict } from '../../apply/plan/conflicts.ts';
+import { describeConflict } from '../../apply/plan/share-draft.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { requestNothing } from '../../apply/change/clean-up.ts';
 import { noting } from '../../apply/state/last-command.ts';
