@@ -1,10 +1,9 @@
 import { quotePrintable } from '../base/printable.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { nodeOfBundle, settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
+import { bundleFileNames, type Manifest } from './manifest.ts';
 import { freshTexts } from './bundle-texts.ts';
 import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import { makeBundle, type Bundle, type BundleFiles, type Compile } from './make-bundle.ts';
+import { compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import {
   describeBundleProblem,
   readBundle,
@@ -56,36 +55,22 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
   const { manifest, cluster } = meaning;
   const values = [...checkManifestValues(manifest), ...cut('services.json', checkServiceValues(cluster, manifest))];
   try {
-    const { state, fresh } = compileAnew(meaning, compile);
+    const content = compileContent(manifest, cluster, compile);
+    // The files are compared themselves, so their checksums are not made again.
+    const fresh = makeBundle(content, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
       ...compareManifests(manifest, fresh.manifest),
       ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
     ];
     if (problems.length > 0) return { kind: 'bad', problems, manifest };
-    const { ipvsTimeouts } = manifest;
-    return {
-      kind: 'good',
-      bundle: { ...meaning, files, state: { ...state, ipvsTimeouts: ipvsTimeouts ?? undefined } },
-    };
+    const state = { ...content.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+    return { kind: 'good', bundle: { manifest, cluster, files, state } };
   } catch (error) {
     // No rule can be written with some of what has been found wrong already.
     if (values.length > 0) return { kind: 'bad', problems: values, manifest };
     throw error;
   }
-}
-
-/** What kpc makes of a bundle's own meaning. The files are compared themselves, so their checksums are not made again. */
-function compileAnew(
-  { manifest, cluster }: BundleMeaning,
-  compile: Compile,
-): { readonly state: KernelState; readonly fresh: Bundle } {
-  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
-  const settings = settingsOf(manifest);
-  const node = nodeOfBundle(manifest);
-  const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-  return { state, fresh: makeBundle(content, { ...freshTexts, digest: () => '' }) };
 }
 
 /** The fields that follow from the others, and that kpc-apply goes by or shows. */

@@ -12,6 +12,8 @@ import {
   writeNode,
   bundleFileNames,
   formatVersion,
+  nodeOfBundle,
+  settingsOf,
   writeSettings,
   writeServiceCidrs,
   type BundleFileName,
@@ -49,6 +51,14 @@ export type Compile = (
   settings: ProxySettings,
   families: readonly Family[],
 ) => KernelState;
+
+/** What kpc makes of what a bundle's manifest and services.json say: what the bundle must hold. */
+export function compileContent(manifest: Manifest, cluster: Cluster, compile: Compile): BundleContent {
+  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
+  const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
+  const state = compile(cluster, node, settings, families);
+  return { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
+}
 
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;

@@ -20,7 +20,7 @@ import { proxyModes } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
 import { settingsShape } from '../kube-proxy/settings/values.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
-import { address, network, port, readAddress, readNetwork } from './stored-address.ts';
+import { addressShape, networkShape, portShape, readAddress, readNetwork } from './stored-address.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
@@ -34,20 +34,20 @@ export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 's
 /** The addresses and ports that kpc chose for one Service. */
 export const assignedShape = objectOf<AssignedService>({
   service: text,
-  clusterIPs: listOf(address),
-  nodePorts: mapOf(port),
-  healthCheckNodePort: optional(port),
-  loadBalancerIPs: optional(listOf(address)),
+  clusterIPs: listOf(addressShape),
+  nodePorts: mapOf(portShape),
+  healthCheckNodePort: optional(portShape),
+  loadBalancerIPs: optional(listOf(addressShape)),
 });
 
 /** The Pods that kpc assumes of one workload. */
 export const assumedShape = objectOf<AssumedWorkload>({
   workload: text,
-  pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(address) })),
+  pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressShape) })),
 });
 
 const healthCheckShape = objectOf({
-  port,
+  port: portShape,
   /** "namespace/name". */
   service: text,
   localEndpoints: objectOf({ ipv4: optional(wholeNumber(0)), ipv6: optional(wholeNumber(0)) }),
@@ -75,9 +75,9 @@ export const manifestShape = objectOf({
   node: objectOf({
     name: text,
     zone: text,
-    podCIDRs: listOf(network),
-    nodeIPs: objectOf({ ipv4: address, ipv6: address }),
-    hostAddresses: listOf(address),
+    podCIDRs: listOf(networkShape),
+    nodeIPs: objectOf({ ipv4: addressShape, ipv6: addressShape }),
+    hostAddresses: listOf(addressShape),
   }),
   families: listOf(oneOf('ipv4', 'ipv6')),
   /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
@@ -89,7 +89,7 @@ export const manifestShape = objectOf({
   serviceCidrs: optional(
     listOf(
       objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({
-        cidr: network,
+        cidr: networkShape,
         from: oneOf('ServiceCIDR', '--service-cluster-ip-range'),
       }),
     ),
@@ -128,14 +128,14 @@ export function writeNode(node: NodeContext): Manifest['node'] {
   return {
     name: node.name,
     zone: node.zone,
-    podCIDRs: node.podCIDRs.map(({ text: cidr }) => cidr),
+    podCIDRs: node.podCIDRs.map((network) => network.text),
     nodeIPs: { ipv4: node.nodeIPs.ipv4.text, ipv6: node.nodeIPs.ipv6.text },
-    hostAddresses: node.hostAddresses.map(({ text: found }) => found),
+    hostAddresses: node.hostAddresses.map((address) => address.text),
   };
 }
 
 export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>) {
-  return serviceCidrs.map(({ network: { text: cidr }, from }) => ({ cidr, from }));
+  return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
 /** The release whose kube-proxy a manifest names; undefined where kpc does not follow it. */

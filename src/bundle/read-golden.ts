@@ -6,16 +6,7 @@ import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { releases } from '../kube-proxy/releases.ts';
-import {
-  nodeOfBundle,
-  formatVersion,
-  settingsOf,
-  writeSettings,
-  assignedShape,
-  assumedShape,
-  manifestShape,
-  type Manifest,
-} from './manifest.ts';
+import { formatVersion, writeSettings, assignedShape, assumedShape, manifestShape, type Manifest } from './manifest.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import {
   assignedSection,
@@ -27,7 +18,7 @@ import {
 } from './golden.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
-import { makeBundle, type BundleFiles } from './make-bundle.ts';
+import { compileContent, makeBundle, type BundleFiles } from './make-bundle.ts';
 import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 
@@ -61,16 +52,13 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
   };
   const strange = [...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)];
   if (strange.length > 0) return { kind: 'broken', problems: strange };
-  return {
-    kind: 'golden',
-    bundle: compileMeaning(
-      manifest,
-      cluster,
-      good.flatMap(({ assigned }) => assigned),
-      uniteAssumed(good),
-      context,
-    ),
-  };
+  const assigned = good.flatMap((part) => part.assigned);
+  const content = compileContent(
+    { ...manifest, assigned, assumedEndpoints: uniteAssumed(good) },
+    cluster,
+    context.compile,
+  );
+  return { kind: 'golden', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
 }
 
 /** What one Service's file says. */
@@ -189,19 +177,4 @@ function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] 
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));
   return workloads.length > 0 ? workloads : undefined;
-}
-
-function compileMeaning(
-  manifest: Manifest,
-  cluster: Cluster,
-  assigned: readonly AssignedService[],
-  assumedEndpoints: readonly AssumedWorkload[] | undefined,
-  { compile }: GoldenContext,
-): StoredBundle {
-  const settings = settingsOf(manifest);
-  const node = nodeOfBundle(manifest);
-  const { families, kpcVersion } = manifest;
-  const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-  return { manifest: makeBundle(content).manifest, state, cluster };
 }

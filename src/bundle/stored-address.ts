@@ -2,11 +2,11 @@ import { textThat, wholeNumber } from '../base/json-shape.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 
 /** An address of either family, however it is written. */
-export const address = textThat('an IP address', (text) => parseAddress(text) !== undefined);
+export const addressShape = textThat('an IP address', (text) => parseAddress(text) !== undefined);
 /** An address with a prefix length. */
-export const network = textThat('a CIDR', (text) => parseNetwork(text) !== undefined);
+export const networkShape = textThat('a CIDR', (text) => parseNetwork(text) !== undefined);
 /** A port that can be listened on. */
-export const port = wholeNumber(1, 65_535);
+export const portShape = wholeNumber(1, 65_535);
 
 /** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
 export function readAddress(text: string): Address {
