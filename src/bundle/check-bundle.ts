@@ -4,19 +4,7 @@ import { freshTexts } from './bundle-texts.ts';
 import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
-import {
-  describeBundleProblem,
-  readBundle,
-  readBundleMeaning,
-  type BundleMeaning,
-  type StoredBundle,
-} from './read-bundle.ts';
-
-/** A bundle, or all that is wrong with it, a line each. */
-export type CheckedBundle =
-  | { readonly kind: 'good'; readonly bundle: StoredBundle }
-  /** The manifest is undefined if it cannot be trusted. */
-  | { readonly kind: 'bad'; readonly problems: readonly string[]; readonly manifest?: Manifest };
+import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
 
 /**
  * Reads a bundle that may come from an attacker. services.json and manifest.json say what it means: what is in them must be
@@ -25,34 +13,31 @@ export type CheckedBundle =
  *
  * `known` are the files of a bundle that was good: of one that is much alike only the difference is checked.
  */
-export function checkBundle(files: BundleFiles, compile: Compile, known?: BundleFiles): CheckedBundle {
+export function checkBundle(files: BundleFiles, compile: Compile, known?: BundleFiles): BundleReading {
   const certified = known && certifyChange(known, files, compile);
-  if (certified) return { kind: 'good', bundle: certified };
-  const reading = readBundleMeaning(files);
-  if (reading.kind === 'broken') return { kind: 'bad', problems: reading.problems.map(describeBundleProblem) };
-  return reading.meaning.manifest.dumped ? checkDumped(files) : checkCompiled(reading.meaning, files, compile);
+  if (certified) return { kind: 'bundle', bundle: certified };
+  const meaning = readBundleMeaning(files);
+  if ('kind' in meaning) return meaning;
+  return meaning.manifest.dumped ? checkDumped(files) : checkCompiled(meaning, files, compile);
 }
 
 /** What was dumped from a node has no Services that say what it means, so it is for comparing only. */
-function checkDumped(files: BundleFiles): CheckedBundle {
+function checkDumped(files: BundleFiles): BundleReading {
   const reading = readBundle(files);
-  if (reading.kind === 'broken') return { kind: 'bad', problems: reading.problems.map(describeBundleProblem) };
-  const { bundle } = reading;
-  const problems = [...bundle.state.sysctls].flatMap(([name, value]) => {
+  if (reading.kind === 'broken') return reading;
+  const { manifest, state } = reading.bundle;
+  const problems = [...state.sysctls].flatMap(([name, value]) => {
     const shown = quotePrintable(name);
     if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
       return [`sysctl.conf: ${shown} is not a network sysctl`];
-    return /^\d+$/.test(value)
-      ? []
-      : [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
+    if (/^\d+$/.test(value)) return [];
+    return [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
   });
-  const { manifest } = bundle;
-  return problems.length === 0 ? { kind: 'good', bundle } : { kind: 'bad', problems, manifest };
+  return findBroken(problems, manifest) ?? reading;
 }
 
 /** The state is the compiled one: the same bytes mean the same, so that no file of a tool need be read back. */
-function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile): CheckedBundle {
-  const { manifest, cluster } = meaning;
+function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles, compile: Compile): BundleReading {
   const values = [...checkManifestValues(manifest), ...cut('services.json', checkServiceValues(cluster, manifest))];
   try {
     const content = compileContent(manifest, cluster, compile);
@@ -63,12 +48,12 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
       ...compareManifests(manifest, fresh.manifest),
       ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
     ];
-    if (problems.length > 0) return { kind: 'bad', problems, manifest };
     const state = { ...content.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
-    return { kind: 'good', bundle: { manifest, cluster, files, state } };
+    return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, cluster, files, state } };
   } catch (error) {
     // No rule can be written with some of what has been found wrong already.
-    if (values.length > 0) return { kind: 'bad', problems: values, manifest };
+    const broken = findBroken(values, manifest);
+    if (broken) return broken;
     throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { readShape, isObject, type Shape, type ShapeReading } from '../base/json-shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
@@ -19,24 +18,16 @@ import {
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import { compileContent, makeBundle, type BundleFiles } from './make-bundle.ts';
-import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
+import { findBroken, findConflicts, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
-
-/** A golden as the bundle that it stands for, or what is wrong with it, a line each. */
-export type GoldenReading =
-  | { readonly kind: 'golden'; readonly bundle: StoredBundle }
-  | { readonly kind: 'broken'; readonly problems: readonly string[] };
 
 /**
  * Reads a golden's files back: what it says of the node, the settings and the Services, compiled by this kpc. The lines of the
  * tools' files are not read: they follow from the rest, and --check compares them as text.
  */
-export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): GoldenReading {
-  const conflicts = [...files].flatMap(([name, text]) => {
-    const line = findConflict(text);
-    return line === undefined ? [] : [`${name}:${line}: ${conflictText}, or write it again with kpc compile --golden`];
-  });
-  if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };
+export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): BundleReading {
+  const conflicts = findBroken(findConflicts(files, 'write it again with kpc compile --golden'));
+  if (conflicts) return conflicts;
   const manifest = readHead(files.get(goldenHead), context, kpcVersion);
   const parts = [...files]
     .filter(([name]) => isGoldenFile(name) && name !== goldenHead && name !== goldenNodeFile)
@@ -50,15 +41,15 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
     healthChecks: good.flatMap(({ healthChecks }) => healthChecks),
     serviceCidrs: readServiceRanges(manifest),
   };
-  const strange = [...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)];
-  if (strange.length > 0) return { kind: 'broken', problems: strange };
+  const strange = findBroken([...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)]);
+  if (strange) return strange;
   const assigned = good.flatMap((part) => part.assigned);
   const content = compileContent(
     { ...manifest, assigned, assumedEndpoints: uniteAssumed(good) },
     cluster,
     context.compile,
   );
-  return { kind: 'golden', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
+  return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
 }
 
 /** What one Service's file says. */

@@ -55,5 +55,5 @@ export const compile: Compile = (cluster, node, settings, families) =>
 
 /** Nothing of it is what kpc would not have written. */
 export function isGenuine(files: Files): boolean {
-  return checkBundle(files, compile).kind === 'good';
+  return checkBundle(files, compile).kind === 'bundle';
 }
