@@ -4,12 +4,11 @@ import type { BigIntStats, Dirent } from 'node:fs';
 import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readRegularFile } from '../../base/read-file.ts';
-import { isBundleFile, isRemainOf, listStrangers, replaceFolder, type FolderProblem } from '../folder.ts';
+import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/kpc-file-names.ts';
 import { isGoldenFile } from '../golden-names.ts';
 import type { BundleFiles } from '../make-bundle.ts';
 import type { BundleFileName, Manifest } from '../manifest.ts';
-import { readOwnFile } from '../own-files.ts';
 
 /** Why a fleet's folder, or one in it, is left alone. */
 export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
