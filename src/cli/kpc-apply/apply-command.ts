@@ -18,10 +18,17 @@ import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand } from '../../apply/plan/steps.ts';
 import type { Step } from '../../apply/plan/kind-steps.ts';
-import { openSession, reportFailure, reportStuck, reportWarning, type ApplyEnvironment } from './environment.ts';
-import { addLogOption } from './log-record.ts';
-import { openSource } from './bundle-source.ts';
 import {
+  openSession,
+  reportFailure,
+  reportStuck,
+  reportWarning,
+  interruptible,
+  type ApplyEnvironment,
+  type NodeOptions,
+} from './environment.ts';
+import {
+  addLogOption,
   addClaimOptions,
   addStateOption,
   addTrustOption,
@@ -30,11 +37,12 @@ import {
   type ClaimOptions,
   type TrustOptions,
 } from './options.ts';
+import { openSource } from './bundle-source.ts';
 import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
-import { interruptible } from './interrupt.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { confirmApply } from '../../apply/change/confirm-apply.ts';
 
 interface ApplyOptions extends ClaimOptions, TrustOptions {
   readonly stateDir: string;
@@ -60,6 +68,19 @@ export function addApplyCommand(program: Command, environment: ApplyEnvironment,
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
   addLogOption(addStateOption(addTrustOption(addClaimOptions(command))));
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
+}
+
+export function addConfirmCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
+  const command = program
+    .command('confirm')
+    .description(
+      'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
+    );
+  addStateOption(command).action(async (options: NodeOptions) => {
+    await confirmApply(openSession(environment, options));
+    await environment.terminal.err('confirmed\n');
+    done(exitStatus.ok);
+  });
 }
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {

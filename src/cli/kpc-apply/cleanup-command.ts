@@ -6,10 +6,9 @@ import { requestNothing } from '../../apply/change/clean-up.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { openSession, interruptible, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addClaimOptions, addForceOption, addStateOption, type ClaimOptions } from './options.ts';
 import type { ExitStatus, Done } from '../shared/exit-status.ts';
-import { interruptible } from './interrupt.ts';
 
 interface CleanupOptions extends NodeOptions, ClaimOptions {
   readonly force: boolean;

@@ -70,3 +70,25 @@ export async function observeBundle(
   });
   return observe(session, request);
 }
+
+type VerifyOptions = Pick<PlanOptions, 'stateDir' | 'output' | 'trust'>;
+
+export function addVerifyCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
+  const command = program
+    .command('verify')
+    .description('Check that this node matches a bundle: exit status 1 and the drift if it does not.')
+    .argument('<bundle>', 'its folder or pack')
+    .addOption(outputOption());
+  addStateOption(addTrustOption(command)).action(async (folder: string, options: VerifyOptions) =>
+    done(await runVerify(folder, options, environment)),
+  );
+}
+
+async function runVerify(folder: string, options: VerifyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
+  const { plan } = await observeBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
+  await environment.terminal.out(
+    options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, { as: 'drift', bundle }),
+  );
+  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+}

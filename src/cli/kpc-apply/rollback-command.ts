@@ -18,9 +18,8 @@ import { describeLeftSettings, formatPlanText } from '../../report/plan-text.ts'
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
 import { standBy } from '../../apply/change/put-back-unconfirmed.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { openSession, interruptible, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';
-import { interruptible } from './interrupt.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {

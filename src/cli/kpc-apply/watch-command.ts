@@ -8,7 +8,7 @@ import { readAddresses } from '../../apply/node/node-reading.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
-import type { Round } from '../../apply/monitor/watch-metrics.ts';
+import type { Round } from '../../apply/monitor/metrics.ts';
 import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
@@ -18,18 +18,19 @@ import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { addLogOption } from './log-record.ts';
-import { openSource } from './bundle-source.ts';
 import {
+  addLogOption,
   addClaimOptions,
   addStateOption,
   addTrustOption,
   drainOption,
   periodOption,
+  addMonitorOptions,
   type ClaimOptions,
   type TrustOptions,
+  type MonitorOptions,
 } from './options.ts';
-import { addMonitorOptions, type MonitorOptions } from './monitor-options.ts';
+import { openSource } from './bundle-source.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 

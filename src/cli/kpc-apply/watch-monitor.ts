@@ -1,14 +1,13 @@
-import { answerHealthz, answerLivez } from '../../apply/monitor/health-answers.ts';
 import { createNotifier } from '../../apply/monitor/notify-systemd.ts';
-import { createPageServer, type Answer } from '../../apply/monitor/serve-pages.ts';
-import { createWatchMetrics, type Round } from '../../apply/monitor/watch-metrics.ts';
+import { answerHealthz, answerLivez, PageServer, type Answer } from '../../apply/monitor/serve-pages.ts';
+import { WatchMetrics, type Round } from '../../apply/monitor/metrics.ts';
 import type { ChangeEvent } from '../../apply/change/change-event.ts';
 import type { Watch } from '../../apply/change/watch.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { MonitorOptions } from './monitor-options.ts';
+import type { MonitorOptions } from './options.ts';
 import { reportWarning, type ApplyEnvironment } from './environment.ts';
 
 /** Measures a watch, and lets others see how it is. */
@@ -25,7 +24,7 @@ export function createWatchMonitor(
   health: Pick<Watch, 'isHealthy' | 'isLive'>,
 ): WatchMonitor {
   const { host, terminal } = around;
-  const metrics = createWatchMetrics(version, host);
+  const metrics = new WatchMetrics(version, host);
   const notifier = createNotifier(host, process.env);
   let lastSuccess: number | undefined;
   let known: readonly Family[] = [];
@@ -39,8 +38,8 @@ export function createWatchMonitor(
   const healthz = () => answerHealthz(ask(), health.isHealthy());
   const livez = () => answerLivez(ask(), health.isLive());
   const servers = [
-    ...(options.metrics ? [createPageServer(options.metrics, { '/metrics': onText })] : []),
-    ...(options.healthz ? [createPageServer(options.healthz, { '/healthz': healthz, '/livez': livez })] : []),
+    ...(options.metrics ? [new PageServer(options.metrics, { '/metrics': onText })] : []),
+    ...(options.healthz ? [new PageServer(options.healthz, { '/healthz': healthz, '/livez': livez })] : []),
   ];
 
   /** Monitoring that fails does not stop the work. */
