@@ -83,7 +83,7 @@ export interface PlanView {
   readonly as: 'plan' | 'drift';
   /** The bundle that is planned; undefined for an earlier state of the node. */
   readonly bundle: StoredBundle | undefined;
-  readonly foresight?: Foresight;
+  readonly foresight?: Foresight | undefined;
   /** Whether each of many chains and set entries is named. */
   readonly namesAll?: boolean | undefined;
 }

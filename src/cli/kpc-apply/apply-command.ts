@@ -10,7 +10,7 @@ import {
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, observe, type ChangeOutcome } from '../../apply/change/change-node.ts';
+import { assertNoConflicts, observe, changeNode, type ChangeOutcome } from '../../apply/change/change-node.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
@@ -34,6 +34,7 @@ import {
   addTrustOption,
   drainOption,
   parseDuration,
+  addForceOption,
   type ClaimOptions,
   type TrustOptions,
 } from './options.ts';
@@ -43,6 +44,8 @@ import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { confirmApply } from '../../apply/change/confirm-apply.ts';
+import { describeConflict } from '../../apply/plan/share-draft.ts';
+import { requestNothing } from '../../apply/change/clean-up.ts';
 
 interface ApplyOptions extends ClaimOptions, TrustOptions {
   readonly stateDir: string;
@@ -174,4 +177,56 @@ function describeDraining({ draining, kept, held }: Plan): string {
 
 function describeCut({ cut }: Plan): string {
   return cut === 0 ? '' : `; ${cut === 1 ? '1 connection was' : `${cut} connections were`} cut`;
+}
+
+interface CleanupOptions extends NodeOptions, ClaimOptions {
+  readonly force: boolean;
+}
+
+export function addCleanupCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
+  const command = program
+    .command('cleanup')
+    .description('Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.');
+  addStateOption(addForceOption(addClaimOptions(command, { hasBundle: false }))).action(
+    async (options: CleanupOptions) => done(await runCleanup(options, environment)),
+  );
+}
+
+async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const { host, terminal } = environment;
+  const { adopt, ipvsExcludeCidrs: excludeCIDRs, force } = options;
+  return interruptible(async (signal) => {
+    const session = openSession(environment, options, signal);
+    const outcome = await noting(session, 'cleanup', () =>
+      withLock(host, options.stateDir, 'cleanup', () =>
+        changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
+      ),
+    );
+    const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
+    if (outcome.kind === 'unchanged' || outcome.kind === 'changed') {
+      const note = describeLeftovers(outcome.plan.share.leftovers);
+      if (note !== '') await terminal.err(note);
+    }
+    return status;
+  });
+}
+
+/** What has kube-proxy's names and stays; '' where there is nothing. */
+function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
+  const held = leftovers.filter(({ isHeld }) => isHeld);
+  const others = leftovers.filter(({ isHeld }) => !isHeld);
+  const kept = 'kept, because kpc-apply did not make it';
+  return [
+    ...(others.length === 0 ? [] : [`${kept}: ${listFirst(others)}; if kube-proxy left it, --adopt removes it too\n`]),
+    ...(held.length === 0 ? [] : [`${kept}: ${listFirst(held)}\n`]),
+  ].join('');
+}
+
+/** "ipv4 nat KUBE-SERVICES, table ip kube-proxy", and how many more there are. */
+function listFirst(leftovers: Plan['share']['leftovers']): string {
+  const shown = leftovers
+    .slice(0, 3)
+    .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
+  if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
+  return shown.join(', ');
 }

@@ -1,13 +1,10 @@
 import type { ChangeEvent } from '../../apply/change/change-event.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
-import { addApplyCommand, addConfirmCommand } from './apply-command.ts';
-import { addCleanupCommand } from './cleanup-command.ts';
-import { addDoctorCommand } from './doctor-command.ts';
-import { addDumpCommand } from './dump-command.ts';
+import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
+import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './look-commands.ts';
 import { reportFailure, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import type { LogOptions } from './options.ts';
-import { addPlanCommand, addVerifyCommand } from './plan-command.ts';
 import { addRollbackCommand } from './rollback-command.ts';
 import { addWatchCommand } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
