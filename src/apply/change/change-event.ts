@@ -1,6 +1,6 @@
 import type { Failure } from '../state/failure.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { Step } from '../plan/kind-steps.ts';
+import type { Step } from '../plan/steps.ts';
 
 /** How a change goes on, for an operator who watches. */
 export type ChangeEvent =

@@ -43,8 +43,14 @@ import {
 import { runStep } from './run-steps.ts';
 import { findSettled, proveChange, settleFor, writeBesideSettled } from '../quick/small-change.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
-import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from '../plan/steps.ts';
-import type { Step } from '../plan/kind-steps.ts';
+import {
+  changedParts,
+  countNftTransactions,
+  describeStep,
+  listNftInputs,
+  listSteps,
+  type Step,
+} from '../plan/steps.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
 

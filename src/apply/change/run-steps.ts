@@ -1,8 +1,7 @@
 import { describeError } from '../../bundle/errors.ts';
 import { Failure } from '../state/failure.ts';
 import { excerptOf, formatCommand, type Command, type CommandResult, type Host } from '../node/host.ts';
-import { describeStep, stepCommand } from '../plan/steps.ts';
-import type { Step } from '../plan/kind-steps.ts';
+import { describeStep, stepCommand, type Step } from '../plan/steps.ts';
 
 /** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
 export async function runStep(host: Host, step: Step): Promise<void> {

@@ -16,8 +16,7 @@ import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
-import { describeStep, listSteps, stepCommand } from '../../apply/plan/steps.ts';
-import type { Step } from '../../apply/plan/kind-steps.ts';
+import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
 import {
   openSession,
   reportFailure,
