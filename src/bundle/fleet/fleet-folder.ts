@@ -127,13 +127,9 @@ export class FleetFolder {
     const identity = identify(await stat(path, { bigint: true }));
     if (this.#verified.get(identity) === digest) return true;
     if (hashOf(readOwnFile(target, name)) !== digest) return false;
-    this.#verify(identity, digest, path);
-    return true;
-  }
-
-  #verify(identity: string, digest: string, path: string): void {
     this.#verified.set(identity, digest);
     if (!this.#paths.has(digest)) this.#paths.set(digest, path);
+    return true;
   }
 
   /** A file beside the nodes' folders, for a bundle's own folder holds what the node needs and no more. */
@@ -173,16 +169,13 @@ export class FleetFolder {
     }
   }
 
-  async #isSame(target: string, name: string, bundle: NodeFiles): Promise<boolean> {
-    const path = join(target, name);
-    const text = bundle.files.get(name);
+  async #isSame(target: string, name: string, { files, digests }: NodeFiles): Promise<boolean> {
+    const text = files.get(name);
     if (text === undefined) return false;
-    const digest = bundle.digests[name as BundleFileName];
-    const identity = identify(await stat(path, { bigint: true }));
-    if (digest !== undefined && this.#verified.get(identity) === digest) return true;
-    const same = readOwnFile(target, name).equals(Buffer.from(text));
-    if (same && digest !== undefined) this.#verify(identity, digest, path);
-    return same;
+    const digest = digests[name as BundleFileName];
+    return digest === undefined
+      ? readOwnFile(target, name).equals(Buffer.from(text))
+      : this.#holds(target, name, digest);
   }
 
   /** Makes a file: a link to one with the same content where there is one, and where the file system takes it. */
