@@ -9,7 +9,7 @@ import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames, formatVersion, manifestShape, type Manifest } from './manifest.ts';
 import { hashHex } from '#hash';
 import { readServices } from './services-file.ts';
-import { stateFileNames, stateFiles } from './state-files.ts';
+import { readStateFile, stateFileNames } from './state-files.ts';
 import { readNetwork } from './stored-address.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
@@ -171,7 +171,7 @@ function readState(
   for (const file of stateFileNames) {
     const text = files.get(file);
     if (text === undefined) continue;
-    const read = stateFiles[file].read(text, state);
+    const read = readStateFile(file, text, state);
     ({ state } = read);
     for (const { line, reason } of read.unread) problems.push(`${file}:${line}: ${reason}`);
   }
