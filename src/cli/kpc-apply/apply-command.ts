@@ -91,16 +91,7 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
   const load = async () => {
     const known = await recallSettled(host, stateFolder(options.stateDir));
     const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
-    const choices: ApplyChoices = {
-      origin: { kind: 'apply', folder: resolve(folder) },
-      settling: { known },
-      adopt: options.adopt,
-      excludeCIDRs: options.ipvsExcludeCidrs,
-      drainTimeout: options.drainTimeout,
-      confirmTimeout: options.confirmTimeout,
-      force: options.force,
-    };
-    return { bundle, choices };
+    return { bundle, choices: { ...choicesOf('apply', resolve(folder), options), settling: { known } } };
   };
   if (options.dryRun) {
     const { bundle, choices } = await load();
@@ -123,6 +114,16 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
     });
     return reportOutcome(outcome, terminal);
   });
+}
+
+/** What the options of a command say of an apply; `folder` is for people. */
+export function choicesOf(
+  kind: ApplyChoices['origin']['kind'],
+  folder: string,
+  options: ClaimOptions & Partial<Pick<ApplyOptions, 'drainTimeout' | 'confirmTimeout'>> & { readonly force: boolean },
+): ApplyChoices {
+  const { adopt, ipvsExcludeCidrs: excludeCIDRs, drainTimeout, confirmTimeout, force } = options;
+  return { origin: { kind, folder }, adopt, excludeCIDRs, drainTimeout, confirmTimeout, force };
 }
 
 /** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */

@@ -17,6 +17,7 @@ import { formatPlanText } from '../../report/plan-text.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 import { exitStatus, type Done, type ExitStatus } from '../shared/exit-status.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
+import { choicesOf } from './apply-command.ts';
 import { openSource } from './bundle-source.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import {
@@ -72,13 +73,7 @@ async function compareNode(
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
-  const request = requestBundle(host, bundle, {
-    origin: { kind: 'apply', folder: '' },
-    adopt: options.adopt,
-    excludeCIDRs: options.ipvsExcludeCidrs,
-    drainTimeout: options.drainTimeout,
-    force: true,
-  });
+  const request = requestBundle(host, bundle, choicesOf('apply', '', { ...options, force: true }));
   const observation = await observe(openSession(environment, options), request);
   const { plan } = observation;
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation) : undefined;

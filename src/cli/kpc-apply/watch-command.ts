@@ -6,17 +6,16 @@ import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
 import { stateFolder } from '../../apply/state/record.ts';
-import { recallSettled, type LastSettled } from '../../apply/quick/small-change.ts';
+import { recallSettled } from '../../apply/quick/small-change.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
 import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
-import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
-import { reportOutcome } from './apply-command.ts';
+import { choicesOf, reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import {
   addLogOption,
@@ -76,7 +75,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
     minSyncPeriod: options.minSyncPeriod,
     readVersion: () => readBundleVersion(folder),
     sync: async () => {
-      const work = () => syncOnce(bundle, `watch ${folder}`, options, environment, servers, signal);
+      const work = () => syncOnce(bundle, folder, options, environment, servers, signal);
       return (await monitor.round(work, () => bundle.problem() === undefined)).result;
     },
     warn: (problem) => reportWarning(problem, environment.terminal),
@@ -100,7 +99,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
 
 async function syncOnce(
   watched: WatchedBundle,
-  command: string,
+  folder: string,
   options: WatchOptions,
   environment: ApplyEnvironment,
   servers: HealthServers,
@@ -108,19 +107,18 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, terminal } = environment;
   try {
-    const known = await readSettledRules(host, options);
+    // In nftables mode the kernel tells at once that nothing has changed, and to list the tables takes seconds. In other modes each
+    // look is at everything.
+    const settled = await recallSettled(host, stateFolder(options.stateDir));
+    const known = settled?.nftables ? settled : undefined;
     const bundle = await watched.read(known?.bundle);
     if (!bundle) return { result: 'failed', failure: watched.problem() };
     const mark = markBundle(bundle, watched.path);
     const session = openSession(environment, options, signal);
     const outcome = await notingRound(session, mark, () =>
-      withLock(host, options.stateDir, command, () =>
+      withLock(host, options.stateDir, `watch ${folder}`, () =>
         applyBundle(session, bundle, {
-          origin: { kind: 'watch', folder: watched.path },
-          adopt: options.adopt,
-          excludeCIDRs: options.ipvsExcludeCidrs,
-          drainTimeout: options.drainTimeout,
-          force: options.force,
+          ...choicesOf('watch', watched.path, options),
           settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
         }),
       ),
@@ -140,34 +138,18 @@ async function syncOnce(
   }
 }
 
-/**
- * What was settled last, of a bundle of nftables mode: there the kernel tells at once that nothing has changed, and to list
- * the tables takes seconds. In other modes each look is at everything.
- */
-async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<LastSettled> {
-  const known = await recallSettled(host, stateFolder(stateDir));
-  return known?.nftables ? known : undefined;
-}
-
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
 async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
-  const { nodeIPs } = nodeOfBundle(manifest);
+  const node = nodeOfBundle(manifest);
+  const networksOf = (family: Family) => nodePortNetworks(manifest.settings, node, family);
+  const networks = { ipv4: networksOf('ipv4'), ipv6: networksOf('ipv6') };
   const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
-  const networks = {
-    ipv4: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv4'),
-    ipv6: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv6'),
-  };
   if (networks.ipv4.matchesAll && networks.ipv6.matchesAll) return everywhere;
-  const node = { hostAddresses: await readHostAddresses(host) };
+  const { links } = parseIpAddrJson(await readAddresses(host));
+  const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
   const choose = (family: Family) =>
     networks[family].matchesAll
       ? everywhere[family]
-      : addressesIn(networks[family], node).map((address) => address.text);
+      : addressesIn(networks[family], { hostAddresses }).map((address) => address.text);
   return { ipv4: choose('ipv4'), ipv6: choose('ipv6') };
-}
-
-async function readHostAddresses(host: Host): Promise<readonly Address[]> {
-  return parseIpAddrJson(await readAddresses(host))
-    .links.flatMap((link) => link.addresses)
-    .map(({ address }) => address);
 }
