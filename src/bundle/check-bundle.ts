@@ -1,9 +1,8 @@
 import { quotePrintable } from '../base/printable.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
-import { freshTexts } from './bundle-texts.ts';
+import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import { compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
 
 /**

@@ -1,4 +1,6 @@
 import {
+  textThat,
+  wholeNumber,
   amount,
   listOf,
   mapOf,
@@ -7,10 +9,9 @@ import {
   oneOf,
   optional,
   text,
-  textThat,
-  wholeNumber,
   type Shaped,
 } from '../base/json-shape.ts';
+import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedPod, AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
@@ -20,7 +21,6 @@ import { proxyModes } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
 import { settingsShape } from '../kube-proxy/settings/values.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
-import { addressShape, networkShape, portShape, readAddress, readNetwork } from './stored-address.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
@@ -30,6 +30,27 @@ export type BundleFileName = StateFileName | 'services.json';
 
 /** All of them, in the order in which they are to be read. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
+
+/** An address of either family, however it is written. */
+export const addressShape = textThat('an IP address', (value) => parseAddress(value) !== undefined);
+/** An address with a prefix length. */
+export const networkShape = textThat('a CIDR', (value) => parseNetwork(value) !== undefined);
+/** A port that can be listened on. */
+export const portShape = wholeNumber(1, 65_535);
+
+/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
+export function readAddress(value: string): Address {
+  const parsed = parseAddress(value);
+  if (!parsed) throw new TypeError(`"${value}" is not an address`);
+  return parsed;
+}
+
+/** A network of a bundle's JSON, likewise. */
+export function readNetwork(value: string): Network {
+  const parsed = parseNetwork(value);
+  if (!parsed) throw new TypeError(`"${value}" is not a network`);
+  return parsed;
+}
 
 /** The addresses and ports that kpc chose for one Service. */
 export const assignedShape = objectOf<AssignedService>({

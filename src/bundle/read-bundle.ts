@@ -6,11 +6,10 @@ import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import { bundleFileNames, formatVersion, manifestShape, type Manifest } from './manifest.ts';
+import { bundleFileNames, formatVersion, manifestShape, readNetwork, type Manifest } from './manifest.ts';
 import { hashHex } from '#hash';
 import { readServices } from './services-file.ts';
 import { readStateFile, stateFileNames } from './state-files.ts';
-import { readNetwork } from './stored-address.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
 export interface StoredBundle {

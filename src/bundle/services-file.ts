@@ -9,7 +9,7 @@ import {
 } from '../cluster/model.ts';
 import type { ServicePortSpec, EndpointStatus } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
-import { addressShape, networkShape, portShape, readAddress, readNetwork } from './stored-address.ts';
+import { addressShape, networkShape, portShape, readAddress, readNetwork } from './manifest.ts';
 import {
   boolean,
   listOf,

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
 import { answerHealthz, answerLivez, PageServer } from '../../src/apply/monitor/serve-pages.ts';
 import { Metrics } from '../../src/apply/monitor/metrics.ts';
-import { createNotifier } from '../../src/apply/monitor/notify-systemd.ts';
+import { createNotifier } from '../../src/apply/monitor/watch-monitor.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';

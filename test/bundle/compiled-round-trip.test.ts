@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { joinText } from '../../src/base/chunks.ts';
-import { freshTexts } from '../../src/bundle/bundle-texts.ts';
+import { freshTexts } from '../../src/bundle/make-bundle.ts';
 import { bundleFileNames, type BundleFileName } from '../../src/bundle/manifest.ts';
 import { readServices, writeServices } from '../../src/bundle/services-file.ts';
 import { readStateFile, stateFiles } from '../../src/bundle/state-files.ts';

@@ -1,8 +1,7 @@
 import { describeError, hasCode } from '../errors.ts';
 import { hashHex } from '#hash';
 import { build } from '../../base/version.ts';
-import type { BundleTexts } from '../bundle-texts.ts';
-import type { BundleInputs, BundleFiles } from '../make-bundle.ts';
+import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';

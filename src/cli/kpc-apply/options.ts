@@ -84,13 +84,6 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
 }
 
-/** Who hears how a watch is. */
-export interface MonitorOptions {
-  readonly metrics?: ListenAddress;
-  readonly metricsFile?: string;
-  readonly healthz?: ListenAddress;
-}
-
 export function addMonitorOptions(command: Command): Command {
   return command
     .addOption(

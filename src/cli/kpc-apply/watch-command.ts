@@ -7,6 +7,7 @@ import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
+import type { MonitorOptions } from '../../apply/monitor/watch-monitor.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
 import { nodeOfBundle } from '../../bundle/manifest.ts';
@@ -27,7 +28,6 @@ import {
   addMonitorOptions,
   type ClaimOptions,
   type TrustOptions,
-  type MonitorOptions,
 } from './options.ts';
 import { openSource } from './bundle-source.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
@@ -60,13 +60,18 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
   // A tool that hangs must not keep the watch from ending.
   const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
   // No other command needs Node's HTTP.
-  const { createWatchMonitor } = await import('./watch-monitor.ts');
-  const monitor = createWatchMonitor(
-    options,
-    { ...around, host },
-    { isHealthy: () => watch.isHealthy(), isLive: () => watch.isLive() },
-  );
-  const environment = { ...around, host, onEvent: monitor.onEvent };
+  const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
+  const monitor = createWatchMonitor(options, {
+    host,
+    warn: (problem) => reportWarning(problem, around.terminal),
+    isHealthy: () => watch.isHealthy(),
+    isLive: () => watch.isLive(),
+  });
+  const onEvent: ApplyEnvironment['onEvent'] = (event) => {
+    around.onEvent?.(event);
+    monitor.onEvent(event);
+  };
+  const environment = { ...around, host, onEvent };
   const source = openSource(folder, options, environment);
   const bundle = watchBundle(folder, { ...environment, source, folder: stateFolder(options.stateDir) });
   const watch = createWatch({
