@@ -3,10 +3,9 @@ import { families, type Family } from '../kernel/family.ts';
 import { compareEntries, parseEntry } from '../kernel/ipset/set-entry.ts';
 import { compareElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
-import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { serviceChainPattern } from '../kube-proxy/chains.ts';
-import { nftPrefixes, nftSets, nftTableName } from '../kube-proxy/nftables.ts';
+import { nftPrefixes } from '../kube-proxy/nftables.ts';
 import { setName } from '../kube-proxy/sets.ts';
 import { checkServiceValues } from './check-values.ts';
 import { compileContent, countState, formatFile, type BundleFiles, type Compile } from './make-bundle.ts';
@@ -210,39 +209,34 @@ const ownRuns: { readonly [Name in StateFileName]?: RegExp } = {
 
 /** A sorted list of the endpoints on the node, which all Service ports share: a line for each. */
 interface SharedList {
-  /** The lines that lead to it, each after the one before. The list is in the block of the last. */
-  readonly inside: readonly string[];
-  /** The lines around it, if there is any endpoint. */
-  readonly around: readonly [head: string, tail: string];
-  readonly lineStart: string;
-  /** Finds address and port in a line. */
-  readonly endpoint: RegExp;
+  /** A line, and the address and port in it. */
+  readonly line: RegExp;
+  /** Any of its lines in a file, where they follow each other. */
+  readonly any: RegExp;
   compare(a: string, b: string): number;
   /** A list with more lines is made in another way. */
   readonly most: number;
 }
 
+function sharedList(line: string, compare: SharedList['compare'], most = Number.POSITIVE_INFINITY): SharedList {
+  return { line: new RegExp(`^${line}\n$`), any: new RegExp(`^${line}\n`, 'gm'), compare, most };
+}
+
+const nftAddress: { readonly [F in Family]: string } = { ipv4: '[\\d.]+', ipv6: '[\\da-f:]+' };
+
 const sharedLists: { readonly [Name in StateFileName]?: readonly SharedList[] } = {
-  'ipset.restore': families.map((family): SharedList => {
-    const lineStart = `add ${setName('loopBack', family)} `;
-    const entryOf = (line: string) => parseEntry(line.slice(lineStart.length, -1), 'hash:ip,port,ip');
-    return {
-      inside: [],
-      around: ['', ''],
-      lineStart,
-      endpoint: /^add \S+ ([^,]+),\w+:(\d+),\S+\n$/,
-      compare: (a, b) => compareEntries(entryOf(a), entryOf(b)),
-      most: 65_536,
-    };
+  'ipset.restore': families.map((family) => {
+    const start = `add ${setName('loopBack', family)} `;
+    const entryOf = (line: string) => parseEntry(line.slice(start.length, -1), 'hash:ip,port,ip');
+    const compare = (a: string, b: string) => compareEntries(entryOf(a), entryOf(b));
+    return sharedList(`${start}([^,]+),\\w+:(\\d+),\\S+`, compare, 65_536);
   }),
-  'nftables.nft': families.map((family): SharedList => ({
-    inside: [`table ${nftFamily[family]} ${nftTableName} {\n`, `\tset ${nftSets.hairpinConnections} {\n`],
-    around: ['\t\telements = {\n', '\t\t}\n'],
-    lineStart: '\t\t\t',
-    endpoint: /^\t\t\t(\S+) \. \S+ \. \S+ \. (\d+),\n$/,
-    compare: (a, b) => compareElements(readElement(a), readElement(b)),
-    most: Number.POSITIVE_INFINITY,
-  })),
+  // hairpin-connections. No other set has elements of four parts.
+  'nftables.nft': families.map((family) =>
+    sharedList(`\\t\\t\\t(${nftAddress[family]}) \\. \\S+ \\. \\S+ \\. (\\d+),`, (a, b) =>
+      compareElements(readElement(a), readElement(b)),
+    ),
+  ),
 };
 
 /** A line of a set of nftables. */
@@ -269,12 +263,17 @@ function spliceFile(
   if (whole === undefined || part.old === undefined || part.new === undefined) return undefined;
   let [result, old, now]: [string | undefined, string, string] = [whole, part.old, part.new];
   for (const list of sharedLists[name] ?? []) {
-    const [before, after] = [cutList(old, list), cutList(now, list)];
-    result = spliceList(result, list, { old: before.lines, new: after.lines }, change);
+    const lines = { old: old.match(list.any) ?? [], new: now.match(list.any) ?? [] };
+    result = spliceList(result, list, lines, change);
     if (result === undefined) return undefined;
-    [old, now] = [before.rest, after.rest];
+    [old, now] = [withoutList(old, list), withoutList(now, list)];
   }
   return spliceRuns(result, ownRuns[name], { old, new: now });
+}
+
+/** nft has an empty set without a list. */
+function withoutList(text: string, { any }: SharedList): string {
+  return text.replace(any, '').replaceAll('\t\telements = {\n\t\t}\n', '');
 }
 
 /** Replaces each run of the part. All else in the part must have stayed as it was. */
@@ -301,31 +300,6 @@ function headOf(run: string): string {
   return line.startsWith('-A -') ? line : line.split(' ', 2).join(' ');
 }
 
-/** A text with a list cut out of it, and where the list was. */
-function cutList(
-  text: string,
-  { inside, around: [head, tail], lineStart }: SharedList,
-): { readonly lines: readonly string[]; readonly at: number; readonly rest: string } {
-  const none = { lines: [], at: -1, rest: text };
-  let from = 0;
-  for (const line of inside) {
-    const at = text.indexOf(line, from);
-    if (at < 0) return none;
-    from = at + line.length;
-  }
-  const start = `\n${text}`.indexOf(`\n${head}${lineStart}`, from);
-  const block = inside.length === 0 ? text.length : text.indexOf('\n\t}\n', from);
-  if (start < 0 || start > block) return none;
-  const lines: string[] = [];
-  let end = start + head.length;
-  while (text.startsWith(lineStart, end)) {
-    const next = text.indexOf('\n', end) + 1;
-    lines.push(text.slice(end, next));
-    end = next;
-  }
-  return { lines, at: start, rest: text.slice(0, start) + text.slice(end + tail.length) };
-}
-
 /** Takes lines out of a list and puts others in, each in its place. */
 function spliceList(
   whole: string,
@@ -337,13 +311,15 @@ function spliceList(
   const added = part.new.filter((line) => !part.old.includes(line));
   if (removed.length === 0 && added.length === 0) return whole;
   if (![...removed, ...added].every((line) => isOfPort(line, list, change))) return undefined;
-  const { lines, at, rest } = cutList(whole, list);
+  const lines = whole.match(list.any) ?? [];
+  const all = lines.join('');
+  const at = whole.indexOf(all);
   const kept = lines.filter((line) => !removed.includes(line));
-  if (lines.length === 0 || lines.length > list.most || kept.length !== lines.length - removed.length) return undefined;
+  if (lines.length === 0 || at < 0 || lines.length > list.most) return undefined;
+  if (kept.length !== lines.length - removed.length) return undefined;
   for (const line of added) kept.splice(findPlace(kept, line, list), 0, line);
   if (kept.length === 0 || kept.length > list.most) return undefined;
-  const [head, tail] = list.around;
-  return rest.slice(0, at) + head + kept.join('') + tail + rest.slice(at);
+  return whole.slice(0, at) + kept.join('') + whole.slice(at + all.length);
 }
 
 /** How many lines of a list come before another line. */
@@ -358,8 +334,8 @@ function findPlace(lines: readonly string[], line: string, { compare }: SharedLi
 }
 
 /** Whether no other Service port has the endpoint of a line, before the change and after it. */
-function isOfPort(line: string, { endpoint }: SharedList, { services, ports }: PortChange): boolean {
-  const [, address, port] = endpoint.exec(line) ?? [];
+function isOfPort(text: string, { line }: SharedList, { services, ports }: PortChange): boolean {
+  const [, address, port] = line.exec(text) ?? [];
   if (address === undefined) return false;
   return (['old', 'new'] as const).every((version) => {
     const [, ...rests] = services[version].split(`\n {"address":"${address}","port":${port}`);
