@@ -1,14 +1,24 @@
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { nodeOfBundle } from './bundle-node.ts';
+import { compareEntries, parseEntry } from '../kernel/ipset/set-entry.ts';
+import { compareElements } from '../kernel/nftables/compare-elements.ts';
+import type { Element } from '../kernel/nftables/element.ts';
+import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import { serviceChainPattern } from '../kube-proxy/chains.ts';
+import { nftPrefixes } from '../kube-proxy/nftables.ts';
+import { setName } from '../kube-proxy/sets.ts';
 import { checkServiceValues } from './check-values.ts';
-import { countState, formatFile, type BundleFiles, type Compile } from './make-bundle.ts';
-import { settingsOf, type Manifest } from './manifest.ts';
+import { compileContent, countState, formatFile, type BundleFiles, type Compile } from './make-bundle.ts';
+import type { Manifest } from './manifest.ts';
 import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
-import { readServices, writeServices } from './services-file.ts';
-import type { ServicePortRecord } from './services-shape.ts';
-import { spliceFile, type Versions } from './splice-file.ts';
+import { readServices, writeServices, type ServicePortRecord } from './services-file.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
+
+/** The same before a change and after it. */
+interface Versions<T> {
+  readonly old: T;
+  readonly new: T;
+}
 
 /**
  * The bundle of these files, if it differs from one that is known to hold what kpc writes in nothing but endpoints
@@ -33,16 +43,16 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
   if (!before || !manifest || !haveSameSettings(before, manifest)) return undefined;
   const services = { old: known.get('services.json') ?? '', new: files.get('services.json') ?? '' };
   const found = findChangedPorts(services);
-  if (!found || found.changes.some((change) => checkServiceValues(change.new, manifest).length > 0)) return undefined;
+  if (!found || found.changes.some((ports) => checkServiceValues(ports.new, manifest).length > 0)) return undefined;
   const expected = new Map(known);
   const counts = new Map(Object.entries(before.counts));
-  for (const change of found.changes) {
-    const parts = compileVersions(change, found.totals, manifest, compile);
+  for (const ports of found.changes) {
+    const parts = compileVersions(ports, found.totals, manifest, compile);
     if (!parts) return undefined;
     for (const name of stateFileNames) {
-      const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
+      const part = { old: parts.old.files[name], new: parts.new.files[name] };
       if (part.old === part.new) continue;
-      const spliced = spliceFile(name, expected.get(name), part, { services, ports: change });
+      const spliced = spliceFile(name, expected.get(name), part, { services, ports });
       if (spliced === undefined) return undefined;
       expected.set(name, spliced);
     }
@@ -65,7 +75,9 @@ function haveSameSettings(a: Manifest, b: Manifest): boolean {
 /** More are not worth a look one by one. */
 const mostChangedPorts = 100;
 
-/** The Service ports whose endpoints changed, each as a cluster of its own, and the endpoints of all. */
+type EndpointCounts = { readonly [F in Family]: number };
+
+/** The Service ports whose endpoints changed, each as a cluster of its own, and how many endpoints all ports have. */
 interface ChangedPorts {
   readonly changes: readonly Versions<Cluster>[];
   readonly totals: Versions<EndpointCounts>;
@@ -73,11 +85,15 @@ interface ChangedPorts {
 
 /** Undefined if anything else changed. */
 function findChangedPorts(services: Versions<string>): ChangedPorts | undefined {
-  const records = { old: cutRecords(services.old), new: cutRecords(services.new) };
+  // The records of all lists, in the order of the file. No text in it has a line end.
+  const records = { old: services.old.split('\n{'), new: services.new.split('\n{') };
   if (records.old.length !== records.new.length) return undefined;
   const places = [...records.new.keys()].filter((i) => records.old[i] !== records.new[i]);
   if (places.length > mostChangedPorts) return undefined;
   const ports = listPorts(records.new);
+  const totals = { old: { ipv4: 0, ipv6: 0 }, new: { ipv4: 0, ipv6: 0 } };
+  for (const { header, endpoints } of ports) totals.new[header.family] += endpoints;
+  Object.assign(totals.old, totals.new);
   const changes: Versions<Cluster>[] = [];
   for (const i of places) {
     const [was, is] = [cutPort(records.old[i] ?? ''), cutPort(records.new[i] ?? '')];
@@ -86,24 +102,9 @@ function findChangedPorts(services: Versions<string>): ChangedPorts | undefined 
     const [port] = now?.servicePorts ?? [];
     if (!old || !now || !port || ports.filter((other) => claimSame(port, other.header)).length !== 1) return undefined;
     changes.push({ old, new: now });
+    totals.old[port.family] += endpointsOf(old).length - endpointsOf(now).length;
   }
-  return { changes, totals: countAll(changes, ports) };
-}
-
-/** How many endpoints all Service ports have, before the changes and after them. */
-function countAll(changes: readonly Versions<Cluster>[], ports: readonly ListedPort[]): Versions<EndpointCounts> {
-  let total = noEndpoints;
-  for (const { header, endpoints } of ports) total = add(total, { ...noEndpoints, [header.family]: endpoints }, 1);
-  const before = changes.reduce(
-    (sum, change) => add(add(sum, countEndpoints(change.new), -1), countEndpoints(change.old), 1),
-    total,
-  );
-  return { old: before, new: total };
-}
-
-/** The records of all lists of services.json, in the order of the file. No text in it has a line end. */
-function cutRecords(services: string): readonly string[] {
-  return services.split('\n{');
+  return { changes, totals };
 }
 
 /** A record of a Service port with endpoints: its first line, all of it, and what follows it. */
@@ -113,13 +114,10 @@ function cutPort(record: string): { readonly head: string; readonly text: string
   return { head, text: record.slice(0, end), rest: record.slice(end) };
 }
 
-/** A Service port without its endpoints, and how many these are. */
-interface ListedPort {
-  readonly header: ServicePortRecord;
-  readonly endpoints: number;
-}
-
-function listPorts(records: readonly string[]): readonly ListedPort[] {
+/** Each Service port without its endpoints, and how many these are. */
+function listPorts(
+  records: readonly string[],
+): readonly { readonly header: ServicePortRecord; readonly endpoints: number }[] {
   const start = records.findIndex((record) => record.endsWith('\n"servicePorts": [')) + 1;
   const end = records.findIndex((record) => record.includes('\n"healthChecks": ['));
   return records.slice(start, end + 1).map((record) => {
@@ -129,18 +127,8 @@ function listPorts(records: readonly string[]): readonly ListedPort[] {
   });
 }
 
-type EndpointCounts = { readonly [F in Family]: number };
-
-const noEndpoints: EndpointCounts = { ipv4: 0, ipv6: 0 };
-
-function countEndpoints({ servicePorts }: Cluster): EndpointCounts {
-  const counts = { ...noEndpoints };
-  for (const { family, endpoints } of servicePorts) counts[family] += endpoints.length;
-  return counts;
-}
-
-function add(a: EndpointCounts, b: EndpointCounts, times: 1 | -1): EndpointCounts {
-  return { ipv4: a.ipv4 + times * b.ipv4, ipv6: a.ipv6 + times * b.ipv6 };
+function endpointsOf({ servicePorts }: Cluster): ServicePort['endpoints'] {
+  return servicePorts.flatMap(({ endpoints }) => endpoints);
 }
 
 /** Whether both could have one virtual server or one chain: only a port that no other claims can be compiled alone. */
@@ -172,20 +160,10 @@ function readPart(port: string, records: readonly string[]): Cluster | undefined
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
+/** What a Service port alone comes to. */
 interface CompiledPart {
-  readonly files: ReadonlyMap<StateFileName, string | undefined>;
+  readonly files: { readonly [Name in StateFileName]?: string | undefined };
   readonly counts: Readonly<Record<string, number>>;
-}
-
-function compilePart(cluster: Cluster, manifest: Manifest, compile: Compile): CompiledPart {
-  const { families: chosen, assigned, kpcVersion } = manifest;
-  const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
-  const state = compile(cluster, node, settings, chosen);
-  const content = { state, cluster, node, settings, families: chosen, assigned, kpcVersion };
-  return {
-    files: new Map(stateFileNames.map((name) => [name, formatFile(name, content)])),
-    counts: countState(state),
-  };
 }
 
 /**
@@ -198,15 +176,170 @@ function compileVersions(
   manifest: Manifest,
   compile: Compile,
 ): Versions<CompiledPart> | undefined {
-  const compileOne = (cluster: Cluster, total: EndpointCounts): CompiledPart => {
-    const endpointsElsewhere = add(total, countEndpoints(cluster), -1);
-    return compilePart({ ...cluster, endpointsElsewhere }, manifest, compile);
+  const compileAmong = (cluster: Cluster, total: EndpointCounts): CompiledPart => {
+    const endpointsElsewhere = { ...total };
+    for (const { family, endpoints } of cluster.servicePorts) endpointsElsewhere[family] -= endpoints.length;
+    const content = compileContent(manifest, { ...cluster, endpointsElsewhere }, compile);
+    const files = Object.fromEntries(stateFileNames.map((name) => [name, formatFile(name, content)]));
+    return { files, counts: countState(content.state) };
   };
-  const parts = { old: compileOne(change.old, totals.old), new: compileOne(change.new, totals.new) };
-  if (families.every((family) => totals.old[family] === totals.new[family])) return parts;
-  const isSteady = (version: 'old' | 'new', total: EndpointCounts): boolean => {
-    const { files } = compileOne(change[version], total);
-    return stateFileNames.every((name) => files.get(name) === parts[version].files.get(name));
-  };
-  return isSteady('old', totals.new) && isSteady('new', totals.old) ? parts : undefined;
+  const [parts, same] = [totals.old, totals.new].map((total) => ({
+    old: compileAmong(change.old, total),
+    new: compileAmong(change.new, total),
+  }));
+  return JSON.stringify(parts) === JSON.stringify(same) ? parts : undefined;
+}
+
+/** A change of one Service port, and services.json before and after it. */
+interface PortChange {
+  readonly services: Versions<string>;
+  readonly ports: Versions<Cluster>;
+}
+
+const serviceChains = new RegExp(`^(?:(?::${serviceChainPattern} .*\\n)+|(?:-A ${serviceChainPattern} .*\\n)+)`, 'gm');
+const ownNftChain = `\\tchain (?:${Object.values(nftPrefixes).join('|')})[A-Z2-7]{8}-\\S+ \\{\\n`;
+
+/** The runs of lines that result from one Service port and from no other. */
+const ownRuns: { readonly [Name in StateFileName]?: RegExp } = {
+  'iptables.restore': serviceChains,
+  'ip6tables.restore': serviceChains,
+  'ipvsadm.restore': /^-A .*\n(?:-a .*\n)*/gm,
+  'nftables.nft': new RegExp(`^${ownNftChain}(?:\\t\\t.*\\n)*\\t\\}\\n`, 'gm'),
+};
+
+/** A sorted list of the endpoints on the node, which all Service ports share: a line for each. */
+interface SharedList {
+  /** A line, and the address and port in it. */
+  readonly line: RegExp;
+  /** Any of its lines in a file, where they follow each other. */
+  readonly any: RegExp;
+  compare(a: string, b: string): number;
+  /** A list with more lines is made in another way. */
+  readonly most: number;
+}
+
+function sharedList(line: string, compare: SharedList['compare'], most = Number.POSITIVE_INFINITY): SharedList {
+  return { line: new RegExp(`^${line}\n$`), any: new RegExp(`^${line}\n`, 'gm'), compare, most };
+}
+
+const nftAddress: { readonly [F in Family]: string } = { ipv4: '[\\d.]+', ipv6: '[\\da-f:]+' };
+
+const sharedLists: { readonly [Name in StateFileName]?: readonly SharedList[] } = {
+  'ipset.restore': families.map((family) => {
+    const start = `add ${setName('loopBack', family)} `;
+    const entryOf = (line: string) => parseEntry(line.slice(start.length, -1), 'hash:ip,port,ip');
+    const compare = (a: string, b: string) => compareEntries(entryOf(a), entryOf(b));
+    return sharedList(`${start}([^,]+),\\w+:(\\d+),\\S+`, compare, 65_536);
+  }),
+  // hairpin-connections. No other set has elements of four parts.
+  'nftables.nft': families.map((family) =>
+    sharedList(`\\t\\t\\t(${nftAddress[family]}) \\. \\S+ \\. \\S+ \\. (\\d+),`, (a, b) =>
+      compareElements(readElement(a), readElement(b)),
+    ),
+  ),
+};
+
+/** A line of a set of nftables. */
+function readElement(line: string): Element {
+  const type = 'type ipv4_addr . ipv4_addr . inet_proto . inet_service';
+  const [table] = parseNftText(
+    `table ip read {\n\tset read {\n\t\t${type}\n\t\telements = {\n${line}\t\t}\n\t}\n}\n`,
+  ).tables;
+  const [element] = table?.sets.get('read')?.elements ?? [];
+  if (!element) throw new TypeError(`no element: ${line}`);
+  return element;
+}
+
+/**
+ * A file of a whole bundle, with what it says of a Service port replaced. `part` is the same file of a bundle that has no other
+ * Service port, before and after the change. Undefined if more than that Service port has part in what changes.
+ */
+function spliceFile(
+  name: StateFileName,
+  whole: string | undefined,
+  part: Versions<string | undefined>,
+  change: PortChange,
+): string | undefined {
+  if (whole === undefined || part.old === undefined || part.new === undefined) return undefined;
+  let [result, old, now]: [string | undefined, string, string] = [whole, part.old, part.new];
+  for (const list of sharedLists[name] ?? []) {
+    const lines = { old: old.match(list.any) ?? [], new: now.match(list.any) ?? [] };
+    result = spliceList(result, list, lines, change);
+    if (result === undefined) return undefined;
+    [old, now] = [withoutList(old, list), withoutList(now, list)];
+  }
+  return spliceRuns(result, ownRuns[name], { old, new: now });
+}
+
+/** nft has an empty set without a list. */
+function withoutList(text: string, { any }: SharedList): string {
+  return text.replace(any, '').replaceAll('\t\telements = {\n\t\t}\n', '');
+}
+
+/** Replaces each run of the part. All else in the part must have stayed as it was. */
+function spliceRuns(whole: string, pattern: RegExp | undefined, part: Versions<string>): string | undefined {
+  if (pattern === undefined) return part.old === part.new ? whole : undefined;
+  const runs = { old: part.old.match(pattern) ?? [], new: part.new.match(pattern) ?? [] };
+  if (runs.old.length !== runs.new.length) return undefined;
+  if (part.old.replace(pattern, '') !== part.new.replace(pattern, '')) return undefined;
+  let result = whole;
+  for (const [i, old] of runs.old.entries()) {
+    const now = runs.new[i] ?? '';
+    if (old === now) continue;
+    const at = result.indexOf(old);
+    const isWhole = (at === 0 || result[at - 1] === '\n') && !result.startsWith('-a ', at + old.length);
+    if (at < 0 || !isWhole || result.includes(old, at + 1) || headOf(old) !== headOf(now)) return undefined;
+    result = result.slice(0, at) + now + result.slice(at + old.length);
+  }
+  return result;
+}
+
+/** What a run is about: its chain or its virtual server. */
+function headOf(run: string): string {
+  const [line = ''] = run.split('\n', 1);
+  return line.startsWith('-A -') ? line : line.split(' ', 2).join(' ');
+}
+
+/** Takes lines out of a list and puts others in, each in its place. */
+function spliceList(
+  whole: string,
+  list: SharedList,
+  part: Versions<readonly string[]>,
+  change: PortChange,
+): string | undefined {
+  const removed = part.old.filter((line) => !part.new.includes(line));
+  const added = part.new.filter((line) => !part.old.includes(line));
+  if (removed.length === 0 && added.length === 0) return whole;
+  if (![...removed, ...added].every((line) => isOfPort(line, list, change))) return undefined;
+  const lines = whole.match(list.any) ?? [];
+  const all = lines.join('');
+  const at = whole.indexOf(all);
+  const kept = lines.filter((line) => !removed.includes(line));
+  if (lines.length === 0 || at < 0 || lines.length > list.most) return undefined;
+  if (kept.length !== lines.length - removed.length) return undefined;
+  for (const line of added) kept.splice(findPlace(kept, line, list), 0, line);
+  if (kept.length === 0 || kept.length > list.most) return undefined;
+  return whole.slice(0, at) + kept.join('') + whole.slice(at + all.length);
+}
+
+/** How many lines of a list come before another line. */
+function findPlace(lines: readonly string[], line: string, { compare }: SharedList): number {
+  let [first, last] = [0, lines.length];
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (compare(lines[middle] ?? '', line) < 0) first = middle + 1;
+    else last = middle;
+  }
+  return first;
+}
+
+/** Whether no other Service port has the endpoint of a line, before the change and after it. */
+function isOfPort(text: string, { line }: SharedList, { services, ports }: PortChange): boolean {
+  const [, address, port] = line.exec(text) ?? [];
+  if (address === undefined) return false;
+  return (['old', 'new'] as const).every((version) => {
+    const [, ...rests] = services[version].split(`\n {"address":"${address}","port":${port}`);
+    const own = endpointsOf(ports[version]).filter((each) => each.address.text === address && `${each.port}` === port);
+    return rests.filter((rest) => /^[,}]/.test(rest)).length === own.length;
+  });
 }

@@ -1,24 +1,9 @@
 import { quotePrintable } from '../base/printable.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { nodeOfBundle } from './bundle-node.ts';
-import { freshTexts } from './bundle-texts.ts';
+import { bundleFileNames, type Manifest } from './manifest.ts';
+import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import { makeBundle, type Bundle, type BundleFiles, type Compile } from './make-bundle.ts';
-import { settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
-import {
-  describeBundleProblem,
-  readBundle,
-  readBundleMeaning,
-  type BundleMeaning,
-  type StoredBundle,
-} from './read-bundle.ts';
-
-/** A bundle, or all that is wrong with it, a line each. */
-export type CheckedBundle =
-  | { readonly kind: 'good'; readonly bundle: StoredBundle }
-  /** The manifest is undefined if it cannot be trusted. */
-  | { readonly kind: 'bad'; readonly problems: readonly string[]; readonly manifest?: Manifest };
+import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
 
 /**
  * Reads a bundle that may come from an attacker. services.json and manifest.json say what it means: what is in them must be
@@ -27,66 +12,49 @@ export type CheckedBundle =
  *
  * `known` are the files of a bundle that was good: of one that is much alike only the difference is checked.
  */
-export function checkBundle(files: BundleFiles, compile: Compile, known?: BundleFiles): CheckedBundle {
+export function checkBundle(files: BundleFiles, compile: Compile, known?: BundleFiles): BundleReading {
   const certified = known && certifyChange(known, files, compile);
-  if (certified) return { kind: 'good', bundle: certified };
-  const reading = readBundleMeaning(files);
-  if (reading.kind === 'broken') return { kind: 'bad', problems: reading.problems.map(describeBundleProblem) };
-  return reading.meaning.manifest.dumped ? checkDumped(files) : checkCompiled(reading.meaning, files, compile);
+  if (certified) return { kind: 'bundle', bundle: certified };
+  const meaning = readBundleMeaning(files);
+  if ('kind' in meaning) return meaning;
+  return meaning.manifest.dumped ? checkDumped(files) : checkCompiled(meaning, files, compile);
 }
 
 /** What was dumped from a node has no Services that say what it means, so it is for comparing only. */
-function checkDumped(files: BundleFiles): CheckedBundle {
+function checkDumped(files: BundleFiles): BundleReading {
   const reading = readBundle(files);
-  if (reading.kind === 'broken') return { kind: 'bad', problems: reading.problems.map(describeBundleProblem) };
-  const { bundle } = reading;
-  const problems = [...bundle.state.sysctls].flatMap(([name, value]) => {
+  if (reading.kind === 'broken') return reading;
+  const { manifest, state } = reading.bundle;
+  const problems = [...state.sysctls].flatMap(([name, value]) => {
     const shown = quotePrintable(name);
     if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
       return [`sysctl.conf: ${shown} is not a network sysctl`];
-    return /^\d+$/.test(value)
-      ? []
-      : [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
+    if (/^\d+$/.test(value)) return [];
+    return [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
   });
-  const { manifest } = bundle;
-  return problems.length === 0 ? { kind: 'good', bundle } : { kind: 'bad', problems, manifest };
+  return findBroken(problems, manifest) ?? reading;
 }
 
 /** The state is the compiled one: the same bytes mean the same, so that no file of a tool need be read back. */
-function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile): CheckedBundle {
-  const { manifest, cluster } = meaning;
+function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles, compile: Compile): BundleReading {
   const values = [...checkManifestValues(manifest), ...cut('services.json', checkServiceValues(cluster, manifest))];
   try {
-    const { state, fresh } = compileAnew(meaning, compile);
+    const content = compileContent(manifest, cluster, compile);
+    // The files are compared themselves, so their checksums are not made again.
+    const fresh = makeBundle(content, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
       ...compareManifests(manifest, fresh.manifest),
       ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
     ];
-    if (problems.length > 0) return { kind: 'bad', problems, manifest };
-    const { ipvsTimeouts } = manifest;
-    return {
-      kind: 'good',
-      bundle: { ...meaning, files, state: { ...state, ipvsTimeouts: ipvsTimeouts ?? undefined } },
-    };
+    const state = { ...content.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+    return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, cluster, files, state } };
   } catch (error) {
     // No rule can be written with some of what has been found wrong already.
-    if (values.length > 0) return { kind: 'bad', problems: values, manifest };
+    const broken = findBroken(values, manifest);
+    if (broken) return broken;
     throw error;
   }
-}
-
-/** What kpc makes of a bundle's own meaning. The files are compared themselves, so their checksums are not made again. */
-function compileAnew(
-  { manifest, cluster }: BundleMeaning,
-  compile: Compile,
-): { readonly state: KernelState; readonly fresh: Bundle } {
-  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
-  const settings = settingsOf(manifest);
-  const node = nodeOfBundle(manifest);
-  const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-  return { state, fresh: makeBundle(content, { ...freshTexts, digest: () => '' }) };
 }
 
 /** The fields that follow from the others, and that kpc-apply goes by or shows. */

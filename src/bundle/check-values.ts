@@ -1,6 +1,7 @@
 import { printable, quotePrintable } from '../base/printable.ts';
 import { portChanges } from '../cluster/ipvs-annotations.ts';
-import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { EndpointStatus } from '../cluster/objects.ts';
+import type { Cluster, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/object-names.ts';
 import { describeUnusable, parseAddress, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -38,12 +39,12 @@ function isSelection(chosen: readonly Family[]): boolean {
 
 /** The values of services.json that are of the right shape and that no Service in a cluster has, a line each. */
 export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly string[] {
-  const names = new CheckedNames();
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
   return [
     ...cluster.services.flatMap(checkService),
-    ...cluster.servicePorts.flatMap((port) => checkServicePort(port, names, own)),
-    ...cluster.healthChecks.flatMap((check) => checkHealthCheck(check, names)),
+    ...cluster.servicePorts.flatMap((port) => checkServicePort(port, own)),
+    ...checkStatuses(cluster),
+    ...cluster.healthChecks.flatMap(checkHealthCheck),
     ...findOrphans(cluster),
   ].map((problem) => `services.json: ${problem}`);
 }
@@ -57,39 +58,32 @@ function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonl
     .map((name) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`);
 }
 
-/** The names of a few nodes come with every endpoint: each is checked once. */
-class CheckedNames {
-  readonly #known = new Map<string, boolean>();
-
-  isNode(name: string): boolean {
-    let isRight = this.#known.get(name);
-    if (isRight === undefined) this.#known.set(name, (isRight = isName(name, 'subdomain')));
-    return isRight;
-  }
-}
-
-function checkService({
-  namespace,
-  name,
-  ports,
-  externalName,
-  clusterIPs,
-  headlessEndpoints,
-}: ServiceInfo): readonly string[] {
-  const wrongAddress = [
-    ...clusterIPs.filter((text) => text !== '' && text !== 'None' && !parseAddress(text)),
-    ...headlessEndpoints.map(({ address }) => address).filter((text) => !parseAddress(text)),
+function checkService(service: ServiceInfo): readonly string[] {
+  const { namespace, name, ports, externalName, clusterIPs, headlessEndpoints } = service;
+  const addresses = [
+    ...clusterIPs.filter((text) => text !== '' && text !== 'None'),
+    ...headlessEndpoints.map(({ address }) => address),
   ];
+  const wrong = (texts: readonly string[], isRight: (text: string) => unknown, what: string) =>
+    texts.filter((text) => !isRight(text)).map((text) => `${quotePrintable(text)} is not ${what}`);
   return [
     ...checkServiceName(namespace, name),
-    ...ports
-      .filter((port) => port.name !== '' && !isName(port.name, 'label'))
-      .map((port) => `${quotePrintable(port.name)} is not a port name`),
-    ...(externalName !== undefined && !isName(externalName.replace(/\.$/, ''), 'subdomain')
-      ? [`${quotePrintable(externalName)} is not an external name`]
-      : []),
-    ...wrongAddress.map((text) => `${quotePrintable(text)} is not an IP address`),
+    ...wrong(
+      ports.map((port) => port.name),
+      isPortName,
+      'a port name',
+    ),
+    ...wrong(
+      externalName === undefined ? [] : [externalName],
+      (text) => isName(text.replace(/\.$/, ''), 'subdomain'),
+      'an external name',
+    ),
+    ...wrong(addresses, parseAddress, 'an IP address'),
   ];
+}
+
+function isPortName(text: string): boolean {
+  return text === '' || isName(text, 'label');
 }
 
 function checkServiceName(namespace: string, name: string): readonly string[] {
@@ -101,7 +95,7 @@ function checkServiceName(namespace: string, name: string): readonly string[] {
 const mostAffinitySeconds = 86_400;
 
 /** `own` are the addresses of the node itself. */
-function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlySet<string>): readonly string[] {
+function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly string[] {
   const { family, scheduler, affinitySeconds, portName } = port;
   const problems: string[] = [...checkServiceName(port.namespace, port.service)];
   const about = quotePrintable(port.label);
@@ -113,7 +107,7 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
     if (kind !== undefined) refuse(`${what} ${address.text} is ${kind}`);
     if (address.family !== family) refuse(`${what} ${address.text} is not an ${family} address`);
   };
-  if (portName !== '' && !isName(portName, 'label')) refuse(`${quotePrintable(portName)} is not a port name`);
+  if (!isPortName(portName)) refuse(`${quotePrintable(portName)} is not a port name`);
   if (scheduler !== undefined && !schedulers.some((known) => known === scheduler)) {
     refuse(`${quotePrintable(scheduler)} is not a scheduler: use one of ${schedulers.join(', ')}`);
   }
@@ -129,36 +123,38 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
   for (const range of port.sourceRanges) {
     if (range.family !== family) refuse(`source range ${range.text} is not an ${family} network`);
   }
-  for (const endpoint of port.endpoints) {
-    checkAddress('endpoint', endpoint.address);
-    for (const text of checkEndpoint(endpoint, names)) refuse(text);
+  for (const endpoint of port.endpoints) checkAddress('endpoint', endpoint.address);
+  return problems;
+}
+
+/** Thousands of endpoints share few statuses: each is checked once. */
+function checkStatuses({ servicePorts }: Cluster): readonly string[] {
+  const checked = new Set<EndpointStatus>();
+  const problems: string[] = [];
+  for (const port of servicePorts) {
+    for (const { label, status } of port.endpoints) {
+      if (checked.has(status)) continue;
+      checked.add(status);
+      const { nodeName, zone, zoneHints, nodeHints } = status;
+      const isRight =
+        (nodeName === undefined || isName(nodeName, 'subdomain')) &&
+        (zone === undefined || isLabelValue(zone)) &&
+        [...zoneHints, ...nodeHints].every(isPlain);
+      if (isRight) continue;
+      const about = quotePrintable(port.label);
+      problems.push(`${about}: the node, the zone or a hint of endpoint ${label} is not a valid name`);
+    }
   }
   return problems;
 }
 
-function checkEndpoint(
-  { label, status: { nodeName, zone, zoneHints, nodeHints } }: Endpoint,
-  names: CheckedNames,
-): readonly string[] {
-  const isRight =
-    (nodeName === undefined || names.isNode(nodeName)) &&
-    (zone === undefined || isLabelValue(zone)) &&
-    zoneHints.every(isPlain) &&
-    nodeHints.every(isPlain);
-  return isRight ? [] : [`the node, the zone or a hint of endpoint ${label} is not a valid name`];
-}
-
-function checkHealthCheck(
-  { namespace, service, readyEndpoints }: ServiceHealthCheck,
-  names: CheckedNames,
-): readonly string[] {
+function checkHealthCheck({ namespace, service, readyEndpoints }: ServiceHealthCheck): readonly string[] {
   const isRight = readyEndpoints.every(
-    ({ address, nodeName }) => parseAddress(address) && (nodeName === '' || names.isNode(nodeName)),
+    ({ address, nodeName }) => parseAddress(address) && (nodeName === '' || isName(nodeName, 'subdomain')),
   );
+  const name = quotePrintable(`${namespace}/${service}`);
   return [
     ...checkServiceName(namespace, service),
-    ...(isRight
-      ? []
-      : [`an endpoint of the health check of ${quotePrintable(`${namespace}/${service}`)} is not valid`]),
+    ...(isRight ? [] : [`an endpoint of the health check of ${name} is not valid`]),
   ];
 }

@@ -1,13 +1,13 @@
 import { describeError, hasCode } from './errors.ts';
-import { writeFileSync, type Dirent } from 'node:fs';
+import { lstatSync, realpathSync, writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
-import { largestFile } from '../base/read-file.ts';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
-import { findStrangers, readOwnFile } from './own-files.ts';
+import { goldenNodeFile, isGoldenFile } from './golden-names.ts';
 
 /** Why a folder is left alone. */
 export type FolderProblem =
@@ -40,7 +40,7 @@ export async function replaceFolder<Text extends FileText>(
     const target = await followLink(resolve(folder));
     if (await isFile(target)) return { kind: 'is-a-file', folder };
     const present = await listFolder(target);
-    const strangers = findStrangers(target, present, isBundleFile);
+    const strangers = findStrangers(target, present);
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
     // What is kept in git must not turn into another form because of one wrong flag.
     if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden', folder };
@@ -86,7 +86,7 @@ export function isRemainOf(name: string, entry: string): boolean {
 
 /** What is in the folder that kpc did not write, which replaceFolder does not replace; nothing where there is no folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
-  return findStrangers(folder, await listFolder(folder), isBundleFile);
+  return findStrangers(folder, await listFolder(folder));
 }
 
 /** Whether the folder holds a golden, not a bundle. A node of a fleet may be called golden.json: that is a folder. */
@@ -108,7 +108,7 @@ export async function isFile(path: string): Promise<boolean> {
   );
 }
 
-/** manifest.json has a few lines for a Service; a file with more is not meant to be read. */
+/** manifest.json has a few lines for a Service, as a file of a golden has; a file with more is not meant to be read. */
 const largestManifest = 64 * 2 ** 20;
 
 /**
@@ -126,6 +126,66 @@ export async function readFolder(
       return [name, readOwnFile(folder, name, most).toString('utf8')];
     }),
   );
+}
+
+/**
+ * The bytes of a file of a folder. A link that leads out of the folder is refused: who writes one into a repository could have
+ * any file of those who compare it printed. The folder itself may be a link.
+ */
+export function readOwnFile(folder: string, name: string, most?: number): Buffer {
+  const path = join(folder, name);
+  // What is no file at all is refused with its kind, be it behind a link or not.
+  const bytes = readRegularFile(path, most);
+  if (!lstatSync(path).isSymbolicLink()) return bytes;
+  const root = realpathSync(folder);
+  if (realpathSync(path).startsWith(root.endsWith(sep) ? root : root + sep)) return bytes;
+  throw new UnreadableFile(path, 'it is a link to something outside the folder');
+}
+
+/**
+ * The names of a folder's entries that kpc did not write. Only regular files count as kpc's, and the head of a bundle or golden,
+ * or a Service's file of a golden, only with what kpc writes into it: another program may have files of the same names.
+ */
+function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
+  const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
+  const holds = (name: string, isOwn: (text: string) => boolean) =>
+    files.has(name) && isOwn(readStart(join(folder, name)));
+  const isGolden = holds(goldenHead, (text) => hasField(text, 'goldenVersion'));
+  const isOwn = (name: string): boolean => {
+    if (!files.has(name)) return false;
+    if (name === 'manifest.json') return holds(name, (text) => hasField(text, 'formatVersion'));
+    if (isBundleFile(name)) return true;
+    if (!isGolden || !isGoldenFile(name)) return false;
+    return name === goldenHead || name === goldenNodeFile || holds(name, isServiceFile);
+  };
+  return entries
+    .map(({ name }) => name)
+    .filter((name) => !isOwn(name))
+    .toSorted();
+}
+
+function readStart(path: string): string {
+  try {
+    return readRegularFile(path, largestManifest).toString('utf8');
+  } catch (error) {
+    if (error instanceof UnreadableFile) return '';
+    throw error;
+  }
+}
+
+/** Whether kpc wrote a JSON file with that field. A merge that git could not do leaves a text that is no JSON any more. */
+function hasField(text: string, field: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) && Object.hasOwn(value, field);
+  } catch {
+    return new RegExp(`^ {2}"${field}": \\d+,?\\r?$`, 'm').test(text);
+  }
+}
+
+/** The heading is not always in the first line: git marks what it could not merge. An empty file is no loss. */
+function isServiceFile(text: string): boolean {
+  return text === '' || /^==> services\.json <==\r?$/m.test(text);
 }
 
 async function listFolder(folder: string): Promise<readonly Dirent[]> {

@@ -1,14 +1,12 @@
 import { isObject } from '../base/json-shape.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { Cluster, ServiceInfo } from '../cluster/model.ts';
+import type { Cluster } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import { writeNode } from './bundle-node.ts';
-import { cutLines, indexLines } from './cut-lines.ts';
+import { writeNode, writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
 import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles, type Compile } from './make-bundle.ts';
-import { writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 
 /** The version of the golden's format. */
 export const goldenVersion = 1;
@@ -52,36 +50,57 @@ export function makeGolden(content: BundleContent, { compile, defaults }: Golden
   const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
   const { serviceCidrs } = content.cluster;
   const base = partOf({ services: [], servicePorts: [], healthChecks: [], serviceCidrs });
-  const baseLines = new Map(toolFiles.map((name) => [name, indexLines(formatFile(name, base) ?? '')]));
+  const baseTexts = toolFiles.map((name) => [name, formatFile(name, base) ?? ''] as const);
+  const known = new Map(baseTexts.map(([name, text]) => [name, new Set(placeLines(text).map(({ place }) => place))]));
   const files = new Map<string, string>([
     [goldenHead, formatHead(content, defaults)],
-    [goldenNodeFile, formatSections(toolFiles.map((name) => [name, formatFile(name, base) ?? ''] as const))],
+    [goldenNodeFile, formatSections(baseTexts)],
   ]);
   const assumed = content.assumedEndpoints ?? [];
   const assigned = new Map(content.assigned.map((each) => [each.service, each]));
   for (const { service, cluster } of splitCluster(content.cluster)) {
     const part = partOf(cluster);
-    const sections = toolFiles.map((name) => {
-      return [name, cutLines(formatFile(name, part) ?? '', baseLines.get(name) ?? new Set<string>())] as const;
-    });
     const chosen = assigned.get(`${service.namespace}/${service.name}`);
-    files.set(
-      goldenServiceFile(service.namespace, service.name),
-      formatSections([
-        ['services.json', formatFile('services.json', part) ?? ''],
-        [assignedSection, chosen ? `${JSON.stringify(chosen)}\n` : ''],
-        [
-          assumedSection,
-          assumed
-            .filter((each) => isBehind(each, cluster))
-            .map((each) => `${JSON.stringify(each)}\n`)
-            .join(''),
-        ],
-        ...sections,
-      ]),
-    );
+    const pods = assumed.filter((each) => isBehind(each, cluster));
+    const sections = [
+      ['services.json', formatFile('services.json', part) ?? ''],
+      [assignedSection, formatLines(chosen ? [chosen] : [])],
+      [assumedSection, formatLines(pods)],
+      ...toolFiles.map((name) => [name, cutLines(formatFile(name, part) ?? '', known.get(name) ?? new Set())] as const),
+    ] as const;
+    files.set(goldenServiceFile(service.namespace, service.name), formatSections(sections));
   }
   return files;
+}
+
+/** Whether a line of a tool's file opens a table or a block in it, such as "*nat" or "table ip kube-proxy {". */
+const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
+const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
+
+/** The lines of a tool's file, each also with the lines before it that open what it stands in. */
+function placeLines(text: string): readonly { readonly line: string; readonly place: string }[] {
+  const inside: string[] = [];
+  const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
+  return lines.map((line) => {
+    if (closes(line)) inside.pop();
+    const place = [...inside, line].join('\n');
+    if (opens(line)) inside.push(line);
+    return { line, place };
+  });
+}
+
+/**
+ * The lines of a tool's file that another text of the same file does not hold in the same place, with the lines around them
+ * that open and close their table; '' where nothing is left.
+ */
+function cutLines(text: string, known: ReadonlySet<string>): string {
+  const kept: string[] = [];
+  for (const { line, place } of placeLines(text)) {
+    // A table with nothing of its own in it is left out.
+    if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
+    else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
+  }
+  return kept.map((line) => `${line}\n`).join('');
 }
 
 /** The section of a Service's file with the addresses and ports that kpc chose for it. */
@@ -97,6 +116,10 @@ function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster
     ...services.flatMap(({ headlessEndpoints }) => headlessEndpoints.map(({ address }) => address)),
   ]);
   return pods.some((pod) => pod.addresses.some((address) => addresses.has(address)));
+}
+
+function formatLines(values: readonly object[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join('');
 }
 
 /** Each text that is not empty under a heading with its name. */
@@ -145,22 +168,12 @@ function omitDefaults(settings: object, defaults: object): object {
 }
 
 /** The cluster as each Service alone would make it. */
-function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster): readonly ServicePart[] {
+function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster) {
   const portsOf = groupBy(servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const checksOf = groupBy(healthChecks, ({ namespace, service }) => `${namespace}/${service}`);
   return services.map((service) => {
     const name = `${service.namespace}/${service.name}`;
-    const cluster = {
-      services: [service],
-      servicePorts: portsOf.get(name) ?? [],
-      healthChecks: checksOf.get(name) ?? [],
-      serviceCidrs,
-    };
-    return { service, cluster };
+    const own = { servicePorts: portsOf.get(name) ?? [], healthChecks: checksOf.get(name) ?? [] };
+    return { service, cluster: { services: [service], ...own, serviceCidrs } };
   });
-}
-
-interface ServicePart {
-  readonly service: ServiceInfo;
-  readonly cluster: Cluster;
 }

@@ -1,10 +1,25 @@
+import {
+  textThat,
+  wholeNumber,
+  amount,
+  listOf,
+  mapOf,
+  nullable,
+  objectOf,
+  oneOf,
+  optional,
+  text,
+  type Shaped,
+} from '../base/json-shape.ts';
+import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { Cluster, ServiceRange } from '../cluster/model.ts';
-import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
+import type { AssumedPod, AssumedWorkload } from '../cluster/assumed-workloads.ts';
+import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
-import { kubeProxyVersions, parseRelease, type Release } from '../kube-proxy/releases.ts';
+import { proxyModes } from '../kube-proxy/modes.ts';
+import { kubeProxyVersions, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
+import { settingsShape } from '../kube-proxy/settings/values.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
@@ -16,69 +31,137 @@ export type BundleFileName = StateFileName | 'services.json';
 /** All of them, in the order in which they are to be read. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
 
-/** manifest.json: what the bundle is, for kpc-apply and for people. Keys are written in this order. */
-export interface Manifest {
-  readonly formatVersion: number;
-  readonly kpcVersion: string;
-  /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
-  readonly kubeProxyVersion: string;
-  readonly mode: ProxySettings['mode'];
-  /** Only where the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
-  readonly dumped?: true | undefined;
-  /** Name '' where no node was given. */
-  readonly node: {
-    readonly name: string;
-    readonly zone: string;
-    readonly podCIDRs: readonly string[];
-    readonly nodeIPs: { readonly [F in Family]: string };
-    readonly hostAddresses: readonly string[];
-  };
-  readonly families: readonly Family[];
-  /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
-  readonly settings: Omit<ProxySettings, 'release'>;
-  /**
-   * The networks whose unused addresses get no answer, and what tells them: the flag, where the input had no ServiceCIDR.
-   * Only in a mode that looks at them.
-   */
-  readonly serviceCidrs?: readonly StoredRange[] | undefined;
-  /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
-  readonly ipvsTimeouts: IpvsTimeouts | null;
-  /** Sorted by port. */
-  readonly healthChecks: readonly HealthCheck[];
-  /** Addresses and ports that kpc chose itself, because the manifests had none. */
-  readonly assigned: readonly AssignedService[];
-  /** Only where endpoints stand for Pods that no input held: kpc took the workloads to have them. */
-  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  /** Least versions of the tools that read the files. */
-  readonly tools: Readonly<Record<string, string>>;
-  readonly counts: Readonly<Record<string, number>>;
-  /** File name → SHA-256 in hex, of each other file. */
-  readonly files: { readonly [Name in BundleFileName]?: string };
+/** An address of either family, however it is written. */
+export const addressShape = textThat('an IP address', (value) => parseAddress(value) !== undefined);
+/** An address with a prefix length. */
+export const networkShape = textThat('a CIDR', (value) => parseNetwork(value) !== undefined);
+/** A port that can be listened on. */
+export const portShape = wholeNumber(1, 65_535);
+
+/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
+export function readAddress(value: string): Address {
+  const parsed = parseAddress(value);
+  if (!parsed) throw new TypeError(`"${value}" is not an address`);
+  return parsed;
 }
 
-export interface StoredRange {
-  readonly cidr: string;
-  readonly from: ServiceRange['from'];
+/** A network of a bundle's JSON, likewise. */
+export function readNetwork(value: string): Network {
+  const parsed = parseNetwork(value);
+  if (!parsed) throw new TypeError(`"${value}" is not a network`);
+  return parsed;
 }
 
-export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>): readonly StoredRange[] {
-  return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
-}
+/** The addresses and ports that kpc chose for one Service. */
+export const assignedShape = objectOf<AssignedService>({
+  service: text,
+  clusterIPs: listOf(addressShape),
+  nodePorts: mapOf(portShape),
+  healthCheckNodePort: optional(portShape),
+  loadBalancerIPs: optional(listOf(addressShape)),
+});
+
+/** The Pods that kpc assumes of one workload. */
+export const assumedShape = objectOf<AssumedWorkload>({
+  workload: text,
+  pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressShape) })),
+});
+
+const healthCheckShape = objectOf({
+  port: portShape,
+  /** "namespace/name". */
+  service: text,
+  localEndpoints: objectOf({ ipv4: optional(wholeNumber(0)), ipv6: optional(wholeNumber(0)) }),
+});
 
 /**
  * A Service's health check node port, and how many ready endpoints it has on this node. kube-proxy answers for each
  * family on that family's addresses with that family's number.
  */
-export interface HealthCheck {
-  readonly port: number;
-  /** "namespace/name". */
-  readonly service: string;
-  readonly localEndpoints: { readonly [F in Family]?: number };
+export type HealthCheck = Shaped<typeof healthCheckShape>;
+
+/** What manifest.json must be like, with its keys in the order in which they are written: nothing that reads a Manifest looks at its fields again. */
+export const manifestShape = objectOf({
+  formatVersion: wholeNumber(1),
+  kpcVersion: text,
+  /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
+  kubeProxyVersion: textThat(
+    `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
+    (value) => readKubeProxyVersion(value) !== undefined,
+  ),
+  mode: oneOf(...proxyModes),
+  /** Only where the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
+  dumped: optional(oneOf(true)),
+  /** Name '' where no node was given. */
+  node: objectOf({
+    name: text,
+    zone: text,
+    podCIDRs: listOf(networkShape),
+    nodeIPs: objectOf({ ipv4: addressShape, ipv6: addressShape }),
+    hostAddresses: listOf(addressShape),
+  }),
+  families: listOf(oneOf('ipv4', 'ipv6')),
+  /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
+  settings: settingsShape,
+  /**
+   * The networks whose unused addresses get no answer, and what tells them: the flag, where the input had no ServiceCIDR.
+   * Only in a mode that looks at them.
+   */
+  serviceCidrs: optional(
+    listOf(
+      objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({
+        cidr: networkShape,
+        from: oneOf('ServiceCIDR', '--service-cluster-ip-range'),
+      }),
+    ),
+  ),
+  /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
+  ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
+  /** Sorted by port. */
+  healthChecks: listOf(healthCheckShape),
+  /** Addresses and ports that kpc chose itself, because the manifests had none. */
+  assigned: listOf(assignedShape),
+  /** Only where endpoints stand for Pods that no input held: kpc took the workloads to have them. */
+  assumedEndpoints: optional(listOf(assumedShape)),
+  /** Least versions of the tools that read the files. */
+  tools: mapOf(text),
+  counts: mapOf(wholeNumber(0)),
+  /** File name → SHA-256 in hex, of each other file. */
+  files: mapOf<string, BundleFileName>(textThat('a SHA-256 in hex', (value) => /^[0-9a-f]{64}$/.test(value))),
+});
+
+/** manifest.json: what the bundle is, for kpc-apply and for people. */
+export type Manifest = Shaped<typeof manifestShape>;
+
+/** The node that a bundle was compiled for. */
+export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
+  return {
+    name: node.name,
+    zone: node.zone,
+    podCIDRs: node.podCIDRs.map(readNetwork),
+    nodeIPs: { ipv4: readAddress(node.nodeIPs.ipv4), ipv6: readAddress(node.nodeIPs.ipv6) },
+    hostAddresses: node.hostAddresses.map(readAddress),
+  };
+}
+
+/** What a manifest says of the node. */
+export function writeNode(node: NodeContext): Manifest['node'] {
+  return {
+    name: node.name,
+    zone: node.zone,
+    podCIDRs: node.podCIDRs.map((network) => network.text),
+    nodeIPs: { ipv4: node.nodeIPs.ipv4.text, ipv6: node.nodeIPs.ipv6.text },
+    hostAddresses: node.hostAddresses.map((address) => address.text),
+  };
+}
+
+export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>) {
+  return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
 /** The release whose kube-proxy a manifest names; undefined where kpc does not follow it. */
-export function readKubeProxyVersion(text: string): Release | undefined {
-  const reading = parseRelease(text);
+export function readKubeProxyVersion(version: string): Release | undefined {
+  const reading = parseRelease(version);
   return reading.kind === 'release' ? reading.release : undefined;
 }
 

@@ -4,15 +4,12 @@ import { readShape } from '../base/json-shape.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import { bundleFileNames, formatVersion, type Manifest } from './manifest.ts';
-import { manifestShape } from './manifest-shape.ts';
+import { bundleFileNames, formatVersion, manifestShape, readNetwork, type Manifest } from './manifest.ts';
 import { hashHex } from '#hash';
 import { readServices } from './services-file.ts';
-import { stateFileNames, stateFiles } from './state-files.ts';
-import { readNetwork } from './stored-address.ts';
+import { readStateFile, stateFileNames } from './state-files.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
 export interface StoredBundle {
@@ -23,55 +20,44 @@ export interface StoredBundle {
   readonly files?: BundleFiles | undefined;
 }
 
-/** Why a folder's files are no bundle to be trusted. */
-export type BundleProblem =
-  | { readonly kind: 'no-manifest' }
-  | { readonly kind: 'golden' }
-  | { readonly kind: 'bad-manifest'; readonly reason: string }
-  | { readonly kind: 'format-version'; readonly found: unknown; readonly known: number }
-  | { readonly kind: 'missing-file'; readonly file: string }
-  | { readonly kind: 'merge-conflict'; readonly file: string; readonly line: number }
-  | { readonly kind: 'extra-file'; readonly file: string }
-  | { readonly kind: 'checksum'; readonly file: string; readonly expected: string; readonly found: string }
-  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
-  | { readonly kind: 'no-services' }
-  | { readonly kind: 'bad-services'; readonly reason: string };
-
-/** A bundle, or all that is wrong with it: nothing of a broken one is to be used. */
+/** A bundle, or all that is wrong with it, a line each: nothing of a broken one is to be used. */
 export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBundle } | BrokenBundle;
 
 interface BrokenBundle {
   readonly kind: 'broken';
-  readonly problems: readonly BundleProblem[];
+  readonly problems: readonly string[];
+  /** Undefined where it cannot be trusted. */
+  readonly manifest?: Manifest | undefined;
 }
 
 /** The part of a bundle from which everything else in it results. */
 export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
+/** A reading of what has something wrong with it; undefined if nothing has. */
+export function findBroken(problems: readonly string[], manifest?: Manifest): BrokenBundle | undefined {
+  return problems.length > 0 ? { kind: 'broken', problems, manifest } : undefined;
+}
+
 /** Reads a bundle's files (readFolder gives them): checks format version and checksums, then reads each file back. */
 export function readBundle(files: BundleFiles): BundleReading {
-  const reading = readBundleMeaning(files);
-  if (reading.kind === 'broken') return reading;
-  const { state, problems } = readState(reading.meaning.manifest, files);
-  if (problems.length > 0) return { kind: 'broken', problems };
-  return { kind: 'bundle', bundle: { ...reading.meaning, state } };
+  const meaning = readBundleMeaning(files);
+  if ('kind' in meaning) return meaning;
+  const { state, problems } = readState(meaning.manifest, files);
+  return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
 }
 
 /** Reads the part from which everything else in a bundle results, and checks format version and checksums. */
-export function readBundleMeaning(
-  files: BundleFiles,
-): { readonly kind: 'meaning'; readonly meaning: BundleMeaning } | BrokenBundle {
-  const listed = readListed(files);
-  if (listed.kind === 'broken') return listed;
-  const cluster = readCluster(listed.manifest, files);
-  if ('kind' in cluster) return { kind: 'broken', problems: [cluster] };
-  return { kind: 'meaning', meaning: { manifest: listed.manifest, cluster } };
+export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
+  const manifest = readListed(files);
+  if ('kind' in manifest) return manifest;
+  const cluster = readCluster(manifest, files);
+  return typeof cluster === 'string' ? { kind: 'broken', problems: [cluster] } : { manifest, cluster };
 }
 
 /** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined where that fails. */
 export function readListedManifest(files: BundleFiles): Manifest | undefined {
-  const listed = readListed(files);
-  return listed.kind === 'listed' ? listed.manifest : undefined;
+  const manifest = readListed(files);
+  return 'kind' in manifest ? undefined : manifest;
 }
 
 /** A bundle that is known to be one that kpc wrote, of which each part is read when it is asked for. */
@@ -92,33 +78,39 @@ export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle
 
 function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
   const cluster = readCluster(manifest, files);
-  if ('kind' in cluster) throw new TypeError(describeBundleProblem(cluster));
+  if (typeof cluster === 'string') throw new TypeError(cluster);
   return cluster;
 }
 
-function findConflicts(files: BundleFiles): readonly BundleProblem[] {
-  return [...files].flatMap(([file, text]): readonly BundleProblem[] => {
+/** The files that git could not merge, a line each; `remedy` is what to do instead of merging. */
+export function findConflicts(files: BundleFiles, remedy: string): readonly string[] {
+  return [...files].flatMap(([file, text]) => {
     const line = findConflict(text);
-    return line === undefined ? [] : [{ kind: 'merge-conflict', file, line }];
+    return line === undefined ? [] : [`${file}:${line}: ${conflictText}, or ${remedy}`];
   });
 }
 
+const golden =
+  'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"';
+
 /** The manifest, where the other files are those that it lists. */
-function readListed(files: BundleFiles): { readonly kind: 'listed'; readonly manifest: Manifest } | BrokenBundle {
-  if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [{ kind: 'golden' }] };
-  const conflicts = findConflicts(files);
-  if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };
+function readListed(files: BundleFiles): Manifest | BrokenBundle {
+  if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
+  const conflicts = findBroken(findConflicts(files, 'compile the bundle again'));
+  if (conflicts) return conflicts;
   const manifest = readManifest(files.get('manifest.json'));
-  if ('kind' in manifest) return { kind: 'broken', problems: [manifest] };
-  const problems = checkFiles(manifest, files);
-  return problems.length > 0 ? { kind: 'broken', problems } : { kind: 'listed', manifest };
+  if (typeof manifest === 'string') return { kind: 'broken', problems: [manifest] };
+  return findBroken(checkFiles(manifest, files)) ?? manifest;
 }
 
-function readCluster(manifest: Manifest, files: BundleFiles): Cluster | BundleProblem {
+/** A text is what is wrong with it. */
+function readCluster(manifest: Manifest, files: BundleFiles): Cluster | string {
   const text = files.get('services.json');
-  if (text === undefined) return { kind: 'no-services' };
+  if (text === undefined) {
+    return 'services.json is missing, so the bundle does not say what it is for; compile the bundle again';
+  }
   const stored = readServices(text);
-  if (typeof stored === 'string') return { kind: 'bad-services', reason: stored };
+  if (typeof stored === 'string') return `services.json cannot be read: ${stored}; compile the bundle again`;
   return { ...stored, serviceCidrs: readServiceRanges(manifest) };
 }
 
@@ -127,75 +119,24 @@ export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'service
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
-function readManifest(text: string | undefined): Manifest | BundleProblem {
-  if (text === undefined) return { kind: 'no-manifest' };
+/** A text is what is wrong with it. */
+function readManifest(text: string | undefined): Manifest | string {
+  if (text === undefined) return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
+  const unreadable = (reason: string) => `manifest.json cannot be read: ${reason}; compile the bundle again`;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     // What the parser says quotes the text, and that may be of another file altogether.
-    return { kind: 'bad-manifest', reason: 'it is not JSON' };
+    return unreadable('it is not JSON');
   }
-  if (typeof value !== 'object' || value === null) return { kind: 'bad-manifest', reason: 'it is not a JSON object' };
+  if (typeof value !== 'object' || value === null) return unreadable('it is not a JSON object');
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
-  if (found !== formatVersion) return { kind: 'format-version', found, known: formatVersion };
+  if (found !== formatVersion) {
+    return `the bundle has ${describeVersion(found)}, but this program reads ${formatVersion}: use the same version of both`;
+  }
   const reading = readShape(manifestShape, value);
-  return 'value' in reading ? reading.value : { kind: 'bad-manifest', reason: reading.wrong };
-}
-
-function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleProblem[] {
-  return bundleFileNames.flatMap((file): readonly BundleProblem[] => {
-    const expected = manifest.files[file];
-    const text = files.get(file);
-    if (expected === undefined) return text === undefined ? [] : [{ kind: 'extra-file', file }];
-    if (text === undefined) return [{ kind: 'missing-file', file }];
-    const found = hashHex(text);
-    return found === expected ? [] : [{ kind: 'checksum', file, expected, found }];
-  });
-}
-
-function readState(
-  manifest: Manifest,
-  files: BundleFiles,
-): { readonly state: KernelState; readonly problems: readonly BundleProblem[] } {
-  const problems: BundleProblem[] = [];
-  let state: KernelState = { ...emptyState, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
-  for (const file of stateFileNames) {
-    const text = files.get(file);
-    if (text === undefined) continue;
-    const read = stateFiles[file].read(text, state);
-    ({ state } = read);
-    for (const line of read.unread) problems.push({ kind: 'unread-line', file, line });
-  }
-  return { state, problems };
-}
-
-/** What is wrong with a bundle, in one line for people. */
-export function describeBundleProblem(problem: BundleProblem): string {
-  switch (problem.kind) {
-    case 'no-manifest':
-      return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
-    case 'golden':
-      return 'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"';
-    case 'bad-manifest':
-      return `manifest.json cannot be read: ${problem.reason}; compile the bundle again`;
-    case 'format-version':
-      return `the bundle has ${describeVersion(problem.found)}, but this program reads ${problem.known}: use the same version of both`;
-    case 'missing-file':
-      return `${problem.file} is missing, which manifest.json lists; compile the bundle again`;
-    case 'merge-conflict':
-      return `${problem.file}:${problem.line}: ${conflictText}, or compile the bundle again`;
-    case 'extra-file':
-      return `${problem.file} is not listed in manifest.json; compile the bundle again`;
-    case 'checksum':
-      return `${problem.file} has changed since it was compiled: its SHA-256 is ${problem.found}, manifest.json says ${problem.expected}`;
-    case 'unread-line':
-      return `${problem.file}:${problem.line.line}: ${problem.line.reason}`;
-    case 'no-services':
-      return 'services.json is missing, so the bundle does not say what it is for; compile the bundle again';
-    case 'bad-services':
-      return `services.json cannot be read: ${problem.reason}; compile the bundle again`;
-  }
+  return 'value' in reading ? reading.value : unreadable(reading.wrong);
 }
 
 /** It may be anything that JSON can say. */
@@ -204,4 +145,34 @@ function describeVersion(found: unknown): string {
   return typeof found === 'string'
     ? `format version ${quotePrintable(found)}`
     : 'a format version that is not a number';
+}
+
+function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {
+  return bundleFileNames.flatMap((file) => {
+    const expected = manifest.files[file];
+    const text = files.get(file);
+    if (expected === undefined) {
+      return text === undefined ? [] : [`${file} is not listed in manifest.json; compile the bundle again`];
+    }
+    if (text === undefined) return [`${file} is missing, which manifest.json lists; compile the bundle again`];
+    const found = hashHex(text);
+    const what = `${file} has changed since it was compiled`;
+    return found === expected ? [] : [`${what}: its SHA-256 is ${found}, manifest.json says ${expected}`];
+  });
+}
+
+function readState(
+  manifest: Manifest,
+  files: BundleFiles,
+): { readonly state: KernelState; readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  let state: KernelState = { ...emptyState, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+  for (const file of stateFileNames) {
+    const text = files.get(file);
+    if (text === undefined) continue;
+    const read = readStateFile(file, text, state);
+    ({ state } = read);
+    for (const { line, reason } of read.unread) problems.push(`${file}:${line}: ${reason}`);
+  }
+  return { state, problems };
 }

@@ -1,4 +1,3 @@
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { readShape, isObject, type Shape, type ShapeReading } from '../base/json-shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
@@ -6,7 +5,7 @@ import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { releases } from '../kube-proxy/releases.ts';
-import { nodeOfBundle } from './bundle-node.ts';
+import { formatVersion, writeSettings, assignedShape, assumedShape, manifestShape, type Manifest } from './manifest.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import {
   assignedSection,
@@ -18,27 +17,17 @@ import {
 } from './golden.ts';
 import { goldenHead } from '../base/kpc-file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
-import { makeBundle, type BundleFiles } from './make-bundle.ts';
-import { formatVersion, settingsOf, writeSettings, type Manifest } from './manifest.ts';
-import { assignedShape, assumedShape, manifestShape } from './manifest-shape.ts';
-import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
+import { compileContent, makeBundle, type BundleFiles } from './make-bundle.ts';
+import { findBroken, findConflicts, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
-
-/** A golden as the bundle that it stands for, or what is wrong with it, a line each. */
-export type GoldenReading =
-  | { readonly kind: 'golden'; readonly bundle: StoredBundle }
-  | { readonly kind: 'broken'; readonly problems: readonly string[] };
 
 /**
  * Reads a golden's files back: what it says of the node, the settings and the Services, compiled by this kpc. The lines of the
  * tools' files are not read: they follow from the rest, and --check compares them as text.
  */
-export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): GoldenReading {
-  const conflicts = [...files].flatMap(([name, text]) => {
-    const line = findConflict(text);
-    return line === undefined ? [] : [`${name}:${line}: ${conflictText}, or write it again with kpc compile --golden`];
-  });
-  if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };
+export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): BundleReading {
+  const conflicts = findBroken(findConflicts(files, 'write it again with kpc compile --golden'));
+  if (conflicts) return conflicts;
   const manifest = readHead(files.get(goldenHead), context, kpcVersion);
   const parts = [...files]
     .filter(([name]) => isGoldenFile(name) && name !== goldenHead && name !== goldenNodeFile)
@@ -52,18 +41,15 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
     healthChecks: good.flatMap(({ healthChecks }) => healthChecks),
     serviceCidrs: readServiceRanges(manifest),
   };
-  const strange = [...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)];
-  if (strange.length > 0) return { kind: 'broken', problems: strange };
-  return {
-    kind: 'golden',
-    bundle: compileMeaning(
-      manifest,
-      cluster,
-      good.flatMap(({ assigned }) => assigned),
-      uniteAssumed(good),
-      context,
-    ),
-  };
+  const strange = findBroken([...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)]);
+  if (strange) return strange;
+  const assigned = good.flatMap((part) => part.assigned);
+  const content = compileContent(
+    { ...manifest, assigned, assumedEndpoints: uniteAssumed(good) },
+    cluster,
+    context.compile,
+  );
+  return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
 }
 
 /** What one Service's file says. */
@@ -182,19 +168,4 @@ function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] 
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));
   return workloads.length > 0 ? workloads : undefined;
-}
-
-function compileMeaning(
-  manifest: Manifest,
-  cluster: Cluster,
-  assigned: readonly AssignedService[],
-  assumedEndpoints: readonly AssumedWorkload[] | undefined,
-  { compile }: GoldenContext,
-): StoredBundle {
-  const settings = settingsOf(manifest);
-  const node = nodeOfBundle(manifest);
-  const { families, kpcVersion } = manifest;
-  const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-  return { manifest: makeBundle(content).manifest, state, cluster };
 }

@@ -1,19 +1,116 @@
-import { readShape } from '../base/json-shape.ts';
 import {
   servicePortLabel,
-  type Cluster,
-  type Endpoint,
+  type HeadlessEndpoint,
   type ServiceHealthCheck,
   type ServiceInfo,
+  type Cluster,
+  type Endpoint,
   type ServicePort,
 } from '../cluster/model.ts';
-import type { EndpointStatus } from '../cluster/objects.ts';
+import type { ServicePortSpec, EndpointStatus } from '../cluster/objects.ts';
+import { families, protocols } from '../kernel/family.ts';
+import { addressShape, networkShape, portShape, readAddress, readNetwork } from './manifest.ts';
+import {
+  boolean,
+  listOf,
+  objectOf,
+  oneOf,
+  optional,
+  shape,
+  text,
+  wholeNumber,
+  readShape,
+  type Shaped,
+} from '../base/json-shape.ts';
 import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
-import { servicesShape, type EndpointRecord, type ServicePortRecord, type ServiceRecord } from './services-shape.ts';
-import { readAddress, readNetwork } from './stored-address.ts';
+
+/** A Service of services.json. */
+type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
+
+const protocolShape = oneOf(...protocols);
+const familyShape = oneOf(...families);
+const portOrNone = wholeNumber(0, 65_535);
+
+const serviceShape = objectOf<ServiceRecord>({
+  namespace: text,
+  name: text,
+  type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
+  skipped: optional(oneOf('headless', 'external-name', 'no-cluster-ip')),
+  clusterIPs: listOf(text),
+  externalName: optional(text),
+  ports: listOf(
+    objectOf<ServicePortSpec>({
+      name: text,
+      protocol: protocolShape,
+      port: portOrNone,
+      targetPort: shape<number | string>(
+        'a string or a number',
+        (value) => typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value)),
+      ),
+      nodePort: portOrNone,
+    }),
+  ),
+  headlessEndpoints: listOf(objectOf<HeadlessEndpoint>({ address: text, hostname: optional(text), ready: boolean })),
+});
+
+const endpointShape = objectOf({
+  address: addressShape,
+  port: portShape,
+  node: optional(text),
+  zone: optional(text),
+  ready: optional(boolean),
+  serving: optional(boolean),
+  terminating: optional(boolean),
+  zoneHints: optional(listOf(text)),
+  nodeHints: optional(listOf(text)),
+  assumed: optional(oneOf(true)),
+});
+
+/** An endpoint of services.json: a field at its usual value is left out. */
+type EndpointRecord = Shaped<typeof endpointShape>;
+
+const servicePortShape = objectOf({
+  namespace: text,
+  service: text,
+  port: text,
+  protocol: protocolShape,
+  family: familyShape,
+  clusterIP: addressShape,
+  number: portShape,
+  nodePort: optional(portOrNone),
+  externalIPs: optional(listOf(addressShape)),
+  hasIgnoredExternalIPs: optional(oneOf(true)),
+  loadBalancerIPs: optional(listOf(addressShape)),
+  sourceRanges: optional(listOf(networkShape)),
+  affinitySeconds: optional(wholeNumber(0)),
+  internalTrafficPolicy: optional(oneOf('Local')),
+  externalTrafficPolicy: optional(oneOf('Local')),
+  healthCheckNodePort: optional(portOrNone),
+  scheduler: optional(text),
+  forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
+  endpoints: listOf(endpointShape),
+});
+
+/** A Service port of services.json, likewise. */
+export type ServicePortRecord = Shaped<typeof servicePortShape>;
+
+/** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
+const servicesShape = objectOf({
+  services: listOf(serviceShape),
+  servicePorts: listOf(servicePortShape),
+  healthChecks: listOf(
+    objectOf<ServiceHealthCheck>({
+      namespace: text,
+      service: text,
+      family: familyShape,
+      port: portShape,
+      readyEndpoints: listOf(objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: text, nodeName: text })),
+    }),
+  ),
+});
 
 /**
  * services.json: the cluster as compiled, without file names and lines, so that it changes only with the Services. It
@@ -25,20 +122,20 @@ export function writeServices(cluster: Cluster): string {
 
 /** The same in pieces. */
 export function writeServicePieces(cluster: Cluster): readonly string[] {
-  const text = new LongText();
+  const out = new LongText();
   const tailOf = rememberTails();
   const ports = cluster.servicePorts;
-  text.add('{\n"services": ');
-  addList(text, openRecords(cluster.services.map(serviceRecord)), (record) => text.add(`${record}}`));
-  text.add(',\n"servicePorts": ');
-  addList(text, openRecords(ports.map(servicePortRecord)), (record, i) => {
-    text.add(record);
-    addEndpoints(text, ports[i]?.endpoints ?? [], tailOf);
+  out.add('{\n"services": ');
+  addList(out, openRecords(cluster.services.map(serviceRecord)), (record) => out.add(`${record}}`));
+  out.add(',\n"servicePorts": ');
+  addList(out, openRecords(ports.map(servicePortRecord)), (record, i) => {
+    out.add(record);
+    addEndpoints(out, ports[i]?.endpoints ?? [], tailOf);
   });
-  text.add(',\n"healthChecks": ');
-  addList(text, openRecords(cluster.healthChecks.map(healthCheckRecord)), (record) => text.add(`${record}}`));
-  text.add('\n}\n');
-  return text.pieces();
+  out.add(',\n"healthChecks": ');
+  addList(out, openRecords(cluster.healthChecks.map(healthCheckRecord)), (record) => out.add(`${record}}`));
+  out.add('\n}\n');
+  return out.pieces();
 }
 
 /**
@@ -57,25 +154,25 @@ function openRecords(records: readonly { readonly namespace: string }[]): readon
 }
 
 /** A list with a line for each item, or with an item's own lines, which `add` writes. */
-function addList<T>(text: LongText, items: readonly T[], add: (item: T, index: number) => void): void {
+function addList<T>(out: LongText, items: readonly T[], add: (item: T, index: number) => void): void {
   let separator = '[\n';
   items.forEach((item, i) => {
-    text.add(separator);
+    out.add(separator);
     add(item, i);
     separator = ',\n';
   });
-  text.add(items.length === 0 ? '[\n]' : '\n]');
+  out.add(items.length === 0 ? '[\n]' : '\n]');
 }
 
 /** The last field of a Service port, and the end of its record. */
-function addEndpoints(text: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
-  if (endpoints.length === 0) return text.add(',"endpoints":[]}');
-  text.add(',"endpoints":[\n {"address":"');
+function addEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
+  if (endpoints.length === 0) return out.add(',"endpoints":[]}');
+  out.add(',"endpoints":[\n {"address":"');
   const last = endpoints.length - 1;
   for (let i = 0; i <= last; i++) {
     const endpoint = endpoints[i] as Endpoint;
-    text.add(endpoint.address.text);
-    text.add(i === last ? `${tailOf(endpoint).end}\n]}` : tailOf(endpoint).next);
+    out.add(endpoint.address.text);
+    out.add(i === last ? `${tailOf(endpoint).end}\n]}` : tailOf(endpoint).next);
   }
 }
 
@@ -162,7 +259,7 @@ function endpointTail(port: number, status: EndpointStatus): string {
 
 /** Undefined for none. */
 function textsOf(list: readonly (Address | Network)[]): readonly string[] | undefined {
-  return list.length > 0 ? list.map(({ text }) => text) : undefined;
+  return list.length > 0 ? list.map((each) => each.text) : undefined;
 }
 
 /** What services.json says of a cluster. */

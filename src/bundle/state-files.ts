@@ -28,8 +28,8 @@ export interface StateFile {
   readonly title: string;
   /** Undefined where the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
-  /** Adds what a text says to a state. */
-  read(text: string, into: KernelState): { readonly state: KernelState; readonly unread: readonly UnreadLine[] };
+  /** What a text says, beside what a state holds already. */
+  read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
 /** All of them, in the order in which they are to be read. A mode has the files of its kinds. */
@@ -39,30 +39,21 @@ export const stateFiles = {
     print: 'modules',
     title: 'kernel modules, for modules-load.d',
     format: ({ modules }) => formatModules(modules),
-    read: (text, into) => {
-      const { modules, unread } = parseModules(text);
-      return { state: { ...into, modules }, unread };
-    },
+    read: parseModules,
   },
   'sysctl.conf': {
     kind: 'sysctls',
     print: 'sysctl',
     title: 'sysctls, for sysctl -p',
     format: ({ sysctls }) => formatSysctls(sysctls),
-    read: (text, into) => {
-      const { sysctls, unread } = parseSysctls(text);
-      return { state: { ...into, sysctls }, unread };
-    },
+    read: parseSysctls,
   },
   'ipset.restore': {
     kind: 'sets',
     print: 'ipset',
     title: 'sets of addresses and ports that the rules match, for ipset restore',
     format: ({ sets }) => formatSets(sets),
-    read: (text, into) => {
-      const { sets, unread } = parseIpsetSave(text);
-      return { state: { ...into, sets }, unread };
-    },
+    read: parseIpsetSave,
   },
   'iptables.restore': rulesFile('ipv4', 'iptables', 'IPv4 rules, for iptables-restore --noflush'),
   'ip6tables.restore': rulesFile('ipv6', 'ip6tables', 'IPv6 rules, for ip6tables-restore --noflush'),
@@ -71,29 +62,23 @@ export const stateFiles = {
     print: 'ipvsadm',
     title: 'virtual servers and the endpoints behind them, for ipvsadm -R',
     format: ({ virtualServers }, texts) => writeVirtualServers(virtualServers, texts.each(formatVirtualServer)),
-    read: (text, into) => {
-      const { virtualServers, unread } = parseIpvsadm(text);
-      return { state: { ...into, virtualServers }, unread };
-    },
+    read: parseIpvsadm,
   },
   'ip.batch': {
     kind: 'links',
     print: 'ip',
     title: 'virtual addresses on kube-ipvs0, for ip -batch',
     format: ({ links }) => formatLinks(links),
-    read: (text, into) => {
-      const { links, unread } = parseIpBatch(text);
-      return { state: { ...into, links }, unread };
-    },
+    read: parseIpBatch,
   },
   'nftables.nft': {
     kind: 'nftables',
     print: 'nftables',
     title: 'rules of both families, for nft -f',
     format: ({ nftables }, texts) => writeNftTables(nftables, texts.each(formatChain)),
-    read: (text, into) => {
+    read: (text) => {
       const { tables, unread } = parseNftText(text);
-      return { state: { ...into, nftables: tables }, unread };
+      return { nftables: tables, unread };
     },
   },
 } as const satisfies Readonly<Record<string, StateFile>>;
@@ -102,15 +87,25 @@ export type StateFileName = keyof typeof stateFiles;
 
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
+/** Adds what the text of a file says to a state. */
+export function readStateFile(
+  name: StateFileName,
+  text: string,
+  into: KernelState,
+): { readonly state: KernelState; readonly unread: readonly UnreadLine[] } {
+  const { unread, ...part } = stateFiles[name].read(text, into);
+  return { state: { ...into, ...part }, unread };
+}
+
 function rulesFile<Print extends string>(family: Family, print: Print, title: string) {
   return {
     kind: 'iptables',
     print,
     title,
     format: ({ iptables }, texts) => iptables[family] && writeTables(iptables[family], texts.each(formatAppends)),
-    read: (text, into) => {
+    read: (text, { iptables }) => {
       const { tables, unread } = parseIptablesSave(text);
-      return { state: { ...into, iptables: { ...into.iptables, [family]: tables } }, unread };
+      return { iptables: { ...iptables, [family]: tables }, unread };
     },
   } as const satisfies StateFile;
 }

@@ -1,5 +1,11 @@
-import { BundleMemo, type BundleTexts } from '../bundle/bundle-texts.ts';
-import { makeBundle, type Bundle, type BundleContent, type BundleInputs } from '../bundle/make-bundle.ts';
+import {
+  BundleMemo,
+  type BundleTexts,
+  makeBundle,
+  type Bundle,
+  type BundleContent,
+  type BundleInputs,
+} from '../bundle/make-bundle.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
 import { families } from '../kernel/family.ts';

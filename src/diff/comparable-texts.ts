@@ -1,6 +1,6 @@
 import { joinText } from '../base/chunks.ts';
 import { compareNamed, compareText } from '../kernel/compare-text.ts';
-import { freshTexts } from '../bundle/bundle-texts.ts';
+import { freshTexts } from '../bundle/make-bundle.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import { stateFileNames, stateFiles, type StateFileName } from '../bundle/state-files.ts';
 import {

@@ -1,5 +1,4 @@
-import { countState, type BundleFiles } from '../bundle/make-bundle.ts';
-import { countServices } from '../bundle/bundle-texts.ts';
+import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
 import type { Side, SideServices } from '../diff/compared-side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';

@@ -9,7 +9,7 @@ import {
 import { countObjects } from '../diff/changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { describeConflict } from '../apply/plan/conflicts.ts';
+import { describeConflict } from '../apply/plan/share-draft.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { formatJson } from './format-json.ts';
 import { printableLines } from '../base/printable.ts';
@@ -79,7 +79,7 @@ export interface PlanView {
   readonly as: 'plan' | 'drift';
   /** The bundle that is planned; undefined for an earlier state of the node. */
   readonly bundle: StoredBundle | undefined;
-  readonly foresight?: Foresight;
+  readonly foresight?: Foresight | undefined;
   /** Whether each of many chains and set entries is named. */
   readonly namesAll?: boolean | undefined;
 }

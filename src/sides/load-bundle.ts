@@ -1,11 +1,11 @@
 import { Failure } from '../apply/state/failure.ts';
 import { printable } from '../base/printable.ts';
-import { checkBundle, type CheckedBundle } from '../bundle/check-bundle.ts';
+import { checkBundle } from '../bundle/check-bundle.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import type { StoredBundle } from '../bundle/read-bundle.ts';
+import type { BundleReading, StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from '../compile/compile-node.ts';
 import { version } from '../base/version.ts';
 
@@ -22,9 +22,9 @@ export async function loadBundle(
   known?: BundleFiles,
 ): Promise<StoredBundle> {
   const checked = await readChecked(readFiles, known);
-  if (checked.kind === 'good') return checked.bundle;
+  if (checked.kind === 'bundle') return checked.bundle;
   const [problems, advice] =
-    checked.kind === 'bad' ? [checked.problems, adviseOn(checked.manifest)] : [[checked.problem], checked.advice];
+    checked.kind === 'broken' ? [checked.problems, adviseOn(checked.manifest)] : [[checked.problem], checked.advice];
   throw new Failure(
     'bad-bundle',
     `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
@@ -53,7 +53,7 @@ export async function loadBundleToApply(
 async function readChecked(
   readFiles: BundleReader,
   known: BundleFiles | undefined,
-): Promise<CheckedBundle | { readonly kind: 'unreadable'; readonly problem: string; readonly advice: string }> {
+): Promise<BundleReading | { readonly kind: 'unreadable'; readonly problem: string; readonly advice: string }> {
   try {
     return checkBundle(await readFiles(), compile, known);
   } catch (error) {

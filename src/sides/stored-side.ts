@@ -1,8 +1,7 @@
 import { version } from '../base/version.ts';
-import { nodeOfBundle } from '../bundle/bundle-node.ts';
+import { nodeOfBundle, settingsOf, type Manifest } from '../bundle/manifest.ts';
 import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
-import { settingsOf, type Manifest } from '../bundle/manifest.ts';
-import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
+import { readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/read-golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
@@ -59,7 +58,7 @@ export function unreadable(reasons: readonly Diagnostic[]): UnreadableSide {
 /** The side that a bundle's files are; `path` is what the user calls it. */
 export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' | 'dump' } {
   const result = readBundle(files);
-  if (result.kind === 'broken') return brokenSide(path, result.problems.map(describeBundleProblem));
+  if (result.kind === 'broken') return brokenSide(path, result.problems);
   const { manifest, state } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
   return sideOfStored(path, 'a bundle', result.bundle);
@@ -68,7 +67,7 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { r
 /** The side that a golden's files are; `path` is what the user calls it. */
 export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' } {
   const result = readGolden(files, goldenContext, version);
-  if (result.kind === 'golden') return sideOfStored(path, 'a golden', result.bundle);
+  if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
   return brokenSide(path, result.problems);
 }
 

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
-import { answerHealthz, answerLivez } from '../../src/apply/monitor/health-answers.ts';
-import { createMetrics } from '../../src/apply/monitor/metrics.ts';
-import { createNotifier } from '../../src/apply/monitor/notify-systemd.ts';
-import { createPageServer } from '../../src/apply/monitor/serve-pages.ts';
+import { answerHealthz, answerLivez, PageServer } from '../../src/apply/monitor/serve-pages.ts';
+import { Metrics } from '../../src/apply/monitor/metrics.ts';
+import { createNotifier } from '../../src/apply/monitor/watch-monitor.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
@@ -123,7 +122,7 @@ describe('metrics', () => {
   });
 
   test('escape what a label holds, and have help and a type', () => {
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     metrics.set('kpc_apply_bundle_info', 1, { node: 'a"b\\c\nd' });
     expect(metrics.format()).toMatch(
       /^# HELP kpc_apply_bundle_info .*\n# TYPE kpc_apply_bundle_info gauge\nkpc_apply_bundle_info\{node="a\\"b\\\\c\\nd"\} 1\n$/,
@@ -185,7 +184,7 @@ describe('ports', () => {
   });
 
   test('that are taken are reported, and tried again each round', async () => {
-    const other = createPageServer({ host: '127.0.0.1', port }, {});
+    const other = new PageServer({ host: '127.0.0.1', port }, {});
     expect(await other.open()).toBeUndefined();
     const found: number[] = [];
     const said = await watchFor(createFakeNode(), 15, ['--metrics', String(port)], {

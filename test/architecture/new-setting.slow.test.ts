@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Command, Option } from 'commander';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
-import type * as ManifestShape from '../../src/bundle/manifest-shape.ts';
+import type * as ManifestShape from '../../src/bundle/manifest.ts';
 import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
 import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
@@ -211,7 +211,7 @@ describe('what follows from the rows', () => {
   });
 
   test('a manifest must have it, and of a right value', async () => {
-    const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest-shape.ts');
+    const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest.ts');
     const { findWrongSettings } = await load<typeof Values>('kube-proxy/settings/values.ts');
     const { bundle } = await compile('');
     if (!bundle) throw new Error('nothing was compiled');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readFolder, replaceFolder } from '../../src/bundle/folder.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
-import { describeBundleProblem, readBundle, type BundleProblem } from '../../src/bundle/read-bundle.ts';
+import { readBundle } from '../../src/bundle/read-bundle.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { compileIptables } from '../../src/modes/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
@@ -43,7 +43,7 @@ function contentOf(mode: ProxySettings['mode']): BundleContent {
   return { state, cluster, node: worker, settings, families, assigned: [], kpcVersion: '1.2.3' };
 }
 
-function problemsOf(files: ReadonlyMap<string, string>): readonly BundleProblem[] {
+function problemsOf(files: ReadonlyMap<string, string>): readonly string[] {
   const reading = readBundle(files);
   return reading.kind === 'broken' ? reading.problems : [];
 }
@@ -68,13 +68,15 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
   test('is refused when any byte of any file has changed', () => {
     for (const [name, text] of files) {
       if (name === 'manifest.json') continue;
-      expect(problemsOf(new Map([...files, [name, `${text} `]])).map(({ kind }) => kind)).toEqual(['checksum']);
+      expect(problemsOf(new Map([...files, [name, `${text} `]]))).toEqual([
+        expect.stringMatching(/^\S+ has changed since it was compiled/),
+      ]);
     }
   });
 
   test('is refused when a file is missing', () => {
     const missing = new Map([...files].filter(([name]) => name !== 'sysctl.conf'));
-    expect(problemsOf(missing).map(describeBundleProblem)).toEqual([
+    expect(problemsOf(missing)).toEqual([
       'sysctl.conf is missing, which manifest.json lists; compile the bundle again',
     ]);
   });
@@ -83,7 +85,7 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
 test('a bundle in a newer format is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
-  expect(problemsOf(new Map([...files, ['manifest.json', manifest]])).map(describeBundleProblem)).toEqual([
+  expect(problemsOf(new Map([...files, ['manifest.json', manifest]]))).toEqual([
     'the bundle has format version 2, but this program reads 1: use the same version of both',
   ]);
 });
@@ -93,7 +95,7 @@ describe('a manifest of another shape', () => {
   const withManifest = (change: (manifest: Record<string, unknown>) => void): readonly string[] => {
     const manifest = JSON.parse(files.get('manifest.json') ?? '') as Record<string, unknown>;
     change(manifest);
-    return problemsOf(new Map([...files, ['manifest.json', JSON.stringify(manifest)]])).map(describeBundleProblem);
+    return problemsOf(new Map([...files, ['manifest.json', JSON.stringify(manifest)]]));
   };
 
   test.each([

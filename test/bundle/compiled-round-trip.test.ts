@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { joinText } from '../../src/base/chunks.ts';
-import { freshTexts } from '../../src/bundle/bundle-texts.ts';
+import { freshTexts } from '../../src/bundle/make-bundle.ts';
 import { bundleFileNames, type BundleFileName } from '../../src/bundle/manifest.ts';
 import { readServices, writeServices } from '../../src/bundle/services-file.ts';
-import { stateFiles } from '../../src/bundle/state-files.ts';
+import { readStateFile, stateFiles } from '../../src/bundle/state-files.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
@@ -17,7 +17,7 @@ function rewrite(name: BundleFileName, text: string): string | undefined {
     const services = readServices(text);
     return typeof services === 'string' ? services : writeServices({ ...services, serviceCidrs: [] });
   }
-  const { state, unread } = stateFiles[name].read(text, emptyState);
+  const { state, unread } = readStateFile(name, text, emptyState);
   expect(unread, name).toEqual([]);
   expect(
     textsIn(state).filter((each) => addressText.test(each)),

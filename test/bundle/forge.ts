@@ -1,7 +1,6 @@
-import { settingsOf } from '../../src/bundle/manifest.ts';
+import { settingsOf, nodeOfBundle } from '../../src/bundle/manifest.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { makeBundle, type Compile } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
@@ -56,5 +55,5 @@ export const compile: Compile = (cluster, node, settings, families) =>
 
 /** Nothing of it is what kpc would not have written. */
 export function isGenuine(files: Files): boolean {
-  return checkBundle(files, compile).kind === 'good';
+  return checkBundle(files, compile).kind === 'bundle';
 }

@@ -13,7 +13,7 @@ const source = `
   import { isatty } from 'node:tty';
   import { writeFileSync } from 'node:fs';
   import { processTerminal } from './src/cli/shared/terminal.ts';
-  import { interruptible } from './src/cli/kpc-apply/interrupt.ts';
+  import { interruptible } from './src/cli/kpc-apply/environment.ts';
   const terminal = processTerminal();
   const hangUp = () => new Promise((resolve) => {
     const looking = setInterval(() => {

@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createWatchMetrics } from '../../src/apply/monitor/watch-metrics.ts';
-import { metricFacts } from '../../src/apply/monitor/metrics.ts';
+import { WatchMetrics, metricFacts } from '../../src/apply/monitor/metrics.ts';
 import { readPage } from '../support/markdown.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
@@ -40,7 +39,7 @@ test('the page describes each', async () => {
 
 /** What a watch serves after a round. */
 function serve(): string {
-  const metrics = createWatchMetrics('1.0', { now: () => 0 });
+  const metrics = new WatchMetrics('1.0', { now: () => 0 });
   metrics.onRound({ result: 'done' }, 0.2, true);
   return metrics.format(true);
 }

@@ -24,8 +24,7 @@ import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
 import type { Settling } from '../quick/small-change.ts';
-import type { Step } from '../plan/kind-steps.ts';
-import { listSteps, stepCommand } from '../plan/steps.ts';
+import { type Step, listSteps, stepCommand } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
   conntrackMax,

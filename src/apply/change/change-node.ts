@@ -4,10 +4,9 @@ import { assertReadable, type ReadingPart } from '../node/node-reading.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardIn } from '../plan/access-guard.ts';
-import { describeConflict, type Conflict } from '../plan/conflicts.ts';
-import type { Step } from '../plan/kind-steps.ts';
+import { describeConflict, type Conflict } from '../plan/share-draft.ts';
+import { type Step, changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { findSettled, settleFor, writeBesideSettled } from '../quick/small-change.ts';
 import {
   addressKey,

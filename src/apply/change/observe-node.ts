@@ -5,12 +5,12 @@ import { isEmptyBelongings, type Belongings, joinBelongings } from '../state/bel
 import type { Failure } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
 import { readRecord, readSnapshot, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
-import type { Step } from '../plan/kind-steps.ts';
+import type { Step } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import { neededOf, parseReading, readNode, textsBut } from '../node/node-reading.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
-import type { Claims, Conflict } from '../plan/conflicts.ts';
+import type { Claims, Conflict } from '../plan/share-draft.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
 import type { ChangeOrigin } from '../state/history.ts';
 import {

@@ -6,7 +6,7 @@ import { classifyChain } from '../../kube-proxy/chains.ts';
 import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
 import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
-import type { Finding, Needs } from './finding.ts';
+import { finding, type Finding, type Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import {
   adviseRights,
@@ -26,7 +26,7 @@ import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { readAddresses } from '../node/node-reading.ts';
-import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-decisions.ts';
+import { decideOnNode, isMet, readNodeFacts, sysctlPath, type Setting } from '../plan/node-decisions.ts';
 
 /** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
 export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
@@ -43,22 +43,16 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
   const groups = await Promise.all(
     proxyModes.map(async (mode) => {
       const { modules, sysctls, tools: leastVersions } = modeFacts[mode];
-      return examineNode(patient, {
-        mode,
-        modules,
-        sysctls: sysctls.map((name) => ({ name, value: undefined })),
-        leastVersions,
-        manifest: undefined,
-      });
+      const anyValue = sysctls.map((name) => ({ name, value: undefined }));
+      return examineNode(patient, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined });
     }),
   );
-  const keyOf = (finding: Finding) => JSON.stringify(finding);
-  const isCommon = (finding: Finding) =>
-    groups.every((group) => group.some((other) => keyOf(other) === keyOf(finding)));
+  const keys = groups.map((group) => new Set(group.map((each) => JSON.stringify(each))));
+  const isCommon = (each: Finding) => keys.every((known) => known.has(JSON.stringify(each)));
   return [
     ...(groups[0] ?? []).filter(isCommon),
     ...proxyModes.flatMap((mode, i) =>
-      (groups[i] ?? []).filter((finding) => !isCommon(finding)).map((finding) => ({ ...finding, mode })),
+      (groups[i] ?? []).filter((each) => !isCommon(each)).map((each) => ({ ...each, mode })),
     ),
   ];
 }
@@ -77,8 +71,7 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
     examineNftables(host, needs),
     examineKubeProxy(host),
-    examineBridges(host),
-    programs(needs.mode, 'virtualServers') ? examineArp(host, needs) : [],
+    examineOtherSysctls(host, needs),
     examineAddresses(host, needs),
     examineEndpoints(needs),
   ]);
@@ -102,19 +95,18 @@ export async function examineBeforeApply(
     examineKernel(host, needs.mode),
     examineKubeProxy(host),
   ]);
-  return groups.flat().filter((finding) => finding.severity === 'error');
+  return groups.flat().filter(({ severity }) => severity === 'error');
 }
 
 async function examineRights(host: Host): Promise<readonly Finding[]> {
-  const subject = 'rights';
   const has = await hasCapability(host, capNetAdmin);
-  if (has) return [{ severity: 'ok', subject, text: 'allowed to change the network (CAP_NET_ADMIN)' }];
+  if (has) return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
   if (has === undefined) {
     const text = 'cannot tell whether kpc-apply may change the network: /proc/self/status lists no capabilities';
-    return [{ severity: 'error', subject, text, advice: 'run it where /proc is mounted' }];
+    return [finding('error', 'rights', text, 'run it where /proc is mounted')];
   }
   const text = 'not allowed to change the network: CAP_NET_ADMIN is missing';
-  return [{ severity: 'error', subject, text, advice: await adviseRights(host) }];
+  return [finding('error', 'rights', text, await adviseRights(host))];
 }
 
 async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
@@ -124,25 +116,28 @@ async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Pro
 }
 
 function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): Finding {
-  const subject = 'modules';
   const place = findModule(index, module);
   switch (place) {
     case 'loaded':
-      return { severity: 'ok', subject, text: `${module} is loaded` };
+      return finding('ok', 'modules', `${module} is loaded`);
     case 'present':
-      return { severity: 'ok', subject, text: `${module} is in the kernel` };
+      return finding('ok', 'modules', `${module} is in the kernel`);
     case 'built-in':
-      return { severity: 'ok', subject, text: `${module} is built into the kernel` };
-    case 'loadable':
-      if (mayLoad) return { severity: 'ok', subject, text: `${module} can be loaded` };
-      return {
-        severity: 'warning',
-        subject,
-        text: `${module} is not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`,
-        advice: `load it on the host: modprobe ${module}`,
-      };
-    case 'unknown':
-      return describeUnknown(index, module);
+      return finding('ok', 'modules', `${module} is built into the kernel`);
+    case 'loadable': {
+      if (mayLoad) return finding('ok', 'modules', `${module} can be loaded`);
+      const text = `${module} is not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`;
+      return finding('warning', 'modules', text, `load it on the host: modprobe ${module}`);
+    }
+    case 'unknown': {
+      if (!index.loadsModules) {
+        const text = `${module} is not visible, and this kernel loads no modules: it may be built in`;
+        return finding('note', 'modules', text);
+      }
+      const text = `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`;
+      const advice = `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`;
+      return finding('note', 'modules', text, advice);
+    }
     case 'missing':
       return describeMissing(index, module);
     default:
@@ -150,113 +145,73 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
   }
 }
 
-function describeUnknown({ loadsModules }: ModuleIndex, module: string): Finding {
-  if (!loadsModules) {
-    const text = `${module} is not visible, and this kernel loads no modules: it may be built in`;
-    return { severity: 'note', subject: 'modules', text };
-  }
-  return {
-    severity: 'note',
-    subject: 'modules',
-    text: `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`,
-    advice: `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`,
-  };
-}
-
 async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   try {
-    return await findSysctls(host, index, needs);
+    const { manifest, sysctls } = needs;
+    const decided = manifest === undefined ? [] : decideOnNode(settingsOf(manifest), await readNodeFacts(host));
+    const asked = sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
+    const hasIpvs = isInKernel(index, 'ip_vs');
+    // What the node decides is left alone where it cannot be set.
+    const all: readonly LookedAtSetting[] = [...asked, ...decided.map((each) => ({ ...each, isAsked: false }))];
+    const findings = await Promise.all(all.map((setting) => examineSetting(host, setting, hasIpvs)));
+    return findings.flat();
   } catch (error) {
     // Some of the node is for root's eyes only, and the doctor is asked by others too.
-    const text = `some sysctls cannot be read: ${describeError(error)}`;
-    return [{ severity: 'warning', subject: 'sysctls', text, advice: 'run it as root' }];
+    return [finding('warning', 'sysctls', `some sysctls cannot be read: ${describeError(error)}`, 'run it as root')];
   }
 }
 
-async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  const decided =
-    needs.manifest === undefined ? [] : decideOnNode(settingsOf(needs.manifest), await readNodeFacts(host));
-  const named = needs.sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
-  const hasIpvs = isInKernel(index, 'ip_vs');
-  // What the node decides is left alone where it cannot be set.
-  const all = [...named, ...decided.map((each) => ({ ...each, isAsked: false }))];
-  const findings = await Promise.all(
-    all.map(async (setting): Promise<readonly Finding[]> => {
-      const { name, path } = setting;
-      const value = await host.readFile(path);
-      const subject = 'sysctls';
-      if (value !== undefined) return [{ subject, ...(await describeValue(host, setting, value.trim())) }];
-      // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
-      if (/\.vs\./.test(name) && !hasIpvs) return [];
-      const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
-      return [{ severity: 'warning', subject, text: `${name} does not exist here`, advice }];
-    }),
-  );
-  return findings.flat();
+interface LookedAtSetting extends Pick<Setting, 'name' | 'path' | 'onlyRaises'> {
+  /** Undefined where any will do. */
+  readonly value: string | undefined;
+  readonly isAsked: boolean;
 }
 
-/** A setting that is there, and may have to become another. */
-async function describeValue(
+async function examineSetting(
   host: Host,
-  setting: {
-    readonly name: string;
-    readonly path: string;
-    readonly value: string | undefined;
-    readonly onlyRaises?: true | undefined;
-    readonly isAsked: boolean;
-  },
-  present: string,
-): Promise<Omit<Finding, 'subject'>> {
-  const { name, path, value, onlyRaises, isAsked } = setting;
+  { name, path, value, onlyRaises, isAsked }: LookedAtSetting,
+  hasIpvs: boolean,
+): Promise<readonly Finding[]> {
+  const present = (await host.readFile(path))?.trim();
+  if (present === undefined) {
+    // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
+    if (/\.vs\./.test(name) && !hasIpvs) return [];
+    const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
+    return [finding('warning', 'sysctls', `${name} does not exist here`, advice)];
+  }
   if (value === undefined || isMet({ value, onlyRaises }, present))
-    return { severity: 'ok', text: `${name} is ${present}` };
-  if (await host.isWritable(path)) return { severity: 'ok', text: `${name} is ${present}, and can be set to ${value}` };
-  return {
-    severity: isAsked ? 'error' : 'note',
-    text: `${name} is ${present}, and cannot be set to ${value} from here`,
-    advice: (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root',
-  };
+    return [finding('ok', 'sysctls', `${name} is ${present}`)];
+  if (await host.isWritable(path)) {
+    return [finding('ok', 'sysctls', `${name} is ${present}, and can be set to ${value}`)];
+  }
+  const text = `${name} is ${present}, and cannot be set to ${value} from here`;
+  const advice = (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root';
+  return [finding(isAsked ? 'error' : 'note', 'sysctls', text, advice)];
 }
 
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
 async function examineVariants(host: Host): Promise<readonly Finding[]> {
   const version = await host.run({ tool: 'iptables', args: ['--version'] });
   if (version.kind === 'missing' || version.status !== 0) return [];
-  const variant = version.stdout.includes('nf_tables') ? 'nft' : 'legacy';
-  const other = variant === 'nft' ? 'legacy' : 'nft';
-  const subject = 'iptables';
+  const [variant, other] = version.stdout.includes('nf_tables') ? ['nft', 'legacy'] : ['legacy', 'nft'];
   // Without a table's name: to ask for one by name would make it.
   const saved = await Promise.all(
     ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
   );
   const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
   const strays = texts.reduce((sum, text) => sum + countChains(text), 0);
+  const what = `iptables is the ${variant} variant`;
   if (strays > 0) {
-    return [
-      {
-        severity: 'warning',
-        subject,
-        text: `iptables is the ${variant} variant, but the ${other} variant holds ${strays} KUBE- chains too, and they still match`,
-        advice: `remove them with iptables-${other} and ip6tables-${other}, or make ${other} the default (update-alternatives --config iptables)`,
-      },
-    ];
+    const text = `${what}, but the ${other} variant holds ${strays} KUBE- chains too, and they still match`;
+    const advice = `remove them with iptables-${other} and ip6tables-${other}, or make ${other} the default (update-alternatives --config iptables)`;
+    return [finding('warning', 'iptables', text, advice)];
   }
-  if (texts.length > 0)
-    return [
-      {
-        severity: 'ok',
-        subject,
-        text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains`,
-      },
-    ];
+  if (texts.length > 0) return [finding('ok', 'iptables', `${what}; the ${other} variant holds no KUBE- chains`)];
   const refused = saved.flatMap((result) => (result.kind === 'ended' ? excerptOf(result.stderr).split('\n') : []));
   const reason = refused.find((line) => line !== '');
-  const cause =
-    reason === undefined
-      ? `without iptables-${other}-save, kpc-apply`
-      : `iptables-${other}-save fails: ${reason}; so kpc-apply`;
-  const text = `iptables is the ${variant} variant; ${cause} cannot tell whether the ${other} variant holds rules too`;
-  return [{ severity: 'note', subject, text }];
+  const tool = `iptables-${other}-save`;
+  const cause = reason === undefined ? `without ${tool}, kpc-apply` : `${tool} fails: ${reason}; so kpc-apply`;
+  return [finding('note', 'iptables', `${what}; ${cause} cannot tell whether the ${other} variant holds rules too`)];
 }
 
 /** kube-proxy's chains in what iptables-save printed; kubelet has some of its own in either variant. */
@@ -271,36 +226,23 @@ function countChains(saved: string): number {
   return count;
 }
 
-async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
-  const subject = 'kube-proxy';
-  const found = await findKubeProxy(host);
-  if (found === undefined) return [await describeNoKubeProxy(host)];
-  return [
-    {
-      severity: 'error',
-      subject,
-      text: `${describeKubeProxy(found)}: it would undo what kpc-apply does`,
-      advice: `${adviseStop(found)} first, then take over what it leaves with apply --adopt`,
-    },
-  ];
-}
-
 /** What Linux calls the namespace of processes that holds all others. */
 const wholeNode = 'pid:[4026531836]';
 
-async function describeNoKubeProxy(host: Host): Promise<Finding> {
-  const subject = 'kube-proxy';
+async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
+  const found = await findKubeProxy(host);
+  if (found !== undefined) {
+    const advice = `${adviseStop(found)} first, then take over what it leaves with apply --adopt`;
+    const text = `${describeKubeProxy(found)}: it would undo what kpc-apply does`;
+    return [finding('error', 'kube-proxy', text, advice)];
+  }
   const processes = await host.readLink('/proc/self/ns/pid');
   if (processes === undefined || processes === wholeNode) {
-    return { severity: 'ok', subject, text: 'kube-proxy is not running in this network' };
+    return [finding('ok', 'kube-proxy', 'kube-proxy is not running in this network')];
   }
   const text = 'kube-proxy is not running in this container; the processes of the node are not visible here';
-  return {
-    severity: 'note',
-    subject,
-    text,
-    advice: 'make sure that kube-proxy does not run on the node in this network',
-  };
+  const advice = 'make sure that kube-proxy does not run on the node in this network';
+  return [finding('note', 'kube-proxy', text, advice)];
 }
 
 /** A bundle is compiled for one node: node ports listen on its addresses. */
@@ -310,23 +252,16 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
   const addresses = await readAddresses(host).catch(explainError);
   if (typeof addresses !== 'string') {
     // That ip is missing, or that the rights are, is reported where the tools and rights are.
-    const { code, message: text, advice } = addresses;
-    if (code === 'tool-missing' || isRefusal(text)) return [];
-    return [{ severity: 'error', subject: 'tools', text, advice }];
+    const { code, message, advice } = addresses;
+    return code === 'tool-missing' || isRefusal(message) ? [] : [finding('error', 'tools', message, advice)];
   }
   const { links } = parseIpAddrJson(addresses);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
-  const subject = 'addresses';
-  if (missing.length === 0) return [{ severity: 'ok', subject, text: 'this node has the addresses of the bundle' }];
-  return [
-    {
-      severity: 'warning',
-      subject,
-      text: `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`,
-      advice: 'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
-    },
-  ];
+  if (missing.length === 0) return [finding('ok', 'addresses', 'this node has the addresses of the bundle')];
+  const text = `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`;
+  const advice = 'check that this is the bundle of this node; if it is, compile it again with --host-addresses';
+  return [finding('warning', 'addresses', text, advice)];
 }
 
 /** A bundle to review is easily taken for one to apply. */
@@ -336,61 +271,45 @@ export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonl
   const many = pods.length === 1 ? 'an endpoint' : `${pods.length} endpoints`;
   const text = `the bundle sends connections to ${many} that kpc assumed (--assume-endpoints), at addresses that no Pod has`;
   const advice = 'compile it with what the cluster has: kubectl get services,endpointslices,nodes -A -o yaml';
-  return [{ severity: 'warning', subject: 'endpoints', text, advice }];
+  return [finding('warning', 'endpoints', text, advice)];
 }
 
-async function examineBridges(host: Host): Promise<readonly Finding[]> {
-  const value = await host.readFile('/proc/sys/net/bridge/bridge-nf-call-iptables');
-  if (value === undefined || value.trim() === '1') return [];
-  return [
-    {
-      severity: 'warning',
-      subject: 'sysctls',
-      text: 'net.bridge.bridge-nf-call-iptables is 0: pods on one bridge may not reach each other through a Service',
-      advice: 'set it to 1 if pods are on a Linux bridge',
-    },
-  ];
-}
-
-/** kube-proxy's strictARP, which MetalLB asks for: Linux answers ARP on every link for every address that the node has. */
-async function examineArp(host: Host, { sysctls }: Needs): Promise<readonly Finding[]> {
+/** Sysctls that no bundle of the mode sets. */
+async function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  const bridges = await host.readFile('/proc/sys/net/bridge/bridge-nf-call-iptables');
+  if (bridges !== undefined && bridges.trim() !== '1') {
+    const text =
+      'net.bridge.bridge-nf-call-iptables is 0: pods on one bridge may not reach each other through a Service';
+    findings.push(finding('warning', 'sysctls', text, 'set it to 1 if pods are on a Linux bridge'));
+  }
+  // kube-proxy's strictARP, which MetalLB asks for: Linux answers ARP on every link for every address that the node has.
   const name = 'net.ipv4.conf.all.arp_ignore';
-  if (sysctls.some((sysctl) => sysctl.name === name && sysctl.value !== undefined)) return [];
-  const value = await host.readFile(sysctlPath(name));
-  if (value?.trim() !== '0') return [];
-  return [
-    {
-      severity: 'note',
-      subject: 'sysctls',
-      text: `${name} is 0: the node answers ARP for every address on kube-ipvs0, load balancers' too`,
-      advice: 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
-    },
-  ];
+  const isSet = sysctls.some((sysctl) => sysctl.name === name && sysctl.value !== undefined);
+  if (programs(mode, 'virtualServers') && !isSet && (await host.readFile(sysctlPath(name)))?.trim() === '0') {
+    const text = `${name} is 0: the node answers ARP for every address on kube-ipvs0, load balancers' too`;
+    const advice = 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp';
+    findings.push(finding('note', 'sysctls', text, advice));
+  }
+  return findings;
 }
 
 /** The folder where kpc-apply keeps its records. */
 export async function examineState(host: Host, path: string): Promise<readonly Finding[]> {
-  const subject = 'state';
   const folder = stateFolder(path);
   try {
     await assertTrustedState(host, path);
     const bootId = await readBootId(host);
-    const [{ owned }, unfinished] = [
-      await readRecord(host, folder, bootId),
-      await readSnapshot(host, folder.journal, bootId),
-    ];
-    if (unfinished) {
-      const text = `${path}: an apply is running, or did not finish`;
-      return [
-        { severity: 'warning', subject, text, advice: 'if none is running, run "kpc-apply rollback", or apply again' },
-      ];
+    const { owned } = await readRecord(host, folder, bootId);
+    if (await readSnapshot(host, folder.journal, bootId)) {
+      const advice = 'if none is running, run "kpc-apply rollback", or apply again';
+      return [finding('warning', 'state', `${path}: an apply is running, or did not finish`, advice)];
     }
-    const made = isEmptyBelongings(owned)
-      ? 'kpc-apply has made nothing here since the node booted'
-      : 'the record is whole';
-    return [{ severity: 'ok', subject, text: `${path}: ${made}` }];
+    const isEmpty = isEmptyBelongings(owned);
+    const made = isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is whole';
+    return [finding('ok', 'state', `${path}: ${made}`)];
   } catch (error) {
-    const { message: text, advice, code } = explainError(error);
-    return [{ severity: code === 'system-error' ? 'warning' : 'error', subject, text, advice }];
+    const { message, advice, code } = explainError(error);
+    return [finding(code === 'system-error' ? 'warning' : 'error', 'state', message, advice)];
   }
 }

@@ -1,7 +1,7 @@
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Finding, Needs } from './finding.ts';
+import { finding, type Finding, type Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { aboutTables, askKernel } from '../node/nft-netlink.ts';
@@ -22,14 +22,14 @@ interface Feature {
 }
 
 const hook = (type: string, where: string, priority: number) => `type ${type} hook ${where} priority ${priority};`;
-const address: { readonly [F in Family]: string } = { ipv4: '192.0.2.1', ipv6: '2001:db8::1' };
+const endpoint: { readonly [F in Family]: string } = { ipv4: '192.0.2.1:80', ipv6: '[2001:db8::1]:80' };
 const ofFamily = (module: string) => (family: Family) => [module, `${module}_${family}`];
 
 const features: readonly Feature[] = [
   {
     modules: () => ['nft_chain_nat', 'nft_nat'],
     what: 'send packets to endpoints (dnat)',
-    trial: (family) => `${hook('nat', 'prerouting', -100)} meta l4proto tcp dnat to ${addressAndPort(family)}`,
+    trial: (family) => `${hook('nat', 'prerouting', -100)} meta l4proto tcp dnat to ${endpoint[family]}`,
   },
   {
     modules: () => ['nft_chain_nat', 'nft_masq'],
@@ -58,10 +58,6 @@ const features: readonly Feature[] = [
   },
 ];
 
-function addressAndPort(family: Family): string {
-  return family === 'ipv4' ? `${address.ipv4}:80` : `[${address.ipv6}]:80`;
-}
-
 /** Whether the kernel can do what the rules of nftables mode ask of it. Nothing for other modes. */
 export async function examineNftables(host: Host, needs: Needs): Promise<readonly Finding[]> {
   if (!programs(needs.mode, 'nftables')) return [];
@@ -77,13 +73,12 @@ export async function examineNftables(host: Host, needs: Needs): Promise<readonl
 /** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly Finding[]> {
   if (!programs(mode, 'nftables')) return [];
-  const subject = 'kernel';
   const release = ((await host.readFile('/proc/sys/kernel/osrelease')) ?? '').trim();
   const kernel = parseVersion(release);
-  if (!kernel) return [{ severity: 'note', subject, text: 'cannot tell the version of the kernel' }];
-  if (compareVersions(kernel, leastKernel) >= 0) return [{ severity: 'ok', subject, text: `kernel ${release}` }];
+  if (!kernel) return [finding('note', 'kernel', 'cannot tell the version of the kernel')];
+  if (compareVersions(kernel, leastKernel) >= 0) return [finding('ok', 'kernel', `kernel ${release}`)];
   const text = `the kernel is ${release}, but kube-proxy asks for at least ${leastKernel.join('.')} in this mode`;
-  return [{ severity: 'error', subject, text, advice: 'boot a newer kernel, or compile for iptables mode' }];
+  return [finding('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
 }
 
 async function examineFeatures(host: Host, used: readonly Family[]): Promise<readonly Finding[]> {
@@ -92,9 +87,15 @@ async function examineFeatures(host: Host, used: readonly Family[]): Promise<rea
   switch (findModule(index, 'nf_tables')) {
     case 'missing':
       return [describeMissing(index, 'nf_tables')];
-    case 'loadable':
+    case 'loadable': {
       // To try anything would load it: that is for the apply.
-      return listFeatures(index, used);
+      const asked = new Set(features.flatMap(({ modules }) => used.flatMap(modules)));
+      const missing = [...asked].filter((module) => findModule(index, module) === 'missing');
+      return [
+        finding('ok', 'modules', 'nf_tables can be loaded'),
+        ...missing.map((module) => describeMissing(index, module)),
+      ];
+    }
     case 'loaded':
     case 'present':
     case 'built-in':
@@ -105,35 +106,17 @@ async function examineFeatures(host: Host, used: readonly Family[]): Promise<rea
 
 /** A module that the kernel lacks. */
 export function describeMissing({ loadsModules }: ModuleIndex, module: string): Finding {
-  return {
-    severity: 'error',
-    subject: 'modules',
-    text: `${module} is missing: this kernel neither has it nor can load it`,
-    advice: loadsModules
-      ? 'install the modules package of this kernel, or boot a kernel that has it'
-      : 'boot a kernel that has it: this one loads no modules',
-  };
-}
-
-function listFeatures(index: ModuleIndex, used: readonly Family[]): readonly Finding[] {
-  const asked = new Set(features.flatMap(({ modules }) => used.flatMap(modules)));
-  const missing = [...asked].filter((module) => findModule(index, module) === 'missing');
-  const ok: Finding = { severity: 'ok', subject: 'modules', text: 'nf_tables can be loaded' };
-  return [ok, ...missing.map((module) => describeMissing(index, module))];
-}
-
-/** A rule that the kernel refused, and nft's reason. */
-interface Refusal {
-  readonly family: Family;
-  readonly feature: Feature;
-  readonly reason: string;
+  const advice = loadsModules
+    ? 'install the modules package of this kernel, or boot a kernel that has it'
+    : 'boot a kernel that has it: this one loads no modules';
+  return finding('error', 'modules', `${module} is missing: this kernel neither has it nor can load it`, advice);
 }
 
 /** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
 async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family[]): Promise<readonly Finding[]> {
   const trials = used.flatMap((family) => features.map((feature) => ({ family, feature })));
   const tried = await Promise.all(
-    trials.map(async ({ family, feature }): Promise<readonly Refusal[]> => {
+    trials.map(async ({ family, feature }) => {
       const stdin = `table ${nftFamily[family]} kpc-doctor { chain trial { ${feature.trial(family)}; }; }\n`;
       const result = await host.run({ tool: 'nft', args: ['-c', '-f', '-'], stdin });
       // That it is missing is said where the tools are.
@@ -145,61 +128,47 @@ async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family
   const refusals = tried.flat();
   const [first] = refusals;
   if (!first) {
-    const ok: Finding = { severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' };
+    const ok = finding('ok', 'nftables', 'the kernel takes all that the rules need');
     return [ok, ...(await examineSmallChanges(host))];
   }
-  const isOne = refusals.length === trials.length && refusals.every(({ reason }) => reason === first.reason);
-  if (isOne && isOfAnyRule(first.reason)) return [await describeStandstill(host, first.reason)];
-  return Promise.all(refusals.map((refusal) => describeRefusal(host, index, refusal)));
+  const { reason } = first;
+  const isOne = refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason);
+  // Then nft could not even begin with the rules.
+  if (isOne && isRefusal(reason)) {
+    const text = `nft is not allowed to change anything here: ${reason}`;
+    return [finding('error', 'nftables', text, await adviseRights(host))];
+  }
+  if (isOne && /cache initialization failed/i.test(reason)) {
+    const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
+    return [finding('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
+  }
+  const mayChange = (await hasCapability(host, capNetAdmin)) === true;
+  const rights = await adviseRights(host);
+  return refusals.map(({ family, feature, reason: why }) => {
+    const text = `this kernel cannot ${feature.what} for ${nftFamily[family]}: ${why}`;
+    return finding('error', 'nftables', text, mayChange ? adviseOnModules(index, feature.modules(family)) : rights);
+  });
+}
+
+function adviseOnModules({ complete, loadsModules }: ModuleIndex, names: readonly string[]): string {
+  const modules = names.join(' ');
+  if (!loadsModules) return `boot a kernel that has ${modules}: this one loads no modules`;
+  return complete
+    ? `run modprobe -a ${modules}; if that fails, install the modules package of this kernel`
+    : `load it on the host, since this is a container or has no list of modules: modprobe -a ${modules}`;
 }
 
 /** Whether kpc-apply can prove a small change without listing the whole tables. If not, it makes the change all the same. */
 async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
   const listed = 'so each apply lists the whole tables, which takes seconds for thousands of Services';
-  const finding = { severity: 'note', subject: 'nftables' } as const;
   if (!(await askKernel(host, aboutTables))) {
     const text = `perl cannot ask the kernel for single chains and sets, ${listed}`;
-    return [{ ...finding, text, advice: 'install perl (Debian: package perl-base)' }];
+    return [finding('note', 'nftables', text, 'install perl (Debian: package perl-base)')];
   }
   const result = await host.run({ tool: 'unshare', args: ['--net', 'true'] });
   if (result.kind === 'ended' && result.status === 0) return [];
   const text = `unshare (package util-linux) cannot make a network namespace to try a change in, ${listed}`;
-  return [{ ...finding, text, advice: 'give the container the capability SYS_ADMIN' }];
-}
-
-/** Whether nft could not even begin with the rules. */
-function isOfAnyRule(reason: string): boolean {
-  return /cache initialization failed/i.test(reason) || isRefusal(reason);
-}
-
-async function describeStandstill(host: Host, reason: string): Promise<Finding> {
-  const [severity, subject] = ['error', 'nftables'] as const;
-  if (isRefusal(reason)) {
-    return {
-      severity,
-      subject,
-      text: `nft is not allowed to change anything here: ${reason}`,
-      advice: await adviseRights(host),
-    };
-  }
-  const text = `nft cannot work with this kernel: ${reason}`;
-  return { severity, subject, text, advice: 'see what "nft list tables" says; boot a kernel that has nf_tables' };
-}
-
-async function describeRefusal(host: Host, index: ModuleIndex, { family, feature, reason }: Refusal): Promise<Finding> {
-  const text = `this kernel cannot ${feature.what} for ${nftFamily[family]}: ${reason}`;
-  return { severity: 'error', subject: 'nftables', text, advice: await advise(host, index, feature, family) };
-}
-
-async function advise(host: Host, index: ModuleIndex, feature: Feature, family: Family): Promise<string> {
-  if ((await hasCapability(host, capNetAdmin)) !== true) return adviseRights(host);
-  const modules = feature.modules(family).join(' ');
-  const isContainer = !index.complete && index.loadsModules;
-  if (isContainer)
-    return `load it on the host, since this is a container or has no list of modules: modprobe -a ${modules}`;
-  return index.loadsModules
-    ? `run modprobe -a ${modules}; if that fails, install the modules package of this kernel`
-    : `boot a kernel that has ${modules}: this one loads no modules`;
+  return [finding('note', 'nftables', text, 'give the container the capability SYS_ADMIN')];
 }
 
 /** Sysctls that let a node forward packets, by family. kube-proxy sets them in IPVS mode alone. */
@@ -210,17 +179,12 @@ export const forwardingSysctls: { readonly [F in Family]: string } = {
 
 /** Warns of a node that forwards nothing, for a bundle of these families. */
 export async function examineForwarding(host: Host, used: readonly Family[]): Promise<readonly Finding[]> {
-  const values = await Promise.all(used.map((family) => host.readFile(sysctlPath(forwardingSysctls[family]))));
-  return used.flatMap((family, i): readonly Finding[] => {
-    if (values[i]?.trim() !== '0') return [];
-    const name = forwardingSysctls[family];
-    return [
-      {
-        severity: 'warning',
-        subject: 'sysctls',
-        text: `${name} is 0: the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode`,
-        advice: `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`,
-      },
-    ];
-  });
+  const names = used.map((family) => forwardingSysctls[family]);
+  const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
+  return names
+    .filter((_, i) => values[i]?.trim() === '0')
+    .map((name) => {
+      const text = `${name} is 0: the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode`;
+      return finding('warning', 'sysctls', text, `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`);
+    });
 }

@@ -2,7 +2,7 @@ import { joinWords } from '../../base/join-words.ts';
 import { families } from '../../kernel/family.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
 import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Finding, Needs } from './finding.ts';
+import { finding, type Finding, type Needs } from './finding.ts';
 import type { Host } from '../node/host.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
 import { findUnreadable } from '../node/node-reading.ts';
@@ -25,33 +25,23 @@ export async function examineTools(
 }
 
 function describeTool(state: ToolState, modules: ModuleIndex, rights: string): Finding | undefined {
-  const subject = 'tools';
   const { tool } = state;
+  const { name, purpose } = tool;
   const severity = tool.neededBy === 'no mode' ? 'warning' : 'error';
+  const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
   switch (state.kind) {
     case 'missing':
-      return {
-        severity,
-        subject,
-        text: `${tool.name} is missing${explainPurpose(tool)}`,
-        advice: `install the package ${tool.family}`,
-      };
-    case 'broken':
-      return {
-        severity,
-        subject,
-        text: `${tool.name} does not work: ${state.reason}${explainPurpose(tool)}`,
-        advice: adviseOnBroken(tool, state.reason, modules, rights),
-      };
-    case 'too-old':
-      return {
-        severity,
-        subject,
-        text: `${tool.name} is ${state.version}, but at least ${state.least} is needed`,
-        advice: `upgrade the package ${tool.family}`,
-      };
+      return finding(severity, 'tools', `${name} is missing${loss}`, `install the package ${tool.family}`);
+    case 'broken': {
+      const advice = adviseOnBroken(tool, state.reason, modules, rights);
+      return finding(severity, 'tools', `${name} does not work: ${state.reason}${loss}`, advice);
+    }
+    case 'too-old': {
+      const text = `${name} is ${state.version}, but at least ${state.least} is needed`;
+      return finding(severity, 'tools', text, `upgrade the package ${tool.family}`);
+    }
     case 'fine':
-      return state.version === '' ? undefined : { severity: 'ok', subject, text: `${tool.name}: ${state.details}` };
+      return state.version === '' ? undefined : finding('ok', 'tools', `${name}: ${state.details}`);
     default:
       return state satisfies never;
   }
@@ -67,10 +57,6 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
   if (isRefusal(reason)) return rights;
   if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.family}`;
   return `see what "${call}" says`;
-}
-
-function explainPurpose(tool: Tool): string {
-  return tool.purpose === undefined ? '' : ` (without it, ${tool.purpose})`;
 }
 
 /** Whether the tools get at the kernel: they print their version on a kernel that has nothing for them, too. */
@@ -90,7 +76,7 @@ export async function examineReading(host: Host, modules: ModuleIndex, needs: Ne
     const [text = ''] = message.split('\n');
     const advice =
       code === 'tool-missing' ? `install the package ${packageOf(tool)}` : adviseOnFailure(failure, rights);
-    return [{ severity: 'error', subject: 'tools', text, advice }];
+    return [finding('error', 'tools', text, advice)];
   });
 }
 
@@ -123,17 +109,10 @@ export async function examineOtherModes(
   const missing = asked.filter((_, i) => results[i]?.kind === 'missing');
   if (missing.length === 0) return [];
   const packages = [...new Set(missing.map((name) => packageOf(name)))];
-  return [
-    {
-      severity: 'note',
-      subject: 'tools',
-      text: `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: kpc-apply cannot see what a kube-proxy of another mode left`,
-      advice: `if one ran here, install ${joinWords(packages)}`,
-    },
-  ];
+  const text = `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: kpc-apply cannot see what a kube-proxy of another mode left`;
+  return [finding('note', 'tools', text, `if one ran here, install ${joinWords(packages)}`)];
 }
 
 function packageOf(name: string): string {
-  const known = tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'));
-  return known?.family ?? name;
+  return tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'))?.family ?? name;
 }

@@ -13,6 +13,10 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
+export function finding(severity: Finding['severity'], subject: string, text: string, advice?: string): Finding {
+  return { severity, subject, text, advice };
+}
+
 /** What a node is to be fit for. Without a bundle: for any in the mode. */
 export interface Needs {
   readonly mode: ProxyMode;

@@ -1,3 +1,16 @@
+import { failureMeanings } from '../../base/failure-codes.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import { changedObjects } from '../../diff/changes/kernel-change.ts';
+import type { ChangeEvent } from '../change/observe-node.ts';
+import type { ChangeOutcome } from '../change/change-node.ts';
+import type { SyncResult } from '../change/watch.ts';
+import type { Host } from '../node/host.ts';
+import { tools } from '../node/tools.ts';
+import { countPlan } from '../plan/describe-plan.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { Failure } from '../state/failure.ts';
+import type { BundleMark } from '../state/record.ts';
+
 /** A metric of Prometheus: what it is, for people, and how it may change. */
 interface MetricFact {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -37,61 +50,142 @@ export const metricFacts = {
 } as const satisfies Readonly<Record<`kpc_apply_${string}`, MetricFact>>;
 
 type MetricName = keyof typeof metricFacts;
-type NameOf<Type extends MetricFact['type']> = {
-  readonly [Name in MetricName]: (typeof metricFacts)[Name]['type'] extends Type ? Name : never;
-}[MetricName];
 type Labels = Readonly<Record<string, string>>;
 
 /** Upper bounds, in seconds. */
 const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 /** The values of metrics. */
-export interface Metrics {
+export class Metrics {
+  readonly #values = new Map<MetricName, Map<string, number>>();
+
   /** Adds to a counter; by 0, so that the counter is there before it first grows. */
-  count(name: NameOf<'counter'>, labels: Labels, by?: number): void;
-  set(name: NameOf<'gauge'>, value: number, labels?: Labels): void;
-  /** Takes away all values that a metric has. */
-  clear(name: NameOf<'gauge'>): void;
-  observe(name: NameOf<'histogram'>, seconds: number): void;
+  count(name: MetricName, labels: Labels, by = 1): void {
+    this.#add(name, `${name}${formatLabels(labels)}`, by);
+  }
+
+  /** Sets a gauge, whose values with other labels stay. */
+  set(name: MetricName, value: number, labels: Labels = {}): void {
+    this.#seriesOf(name).set(`${name}${formatLabels(labels)}`, value);
+  }
+
+  /** Takes away all values that a gauge has. */
+  clear(name: MetricName): void {
+    this.#values.delete(name);
+  }
+
+  /** Adds to a histogram. */
+  observe(name: MetricName, seconds: number): void {
+    for (const bound of buckets) this.#add(name, `${name}_bucket{le="${bound}"}`, Number(seconds <= bound));
+    this.#add(name, `${name}_bucket{le="+Inf"}`, 1);
+    this.#add(name, `${name}_sum`, seconds);
+    this.#add(name, `${name}_count`, 1);
+  }
+
   /** In the text format of Prometheus. */
-  format(): string;
-}
+  format(): string {
+    return Object.entries(metricFacts)
+      .flatMap(([name, { type, help }]) => {
+        const lines = [...(this.#values.get(name as MetricName) ?? [])].map(
+          ([series, value]) => `${series} ${value}\n`,
+        );
+        return lines.length === 0 ? [] : [`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`, ...lines];
+      })
+      .join('');
+  }
 
-export function createMetrics(): Metrics {
-  const values = new Map<MetricName, Map<string, number>>();
-  const seriesOf = (name: MetricName): Map<string, number> => {
-    const known = values.get(name) ?? new Map<string, number>();
-    values.set(name, known);
+  #add(name: MetricName, series: string, by: number): void {
+    this.#seriesOf(name).set(series, (this.#seriesOf(name).get(series) ?? 0) + by);
+  }
+
+  #seriesOf(name: MetricName): Map<string, number> {
+    const known = this.#values.get(name) ?? new Map<string, number>();
+    this.#values.set(name, known);
     return known;
-  };
-  const add = (name: MetricName, series: string, by: number): void =>
-    void seriesOf(name).set(series, (seriesOf(name).get(series) ?? 0) + by);
-
-  return {
-    count: (name, labels, by = 1) => add(name, `${name}${formatLabels(labels)}`, by),
-    set: (name, value, labels = {}) => void seriesOf(name).set(`${name}${formatLabels(labels)}`, value),
-    clear: (name) => void values.delete(name),
-    observe(name, seconds) {
-      for (const bound of buckets) add(name, `${name}_bucket{le="${bound}"}`, Number(seconds <= bound));
-      add(name, `${name}_bucket{le="+Inf"}`, 1);
-      add(name, `${name}_sum`, seconds);
-      add(name, `${name}_count`, 1);
-    },
-    format: () =>
-      Object.entries(metricFacts)
-        .flatMap(([name, { type, help }]) => {
-          const lines = [...(values.get(name as MetricName) ?? [])].map(([series, value]) => `${series} ${value}\n`);
-          return lines.length === 0 ? [] : [`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`, ...lines];
-        })
-        .join(''),
-  };
+  }
 }
 
 function formatLabels(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`);
+  const escape = (value: string) => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escape(value)}"`);
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
-function escapeValue(value: string): string {
-  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+/** What a round of watch came to. */
+export interface Round {
+  readonly result: SyncResult;
+  /** The bundle that it used; undefined if there was none. */
+  readonly bundle?: { readonly mark: BundleMark; readonly manifest: Manifest } | undefined;
+  readonly outcome?: ChangeOutcome | undefined;
+  readonly failure?: Failure | undefined;
+}
+
+const results = ['unchanged', 'changed', 'put-back', 'stuck', 'failed'] as const satisfies readonly (
+  ChangeOutcome['kind'] | 'failed'
+)[];
+
+/** The metrics of a watch. */
+export class WatchMetrics {
+  readonly #metrics = new Metrics();
+  readonly #host: Pick<Host, 'now'>;
+  #applied: string | undefined;
+  #planned: Plan | undefined;
+
+  constructor(version: string, host: Pick<Host, 'now'>) {
+    this.#host = host;
+    const metrics = this.#metrics;
+    metrics.set('kpc_apply_build_info', 1, { version });
+    for (const result of results) metrics.count('kpc_apply_rounds_total', { result }, 0);
+    for (const object of changedObjects) {
+      metrics.count('kpc_apply_drift_found_total', { object }, 0);
+      metrics.count('kpc_apply_drift_repaired_total', { object }, 0);
+    }
+    for (const { name: tool } of tools) metrics.count('kpc_apply_tool_failures_total', { tool }, 0);
+    for (const code of Object.keys(failureMeanings)) metrics.count('kpc_apply_failures_total', { code }, 0);
+  }
+
+  onEvent(event: ChangeEvent): void {
+    if (event.kind === 'planned') this.#planned = event.plan;
+  }
+
+  /** A round that has ended, how long it took, and whether its bundle was a good one. */
+  onRound(round: Round, seconds: number, isGood: boolean): void {
+    const metrics = this.#metrics;
+    const { result, bundle, outcome } = round;
+    const failure = round.failure ?? (outcome && 'failure' in outcome ? outcome.failure : undefined);
+    this.#countDrift(round);
+    metrics.count('kpc_apply_rounds_total', { result: outcome?.kind ?? 'failed' });
+    metrics.observe('kpc_apply_round_duration_seconds', seconds);
+    metrics.set('kpc_apply_bundle_good', Number(isGood));
+    if (failure) metrics.count('kpc_apply_failures_total', { code: failure.code });
+    if (failure?.tool !== undefined) metrics.count('kpc_apply_tool_failures_total', { tool: failure.tool });
+    if (bundle) {
+      const { mode, node } = bundle.manifest;
+      metrics.clear('kpc_apply_bundle_info');
+      metrics.set('kpc_apply_bundle_info', 1, { digest: bundle.mark.digest, mode, node: node.name });
+    }
+    if (outcome && 'plan' in outcome) {
+      metrics.set('kpc_apply_draining_real_servers', outcome.plan.draining.length);
+      metrics.set('kpc_apply_draining_connections', outcome.plan.kept);
+    }
+    if (result !== 'done') return;
+    this.#applied = bundle?.mark.digest;
+    metrics.set('kpc_apply_last_success_timestamp_seconds', this.#host.now() / 1000);
+  }
+
+  /** Of a round whose bundle was applied before: whatever it changes, another program changed. */
+  #countDrift({ bundle, outcome }: Round): void {
+    const plan = this.#planned;
+    this.#planned = undefined;
+    if (!plan || !bundle || bundle.mark.digest !== this.#applied) return;
+    for (const { object, number } of countPlan(plan)) {
+      this.#metrics.count('kpc_apply_drift_found_total', { object }, number);
+      if (outcome?.kind === 'changed') this.#metrics.count('kpc_apply_drift_repaired_total', { object }, number);
+    }
+  }
+
+  format(isHealthy: boolean): string {
+    this.#metrics.set('kpc_apply_healthy', Number(isHealthy));
+    return this.#metrics.format();
+  }
 }

@@ -4,7 +4,7 @@ import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
-import { jumpChain } from '../../kernel/restrict.ts';
+import { jumpChain, restrictState, type Ownership } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../../kube-proxy/access-filter.ts';
 import { setName, type SetId } from '../../kube-proxy/sets.ts';
@@ -32,7 +32,7 @@ export function guardAddresses(
   const standing = new Set(virtualServers.map(socketOf));
   const there = new Map(present.sets.map((set) => [set.name, set]));
   for (const family of families) {
-    const own = addresses.filter((address) => familyOf(address) === family);
+    const own = addresses.filter((address) => parseAddress(address)?.family === family);
     if (own.length === 0) continue;
     const open: SetId[] = [];
     for (const id of openSets) {
@@ -46,10 +46,6 @@ export function guardAddresses(
     iptables[family] = { [table]: guardRules(present.iptables[family] ?? {}, family, open, standing) };
   }
   return { iptables, sets };
-}
-
-function familyOf(text: string): Family | undefined {
-  return parseAddress(text)?.family;
 }
 
 /** What the kernel makes a hash set with unless told otherwise. */
@@ -103,83 +99,69 @@ function closesOneOf({ args }: Rule, standing: ReadonlySet<string>): boolean {
   );
 }
 
-/** The guard of a state, by which it was kept: what belongs to it of any state. */
-export function guardIn(state: AccessGuard): Belongings {
-  const chains: string[] = [];
-  const jumps: string[] = [];
-  for (const family of families) {
-    for (const chain of state.iptables[family]?.[table]?.values() ?? []) {
-      if (guardChains.has(chain.name)) chains.push(chainKey(family, table, chain.name));
-      if (!isBuiltInChain(table, chain.name)) continue;
-      for (const rule of chain.rules) if (isGuardJump(rule)) jumps.push(jumpKey(family, table, chain.name, rule));
-    }
-  }
-  const names = new Set(
-    families.flatMap((family) => [...openSets, 'ipvsAddresses' as const].map((id) => setName(id, family))),
-  );
-  const sets = state.sets.map(({ name }) => name).filter((name) => names.has(name));
-  return { ...noBelongings, chains, jumps, sets };
-}
+const guardSets: ReadonlySet<string> = new Set(
+  families.flatMap((family) => [...openSets, 'ipvsAddresses' as const].map((id) => setName(id, family))),
+);
 
 function isGuardJump(rule: Rule): boolean {
   return guardChains.has(jumpChain(rule) ?? '');
+}
+
+/** Either a guard alone, or all but a guard. */
+function guardOwnership(isGuard: boolean): Ownership {
+  const isOther = () => !isGuard;
+  return {
+    chain: (name, of) => (of === table && guardChains.has(name)) === isGuard,
+    jump: (rule, _, of) => (of === table && isGuardJump(rule)) === isGuard,
+    set: (name) => guardSets.has(name) === isGuard,
+    table: isOther,
+    virtualServer: isOther,
+    link: isOther,
+    address: isOther,
+    sysctl: isOther,
+  };
+}
+
+/** The chains, jumps and sets of the guard that a state has. */
+export function guardOf(state: KernelState): AccessGuard {
+  return restrictState(state, guardOwnership(true));
+}
+
+/** A state of iptables mode without what guarded addresses of the IPVS mode before. */
+export function withoutGuard(state: KernelState): KernelState {
+  return restrictState(state, guardOwnership(false));
+}
+
+/** The guard of a state, by which it was kept: what belongs to it of any state. */
+export function guardIn(state: KernelState): Belongings {
+  const { iptables, sets } = guardOf(state);
+  const chains: string[] = [];
+  const jumps: string[] = [];
+  for (const family of families) {
+    for (const { name, rules } of iptables[family]?.[table]?.values() ?? []) {
+      if (isBuiltInChain(table, name)) jumps.push(...rules.map((rule) => jumpKey(family, table, name, rule)));
+      else chains.push(chainKey(family, table, name));
+    }
+  }
+  return { ...noBelongings, chains, jumps, sets: sets.map(({ name }) => name) };
 }
 
 /**
  * A state with a guard besides. Its jumps stand after those that the state has: a rule of iptables mode that refuses a
  * packet in its own way, or lets it in, comes first. Or before them, where they are what gives way.
  */
-export function addGuard<S extends AccessGuard>(state: S, guard: AccessGuard, where: 'before' | 'after'): S {
+export function addGuard(state: KernelState, guard: AccessGuard, where: 'before' | 'after'): KernelState {
   const iptables: { [F in Family]?: Tables } = { ...state.iptables };
   for (const family of families) {
-    const added = guard.iptables[family]?.[table];
-    if (!added) continue;
     const chains = new Map(iptables[family]?.[table]);
-    for (const chain of added.values()) {
-      const rules = isBuiltInChain(table, chain.name)
-        ? (chains.get(chain.name)?.rules ?? []).filter((rule) => !isGuardJump(rule))
-        : [];
-      chains.set(chain.name, {
-        ...chain,
-        rules: where === 'after' ? [...rules, ...chain.rules] : [...chain.rules, ...rules],
-      });
+    for (const chain of guard.iptables[family]?.[table]?.values() ?? []) {
+      const isBuiltIn = isBuiltInChain(table, chain.name);
+      const rules = isBuiltIn ? (chains.get(chain.name)?.rules.filter((rule) => !isGuardJump(rule)) ?? []) : [];
+      const joined = where === 'after' ? [...rules, ...chain.rules] : [...chain.rules, ...rules];
+      chains.set(chain.name, { ...chain, rules: joined });
     }
-    iptables[family] = { ...iptables[family], [table]: chains };
+    if (chains.size > 0) iptables[family] = { ...iptables[family], [table]: chains };
   }
   const names = new Set(guard.sets.map(({ name }) => name));
   return { ...state, iptables, sets: [...state.sets.filter(({ name }) => !names.has(name)), ...guard.sets] };
-}
-
-/** The chains and jumps of the guard that a state of IPVS mode has. */
-export function guardOf({ iptables }: Pick<KernelState, 'iptables'>): AccessGuard {
-  const guards: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    const chains = new Map<string, Chain>();
-    for (const chain of iptables[family]?.[table]?.values() ?? []) {
-      const jumps = isBuiltInChain(table, chain.name) ? chain.rules.filter(isGuardJump) : [];
-      if (guardChains.has(chain.name)) chains.set(chain.name, chain);
-      else if (jumps.length > 0) chains.set(chain.name, { ...chain, rules: jumps });
-    }
-    if (chains.size > 0) guards[family] = { [table]: chains };
-  }
-  return { iptables: guards, sets: [] };
-}
-
-/** A state of iptables mode without what guarded addresses of the IPVS mode before. */
-export function withoutGuard<S extends AccessGuard>(state: S): S {
-  const iptables: { [F in Family]?: Tables } = { ...state.iptables };
-  for (const family of families) {
-    const tables = iptables[family];
-    const chains = tables?.[table];
-    if (!chains) continue;
-    const kept = new Map<string, Chain>();
-    for (const chain of chains.values()) {
-      if (guardChains.has(chain.name)) continue;
-      const isBuiltIn = isBuiltInChain(table, chain.name);
-      kept.set(chain.name, isBuiltIn ? { ...chain, rules: chain.rules.filter((rule) => !isGuardJump(rule)) } : chain);
-    }
-    iptables[family] = { ...tables, [table]: kept };
-  }
-  const names = new Set(guardIn(state).sets);
-  return { ...state, iptables, sets: state.sets.filter(({ name }) => !names.has(name)) };
 }

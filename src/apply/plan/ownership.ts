@@ -1,190 +1,125 @@
-import { contains, joinHostPort, type Network } from '../../kernel/address.ts';
+import { contains, joinHostPort } from '../../kernel/address.ts';
 import { equalStates } from '../../kernel/delta.ts';
-import type { Rule } from '../../kernel/iptables/iptables.ts';
-import { type IpSet, temporarySetName } from '../../kernel/ipset/ipset.ts';
+import { temporarySetName } from '../../kernel/ipset/ipset.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
+import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import type { Link, LinkAddress } from '../../kernel/link/link.ts';
+import { diffNftTables } from '../../kernel/nftables/delta.ts';
+import { isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { formatEntry } from '../../kernel/ipset/set-entry.ts';
+import { isMadeByKubeProxy, isKubeProxyTable } from '../../kube-proxy/nftables.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
-import { noBelongings, type Belongings } from '../state/belongings.ts';
-import { shareLinks, type LinkShare } from './own-links.ts';
-import { shareNftTables } from './own-nftables.ts';
-import { shareRules, type RuleShare } from './own-rules.ts';
-import type { Leftover, NamedShare, Claims, Conflict } from './conflicts.ts';
+import { addressKey, nftTableKey } from '../state/belongings.ts';
+import { shareRules } from './own-rules.ts';
+import { ShareDraft, type Claims, type Share } from './share-draft.ts';
 
-/** Which part of a node's state may be changed, and what stands in the way. */
-export interface Share {
-  /** What is wanted, as far as it can be had beside what stays. */
-  readonly wanted: KernelState;
-  /** What counts: what is ours and is there, and what is wanted. */
-  readonly ours: Belongings;
-  /** What may be changed: the same, but for what another program had made just as it is wanted. */
-  readonly touched: Belongings;
-  /** Wanted things that are there as another program made them, and different. */
-  readonly conflicts: readonly Conflict[];
-  /** What will be owned once the wanted state is there: all of it but what another program had made just so. */
-  readonly belongings: Belongings;
-  /** Virtual servers on the node that are neither ours nor wanted: "TCP 10.96.0.1:80". */
-  readonly foreign: readonly string[];
-  /** What looks like kube-proxy's, is not wanted, and stays, since it is not in the record. */
-  readonly leftovers: readonly Leftover[];
-}
-
-/** How the objects of one kind divide. */
-interface KindShare {
-  /** Names of what is ours, by the list of belongings that has them. */
-  readonly names: { readonly [List in keyof Belongings]?: NamedShare };
-  readonly conflicts?: readonly Conflict[];
-  readonly foreign?: readonly string[];
-  readonly leftovers?: readonly Leftover[];
-}
-
-/** A node, and what is wanted there. */
-interface Division {
-  readonly present: KernelState;
-  readonly wanted: KernelState;
-  readonly claims: Claims;
-  /** Of these two, not all that is wanted can be had beside what stays. The kernel keeps a set that a rule uses. */
-  readonly rules: RuleShare;
-  readonly links: LinkShare;
-}
-
-/** How each kind divides, in the order in which people are to read of what is in the way. */
-const shareKinds: { readonly [K in ObjectKind]: (division: Division) => KindShare } = {
-  virtualServers: ({ present, wanted, claims }) => {
-    const { conflicts, foreign, ...names } = shareVirtualServers(present, wanted, claims);
-    return { names: { virtualServers: names }, conflicts, foreign };
-  },
-  iptables: ({ rules: { chains, jumps, besideKubelet, conflicts, leftovers } }) => ({
-    names: { chains, jumps, besideKubelet: { ours: besideKubelet, touched: besideKubelet, belongings: besideKubelet } },
-    conflicts,
-    leftovers,
-  }),
-  nftables: ({ present, wanted, claims }) => {
-    const { tables, conflicts, leftovers } = shareNftTables(present.nftables, wanted.nftables, claims);
-    return { names: { nftTables: tables }, conflicts, leftovers };
-  },
-  sets: ({ present, wanted, claims, rules }) => {
-    const { conflicts, leftovers, ...names } = shareSets(present, wanted, claims, rules.staying);
-    return { names: { sets: names }, conflicts, leftovers };
-  },
-  links: ({ present, claims, links: { links, addresses, conflicts, leftovers } }) => ({
-    names: { links, addresses },
-    conflicts: [...conflicts, ...findTaken(present, claims)],
-    leftovers,
-  }),
+/** Divides each kind, in the order in which people are to read of what is in the way. The kernel keeps a set that a rule uses. */
+const shareKinds: { readonly [K in ObjectKind]: (draft: ShareDraft) => void } = {
+  virtualServers: shareVirtualServers,
+  iptables: shareRules,
+  nftables: shareNftTables,
+  sets: shareSets,
+  links: shareLinks,
   // No program's own: the last one to set them is right.
-  sysctls: () => ({ names: {} }),
-  ipvsTimeouts: () => ({ names: {} }),
-  modules: () => ({ names: {} }),
+  sysctls: () => {},
+  ipvsTimeouts: () => {},
+  modules: () => {},
 };
-
-const sharingOrder = Object.keys(shareKinds) as readonly ObjectKind[];
 
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
 export function takeShare(present: KernelState, wanted: KernelState, claims: Claims): Share {
-  const rules = shareRules(present.iptables, wanted.iptables, claims);
-  const links = shareLinks(present.links, wanted.links, claims);
-  const division = { present, wanted, claims, rules, links };
-  const shares = sharingOrder.map((kind) => shareKinds[kind](division));
-  const collect = (which: keyof NamedShare): Belongings => {
-    const lists = shares.flatMap(({ names }) =>
-      Object.entries(names).map(([list, share]) => [list, share[which]] as const),
-    );
-    return { ...noBelongings, ...Object.fromEntries(lists) };
-  };
-  return {
-    wanted: { ...wanted, iptables: rules.wanted, links: links.wanted },
-    ours: collect('ours'),
-    touched: collect('touched'),
-    belongings: collect('belongings'),
-    conflicts: shares.flatMap(({ conflicts = [] }) => conflicts),
-    foreign: shares.flatMap(({ foreign = [] }) => foreign),
-    leftovers: shares.flatMap(({ leftovers = [] }) => leftovers),
-  };
+  const draft = new ShareDraft(present, wanted, claims);
+  for (const share of Object.values(shareKinds)) share(draft);
+  return draft.finish();
 }
 
-/**
- * The cluster IPs that the node itself goes by, whatever the bundle says are its addresses. A dummy link is none of its
- * ways to others: kube-ipvs0 is one, and that of a DNS cache, which answers at a cluster IP on purpose.
- */
-function findTaken(present: KernelState, { clusterIPs }: Claims): readonly Conflict[] {
-  if (!clusterIPs) return [];
-  return present.links
-    .filter(({ kind }) => kind !== 'dummy')
-    .flatMap(({ name, addresses }) =>
-      addresses
-        .filter(({ address }) => clusterIPs.has(address.text))
-        .map(({ address }): Conflict => ({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false })),
-    );
+function keyed<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T> {
+  return new Map(items.map((item) => [keyOf(item), item]));
 }
 
-function shareVirtualServers(
-  present: KernelState,
-  wanted: KernelState,
-  claims: Claims,
-): NamedShare & { readonly conflicts: readonly Conflict[]; readonly foreign: readonly string[] } {
-  const ours = new Set(wanted.virtualServers.map(virtualServerKey));
-  const conflicts: Conflict[] = [];
-  const borrowed = new Set<string>();
-  const foreign: string[] = [];
-  const owned = new Set(claims.owned.virtualServers);
-  const desired = new Map(wanted.virtualServers.map((server) => [virtualServerKey(server), server]));
-  const isKubeProxys = recognizeVirtualServers(present, wanted.virtualServers);
-  for (const server of present.virtualServers) {
-    const key = virtualServerKey(server);
-    if (owned.has(key) && (desired.has(key) || !isExcluded(server, claims.excluded))) {
-      ours.add(key);
-      continue;
-    }
-    const adoptable = !isExcluded(server, claims.excluded) && isKubeProxys(server);
-    if (claims.adopt && adoptable) ours.add(key);
-    else {
-      const twin = desired.get(key);
-      const name = describeServer(server);
-      if (!twin) foreign.push(name);
-      else if (isSameServer(server, twin)) borrowed.add(key);
-      else conflicts.push({ kind: 'virtual-server', name, adoptable });
-    }
-  }
-  return { ...withoutBorrowed(ours, [...desired.keys()], borrowed), conflicts, foreign };
+/** Whether parts of a state mean the same. */
+function areSame<Part extends Partial<KernelState>>(a: Part, b: Part): boolean {
+  return equalStates({ ...emptyState, ...a }, { ...emptyState, ...b });
 }
 
-function shareSets(
-  present: KernelState,
-  wanted: KernelState,
-  claims: Claims,
-  staying: readonly Rule[],
-): NamedShare & { readonly conflicts: readonly Conflict[]; readonly leftovers: readonly Leftover[] } {
-  const desired = new Map(wanted.sets.map((set) => [set.name, set]));
-  const owned = new Set(claims.owned.sets);
-  const ours = new Set(desired.keys());
-  const conflicts: Conflict[] = [];
-  const borrowed = new Set<string>();
-  const kept: string[] = [];
-  const leftovers: Leftover[] = [];
-  const isNeeded = listNeededSets(present, staying);
-  for (const set of present.sets) {
-    const isKubeProxys = mayKubeProxyMake(set);
-    const twin = desired.get(set.name);
-    const isOwned = owned.has(set.name) && isKubeProxySet(set.name);
-    if (isOwned || (claims.adopt && isKubeProxys) || set.name === temporarySetName) {
-      if (twin || !isNeeded(set.name)) ours.add(set.name);
-      // The kernel keeps a set that a rule or another set uses.
-      else if (isOwned) kept.push(set.name);
-    } else if (twin && isSameSet(set, twin)) borrowed.add(set.name);
-    else if (twin) conflicts.push({ kind: 'set', name: set.name, adoptable: isKubeProxys });
-    else if (isKubeProxys) leftovers.push({ kind: 'set', name: set.name, isInEffect: false });
-  }
-  const share = withoutBorrowed(ours, [...desired.keys()], borrowed);
-  return { ...share, belongings: [...share.belongings, ...kept], conflicts, leftovers };
+function shareVirtualServers(draft: ShareDraft): void {
+  const { claims, present, foreign } = draft;
+  const wanted = keyed(draft.wanted.virtualServers, virtualServerKey);
+  const isExcluded = ({ address }: VirtualServer) => claims.excluded.some((network) => contains(network, address));
+  const isKubeProxys = recognizeVirtualServers(present, draft.wanted.virtualServers);
+  const isAdoptable = (server: VirtualServer) => !isExcluded(server) && isKubeProxys(server);
+  draft.divide('virtualServers', {
+    present: keyed(present.virtualServers, virtualServerKey),
+    wanted,
+    isMine: (server, key) =>
+      (draft.owns('virtualServers', key) && (wanted.has(key) || !isExcluded(server))) ||
+      (claims.adopt && isAdoptable(server)),
+    collide: (there, asked) =>
+      areSame({ virtualServers: [there] }, { virtualServers: [asked] })
+        ? undefined
+        : { kind: 'virtual-server', name: describeServer(there), adoptable: isAdoptable(there) },
+    leave: (server) => foreign.push(describeServer(server)),
+  });
 }
 
-/** Which sets the rules that stay name, and the sets of sets. */
-function listNeededSets(present: KernelState, staying: readonly Rule[]): (name: string) => boolean {
+/** "TCP 10.96.0.1:80". */
+function describeServer({ protocol, address, port }: VirtualServer): string {
+  return `${protocol} ${joinHostPort(address.text, port)}`;
+}
+
+/** A table is one owner's with all that is in it: of those that kpc-apply did not make, a kube-proxy's or another program's. */
+function shareNftTables(draft: ShareDraft): void {
+  const { claims, present, wanted, leftovers } = draft;
+  const keyOf = ({ family, name }: NftTable) => nftTableKey(family, name);
+  draft.divide('nftTables', {
+    present: keyed(present.nftables, keyOf),
+    wanted: keyed(wanted.nftables, keyOf),
+    // A table that a program has to itself is that program's, even where the record has one of that name.
+    isMine: (table, key) =>
+      isKubeProxyTable(table.name) &&
+      !isOwnedByProgram(table) &&
+      ((claims.adopt && isMadeByKubeProxy(table)) || draft.owns('nftTables', key)),
+    collide(there, asked, name) {
+      if (diffNftTables([there], [asked]).length === 0) return undefined;
+      const isHeld = isOwnedByProgram(there);
+      return { kind: 'table', name, adoptable: isMadeByKubeProxy(there) && !isHeld, isHeld };
+    },
+    leave(table, name) {
+      if (!isMadeByKubeProxy(table)) return;
+      leftovers.push({ kind: 'table', name, isInEffect: true, isHeld: isOwnedByProgram(table) });
+    },
+  });
+}
+
+function shareSets(draft: ShareDraft): void {
+  const { claims, present, wanted, leftovers } = draft;
+  const needed = listNeededSets(draft);
+  const isOwned = (name: string) => draft.owns('sets', name) && isKubeProxySet(name);
+  draft.divide('sets', {
+    present: keyed(present.sets, ({ name }) => name),
+    wanted: keyed(wanted.sets, ({ name }) => name),
+    isMine: (set, name) => isOwned(name) || (claims.adopt && mayKubeProxyMake(set)) || name === temporarySetName,
+    collide: (there, asked, name) =>
+      areSame({ sets: [there] }, { sets: [asked] })
+        ? undefined
+        : { kind: 'set', name, adoptable: mayKubeProxyMake(there) },
+    leave(set, name) {
+      if (mayKubeProxyMake(set)) leftovers.push({ kind: 'set', name, isInEffect: false });
+    },
+    // The kernel keeps a set that a rule or another set uses.
+    keeps(_, name) {
+      if (needed.has(name) && isOwned(name)) draft.belongings.sets.add(name);
+      return needed.has(name);
+    },
+  });
+}
+
+/** The sets that the rules that stay name, and the sets of sets. */
+function listNeededSets({ present, staying }: ShareDraft): ReadonlySet<string> {
   const needed = new Set<string>();
   for (const { args } of staying) {
     for (const arg of args) {
@@ -198,31 +133,65 @@ function listNeededSets(present: KernelState, staying: readonly Rule[]): (name: 
   for (const { type, entries } of present.sets) {
     if (type === 'list:set') for (const entry of entries) needed.add(formatEntry(entry));
   }
-  return (name) => needed.has(name);
+  return needed;
 }
 
-function withoutBorrowed(
-  ours: ReadonlySet<string>,
-  wanted: readonly string[],
-  borrowed: ReadonlySet<string>,
-): NamedShare {
-  const isNot = (name: string) => !borrowed.has(name);
-  return { ours: [...ours], touched: [...ours].filter(isNot), belongings: wanted.filter(isNot) };
+/**
+ * A link that kpc-apply made is its own with all addresses on it. On one that was there before, only the addresses are
+ * that it put there.
+ */
+function shareLinks(draft: ShareDraft): void {
+  const { claims, present, wanted, conflicts, leftovers } = draft;
+  const there = keyed(present.links, ({ name }) => name);
+  const asked = keyed(wanted.links, ({ name }) => name);
+  const beside: Link[] = [];
+  const isMine = (link: Link): boolean =>
+    link.name === serviceLink && (draft.owns('links', link.name) || (claims.adopt && mayBeServiceLink(link)));
+  const keysOf = ({ name, addresses }: Link) => addresses.map((address) => addressKey(name, address));
+
+  for (const link of asked.values()) {
+    const twin = there.get(link.name);
+    if (!twin || isMine(twin)) {
+      draft.have('links', link.name);
+      beside.push(link);
+      continue;
+    }
+    if (twin.kind !== undefined && link.kind !== undefined && twin.kind !== link.kind) {
+      conflicts.push({ kind: 'link', name: link.name, adoptable: false });
+    }
+    // An address that is there, and not ours, is left out: it is as it is wanted, and stays.
+    const bound = new Set(keysOf(twin));
+    for (const key of keysOf(link)) if (!bound.has(key) || draft.owns('addresses', key)) draft.have('addresses', key);
+    beside.push({ ...link, kind: twin.kind });
+  }
+  for (const link of there.values()) {
+    const isWanted = asked.has(link.name);
+    if (isMine(link)) {
+      if (!isWanted) draft.letGo('links', link.name);
+      continue;
+    }
+    const going = keysOf(link).filter((key) => draft.owns('addresses', key) && !draft.ours.addresses.has(key));
+    for (const key of going) draft.letGo('addresses', key);
+    if (isWanted) continue;
+    // The link itself stays.
+    if (going.length > 0) beside.push({ ...link, addresses: [] });
+    if (link.name === serviceLink && mayBeServiceLink(link)) {
+      leftovers.push({ kind: 'link', name: link.name, isInEffect: false });
+    }
+  }
+  draft.wanted = { ...wanted, links: beside };
+  // The cluster IPs that the node itself goes by, whatever the bundle says are its addresses. A dummy link is none of its
+  // ways to others: kube-ipvs0 is one, and that of a DNS cache, which answers at a cluster IP on purpose.
+  for (const { name, addresses } of present.links.filter(({ kind }) => kind !== 'dummy')) {
+    for (const { address } of addresses.filter((each) => claims.clusterIPs?.has(each.address.text))) {
+      conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });
+    }
+  }
 }
 
-/** "TCP 10.96.0.1:80". */
-function describeServer(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
-  return `${server.protocol} ${joinHostPort(server.address.text, server.port)}`;
-}
-
-function isSameServer(a: VirtualServer, b: VirtualServer): boolean {
-  return equalStates({ ...emptyState, virtualServers: [a] }, { ...emptyState, virtualServers: [b] });
-}
-
-function isSameSet(a: IpSet, b: IpSet): boolean {
-  return equalStates({ ...emptyState, sets: [a] }, { ...emptyState, sets: [b] });
-}
-
-function isExcluded(server: VirtualServer, networks: readonly Network[]): boolean {
-  return networks.some((network) => contains(network, server.address));
+/** Whether a link of kube-proxy's name may be its own: a dummy, with single addresses if any. Others of its name are another program's. */
+function mayBeServiceLink({ kind, addresses }: Link): boolean {
+  const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
+  const given = addresses.filter(({ scope }) => scope !== 'link');
+  return (kind === undefined || kind === 'dummy') && (given.length === 0 || given.some(isSingle));
 }

@@ -9,8 +9,8 @@ import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
 import { ownershipOf } from '../state/belongings.ts';
-import { takeShare, type Share } from './ownership.ts';
-import type { Claims } from './conflicts.ts';
+import { takeShare } from './ownership.ts';
+import type { Claims, Share } from './share-draft.ts';
 import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
 import type { DrainingServer } from '../state/record.ts';
 

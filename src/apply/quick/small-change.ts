@@ -16,9 +16,8 @@ import {
   type ReadingScope,
   type ReadingTexts,
 } from '../node/node-reading.ts';
-import type { Step } from '../plan/kind-steps.ts';
+import { type Step, countNftTransactions, listNftInputs } from '../plan/steps.ts';
 import type { Plan } from '../plan/plan.ts';
-import { countNftTransactions, listNftInputs } from '../plan/steps.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
 import { readBootId } from '../state/process-identity.ts';

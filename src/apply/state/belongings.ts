@@ -9,8 +9,7 @@ import type { Ownership } from '../../kernel/restrict.ts';
 
 const listed = listOf(text);
 
-/** Belongings as a file has them. */
-export const belongingsShape = objectOf({
+const fields = {
   /** virtualServerKey. */
   virtualServers: listed,
   sets: listed,
@@ -29,37 +28,35 @@ export const belongingsShape = objectOf({
   besideKubelet: listed,
   /** Tables of nftables, with all that is in them: nftTableKey. */
   nftTables: listed,
-});
+};
+
+/** Belongings as a file has them. */
+export const belongingsShape = objectOf(fields);
 
 /** Names of things in a kernel that are kpc-apply's. */
 export type Belongings = Shaped<typeof belongingsShape>;
 
-export const noBelongings: Belongings = {
-  virtualServers: [],
-  sets: [],
-  chains: [],
-  jumps: [],
-  links: [],
-  addresses: [],
-  besideKubelet: [],
-  nftTables: [],
-};
+const lists = Object.keys(fields) as readonly (keyof Belongings)[];
 
-const lists = Object.keys(noBelongings) as readonly (keyof Belongings)[];
+/** Something for each of the lists. */
+export function mapLists<T>(make: (list: keyof Belongings) => T): Readonly<Record<keyof Belongings, T>> {
+  // Each list has its entry.
+  return Object.fromEntries(lists.map((list) => [list, make(list)])) as Record<keyof Belongings, T>;
+}
+
+export const noBelongings: Belongings = mapLists(() => []);
 
 /** All that is in one or the other. */
 export function joinBelongings(a: Belongings, b: Belongings): Belongings {
-  const joined = lists.map((list) => [list, [...new Set([...a[list], ...b[list]])]] as const);
-  return { ...noBelongings, ...Object.fromEntries(joined) };
+  return mapLists((list) => [...new Set([...a[list], ...b[list]])]);
 }
 
 /** What is in the first and not in the second. */
 export function withoutBelongings(all: Belongings, gone: Belongings): Belongings {
-  const left = lists.map((list) => {
+  return mapLists((list) => {
     const names = new Set(gone[list]);
-    return [list, all[list].filter((name) => !names.has(name))] as const;
+    return all[list].filter((name) => !names.has(name));
   });
-  return { ...noBelongings, ...Object.fromEntries(left) };
 }
 
 export function isEmptyBelongings(belongings: Belongings): boolean {
@@ -93,24 +90,18 @@ export function addressKey(link: Link['name'], { address, prefixLength }: LinkAd
 
 /** What these names cover of a state. */
 export function ownershipOf(belongings: Belongings): Ownership {
-  const virtualServers = new Set(belongings.virtualServers);
-  const sets = new Set(belongings.sets);
-  const chains = new Set(belongings.chains);
-  const jumps = new Set(belongings.jumps);
-  const nftTables = new Set(belongings.nftTables);
-  const links = new Set(belongings.links);
-  const addresses = new Set(belongings.addresses);
+  const has = mapLists((list) => new Set(belongings[list]));
   const partlyOwned = new Set(belongings.addresses.map((key) => key.slice(0, key.indexOf(' '))));
   return {
-    chain: (name, table, family) => chains.has(chainKey(family, table, name)),
-    jump: (rule, chain, table, family) => jumps.has(jumpKey(family, table, chain, rule)),
-    table: (name, family) => nftTables.has(nftTableKey(family, name)),
-    set: (name) => sets.has(name),
-    virtualServer: (server) => virtualServers.has(virtualServerKey(server)),
-    link: (name) => links.has(name) || partlyOwned.has(name),
+    chain: (name, table, family) => has.chains.has(chainKey(family, table, name)),
+    jump: (rule, chain, table, family) => has.jumps.has(jumpKey(family, table, chain, rule)),
+    table: (name, family) => has.nftTables.has(nftTableKey(family, name)),
+    set: (name) => has.sets.has(name),
+    virtualServer: (server) => has.virtualServers.has(virtualServerKey(server)),
+    link: (name) => has.links.has(name) || partlyOwned.has(name),
     // A link that is up gets an address of scope link by itself.
     address: (address, link) =>
-      address.scope !== 'link' && (links.has(link) || addresses.has(addressKey(link, address))),
+      address.scope !== 'link' && (has.links.has(link) || has.addresses.has(addressKey(link, address))),
     sysctl: () => true,
   };
 }

@@ -41,17 +41,21 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   const own = `${claim.pid}-${claim.started}`;
   const laid: string[] = [];
   try {
-    const places = [
-      { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
-      {
-        claims: `${folder}/lock`,
-        remedy: 'free some space and make the folder writable, or choose another with --state-dir',
-      },
-    ];
-    for (const { claims, remedy } of places) {
-      laid.push(`${claims}/${own}`);
-      await layClaim(host, claims, own, claim, remedy);
-      await assertAlone(host, claims, own);
+    for (const { claims, remedy } of await claimPlaces(host, folder)) {
+      const path = `${claims}/${own}`;
+      laid.push(path);
+      try {
+        await host.replaceFile(path, `${JSON.stringify(claim)}\n`);
+      } catch (error) {
+        const problem = `cannot take the lock in ${claims}: ${describeError(error)}`;
+        throw new Failure('write-failed', problem, advise(error, claims, remedy));
+      }
+      const { holder, abandoned } = await lookAtClaims(host, claims, own);
+      if (holder) {
+        const busy = `another kpc-apply is running: process ${holder.pid}, "${holder.command}"`;
+        throw new Failure('busy', busy, 'wait until it has ended, then try again');
+      }
+      for (const each of abandoned) await host.remove(each);
     }
     return await work();
   } finally {
@@ -60,16 +64,24 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   }
 }
 
-async function layClaim(host: Host, claims: string, own: string, claim: Claim, remedy: string): Promise<void> {
-  try {
-    await host.replaceFile(`${claims}/${own}`, `${JSON.stringify(claim)}\n`);
-  } catch (error) {
-    throw new Failure(
-      'write-failed',
-      `cannot take the lock in ${claims}: ${describeError(error)}`,
-      advise(error, claims, remedy),
-    );
+/** Another kpc-apply that works on this node or with this state folder. */
+export async function findHolder(host: Host, folder: string): Promise<Claim | undefined> {
+  for (const { claims } of await claimPlaces(host, folder)) {
+    const { holder } = await lookAtClaims(host, claims);
+    if (holder) return holder;
   }
+  return undefined;
+}
+
+/** The folders with claims, and what to do where none can be laid down in them. */
+async function claimPlaces(host: Host, folder: string) {
+  return [
+    { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
+    {
+      claims: `${folder}/lock`,
+      remedy: 'free some space and make the folder writable, or choose another with --state-dir',
+    },
+  ];
 }
 
 function advise(error: unknown, claims: string, remedy: string): string {
@@ -79,48 +91,27 @@ function advise(error: unknown, claims: string, remedy: string): string {
   return remedy;
 }
 
-async function assertAlone(host: Host, claims: string, own: string): Promise<void> {
+/** Who else holds the lock, if anybody does, and the claims without an owner that come before that one. */
+async function lookAtClaims(
+  host: Host,
+  claims: string,
+  own?: string,
+): Promise<{ readonly holder?: Claim | undefined; readonly abandoned: readonly string[] }> {
+  const abandoned: string[] = [];
   for (const name of await host.list(claims)) {
     if (name === own || name.endsWith('.new')) continue;
     const claim = await readClaim(host, `${claims}/${name}`);
     if (!claim) continue;
-    if (await isHeld(host, claim)) {
-      throw new Failure(
-        'busy',
-        `another kpc-apply is running: process ${claim.pid}, "${claim.command}"`,
-        'wait until it has ended, then try again',
-      );
-    }
-    await host.remove(`${claims}/${name}`);
+    if (await isHeld(host, claim)) return { holder: claim, abandoned };
+    abandoned.push(`${claims}/${name}`);
   }
-}
-
-/** Another kpc-apply that works on this node or with this state folder. */
-export async function findHolder(
-  host: Host,
-  folder: string,
-): Promise<{ readonly pid: number; readonly command: string } | undefined> {
-  for (const claims of [await lockFolder(host), `${folder}/lock`]) {
-    for (const name of await host.list(claims)) {
-      const claim = await readClaim(host, `${claims}/${name}`);
-      if (claim && (await isHeld(host, claim))) return claim;
-    }
-  }
-  return undefined;
+  return { abandoned };
 }
 
 async function isHeld(host: Host, claim: Claim): Promise<boolean> {
   const place = await findProcess(host, claim);
-  switch (place) {
-    case 'running':
-      return true;
-    case 'gone':
-      return false;
-    case 'out of sight':
-      return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
-    default:
-      return place satisfies never;
-  }
+  if (place === 'out of sight') return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
+  return place === 'running';
 }
 
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */

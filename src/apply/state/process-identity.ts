@@ -1,21 +1,23 @@
-import { optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { objectOf, optional, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import type { Host } from '../node/host.ts';
 
-/** One process of one boot of the kernel: process ids come again. */
-export interface ProcessIdentity {
-  readonly pid: number;
+/** What each file says that stands for a process. */
+export const processFields = {
+  pid: wholeNumber(1),
   /** Clock ticks from boot to its start. */
-  readonly started: string;
-  readonly bootId: string;
+  started: text,
+  bootId: text,
   /** Its PID namespace ("pid:[4026531836]"): the same id is of another process in another. Undefined where unknown. */
-  readonly namespace?: string | undefined;
-}
+  namespace: optional(text),
+};
+
+const processShape = objectOf(processFields);
+
+/** One process of one boot of the kernel: process ids come again. */
+export type ProcessIdentity = Shaped<typeof processShape>;
 
 /** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container. */
 type Whereabouts = 'running' | 'gone' | 'out of sight';
-
-/** What each file says that stands for a process. */
-export const processFields = { pid: wholeNumber(1), started: text, bootId: text, namespace: optional(text) };
 
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace] = await Promise.all([

@@ -13,7 +13,6 @@ import {
   wholeNumber,
   type Shape,
   type Shaped,
-  type ShapeReading,
 } from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
@@ -86,34 +85,24 @@ export type SettingsMade = Readonly<Record<string, readonly string[]>>;
  * The files that kpc-apply keeps. A journal is there from before the first change until the last check; then it becomes one of
  * the states to go back to, see history.ts.
  */
-export interface StateFolder {
-  readonly path: string;
-  readonly record: string;
-  readonly journal: string;
-  /** See last-command.ts. */
-  readonly lastCommand: string;
-  readonly awaiting: string;
-  readonly confirmed: string;
-  readonly unconfirmed: string;
-  /** See tool-time-limits.ts. */
-  readonly doing: string;
-  /** A folder: see small-change.ts. */
-  readonly settled: string;
-}
-
-export function stateFolder(path: string): StateFolder {
+export function stateFolder(path: string) {
   return {
     path,
     record: `${path}/record.json`,
     journal: `${path}/journal.json`,
+    /** See last-command.ts. */
     lastCommand: `${path}/last-command.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
     unconfirmed: `${path}/unconfirmed.json`,
+    /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
+    /** A folder: see settled-bundle.ts. */
     settled: `${path}/settled`,
-  };
+  } as const;
 }
+
+export type StateFolder = ReturnType<typeof stateFolder>;
 
 /** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
 const byPath =
@@ -177,25 +166,17 @@ export async function readSnapshot(host: Host, path: string, bootId: string): Pr
 
 /** A file of the state folder; undefined where there is none. Throws a Failure for one that is not of this shape. */
 export async function readJson<T>(host: Host, path: string, shape: Shape<T>, advice: string): Promise<T | undefined> {
-  let content: string | undefined;
+  const damaged = (why: string) => new Failure('bad-state-folder', `${path} is damaged: ${why}`, advice);
   try {
-    content = await host.readFile(path);
+    const content = await host.readFile(path);
+    if (content === undefined) return undefined;
+    const reading = readShape(shape, JSON.parse(content));
+    if ('value' in reading) return reading.value;
+    throw damaged(reading.wrong);
   } catch (error) {
-    if (!(error instanceof UnreadableFile)) throw error;
-    throw new Failure('bad-state-folder', `${path} is damaged: ${error.reason}`, advice);
-  }
-  if (content === undefined) return undefined;
-  const reading = parseJson(content, shape);
-  if ('value' in reading) return reading.value;
-  throw new Failure('bad-state-folder', `${path} is damaged: ${reading.wrong}`, advice);
-}
-
-function parseJson<T>(content: string, shape: Shape<T>): ShapeReading<T> {
-  try {
-    return readShape(shape, JSON.parse(content));
-  } catch {
     // What the parser says quotes the text, and that may be of another file altogether.
-    return { wrong: 'it is not JSON' };
+    if (error instanceof SyntaxError) throw damaged('it is not JSON');
+    throw error instanceof UnreadableFile ? damaged(error.reason) : error;
   }
 }
 

@@ -28,7 +28,10 @@ export async function readTrusted<T>(
   { host, path, what }: { readonly host: Host; readonly path: string; readonly what: string },
   read: () => T | Promise<T>,
 ): Promise<T> {
-  const { exposure, isThere } = await examineTrust(host, path, trustedWith(host.user));
+  const { uid, gid } = host.user.invoker ?? { uid: 0, gid: 0 };
+  // A group of the same number is the user's own, as useradd makes it; one like "users" has others in it.
+  const trusted = { owners: new Set([0, uid]), groups: new Set([0, gid === uid ? gid : 0]) };
+  const { exposure, isThere } = await examineTrust(host, path, trusted);
   if (exposure) {
     throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
   }
@@ -36,16 +39,6 @@ export async function readTrusted<T>(
   const content = await read();
   if (isThere) return content;
   throw new Failure('bad-bundle', `${what} ${path} was not there before it was read`, 'run the command again');
-}
-
-function trustedWith({ invoker }: Host['user']): Trusted {
-  if (!invoker) return root;
-  const { uid, gid } = invoker;
-  return {
-    owners: new Set([...root.owners, uid]),
-    // A group of the same number is the user's own, as useradd makes it; one like "users" has others in it.
-    groups: new Set([...root.groups, ...(gid === uid ? [gid] : [])]),
-  };
 }
 
 interface Exposure {

@@ -1,15 +1,16 @@
 import { describeError, hasCode } from '../errors.ts';
+import { hashHex } from '#hash';
+import { build } from '../../base/version.ts';
+import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
+import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
 import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readRegularFile } from '../../base/read-file.ts';
-import { isBundleFile, isRemainOf, listStrangers, replaceFolder, type FolderProblem } from '../folder.ts';
+import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/kpc-file-names.ts';
 import { isGoldenFile } from '../golden-names.ts';
-import type { BundleFiles } from '../make-bundle.ts';
-import type { BundleFileName, Manifest } from '../manifest.ts';
-import { readOwnFile } from '../own-files.ts';
 
 /** Why a fleet's folder, or one in it, is left alone. */
 export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
@@ -44,7 +45,7 @@ export class FleetFolder {
   /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
-  #found: Found | undefined;
+  #found: Promise<Found> | undefined;
 
   /** `links` are those of a folder that is the same. */
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
@@ -87,8 +88,12 @@ export class FleetFolder {
   /** Why the node's folder cannot be written; removes what a killed run left of it. */
   async #clear(node: string): Promise<FleetProblem | undefined> {
     try {
-      if (await this.#isBundle()) return { kind: 'is-a-bundle', folder: this.folder };
-      await this.#removeRemains(node);
+      const { isBundle, hidden } = await (this.#found ??= this.#look());
+      if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
+      // Of this node only, for another run may be at work on other nodes.
+      for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
+        await rm(join(this.folder, entry), { recursive: true, force: true });
+      }
       return undefined;
     } catch (error) {
       return { kind: 'io', folder: this.folder, reason: describeError(error) };
@@ -121,13 +126,9 @@ export class FleetFolder {
     const identity = identify(await stat(path, { bigint: true }));
     if (this.#verified.get(identity) === digest) return true;
     if (hashOf(readOwnFile(target, name)) !== digest) return false;
-    this.#verify(identity, digest, path);
-    return true;
-  }
-
-  #verify(identity: string, digest: string, path: string): void {
     this.#verified.set(identity, digest);
     if (!this.#paths.has(digest)) this.#paths.set(digest, path);
+    return true;
   }
 
   /** A file beside the nodes' folders, for a bundle's own folder holds what the node needs and no more. */
@@ -167,16 +168,13 @@ export class FleetFolder {
     }
   }
 
-  async #isSame(target: string, name: string, bundle: NodeFiles): Promise<boolean> {
-    const path = join(target, name);
-    const text = bundle.files.get(name);
+  async #isSame(target: string, name: string, { files, digests }: NodeFiles): Promise<boolean> {
+    const text = files.get(name);
     if (text === undefined) return false;
-    const digest = bundle.digests[name as BundleFileName];
-    const identity = identify(await stat(path, { bigint: true }));
-    if (digest !== undefined && this.#verified.get(identity) === digest) return true;
-    const same = readOwnFile(target, name).equals(Buffer.from(text));
-    if (same && digest !== undefined) this.#verify(identity, digest, path);
-    return same;
+    const digest = digests[name as BundleFileName];
+    return digest === undefined
+      ? readOwnFile(target, name).equals(Buffer.from(text))
+      : this.#holds(target, name, digest);
   }
 
   /** Makes a file: a link to one with the same content where there is one, and where the file system takes it. */
@@ -194,25 +192,13 @@ export class FleetFolder {
     await writeFile(path, text, { flag: 'wx', mode: 0o644 });
   }
 
-  /** Whether the folder is itself what one of those in it should be. */
-  async #isBundle(): Promise<boolean> {
-    return (await this.#lookOnce()).isBundle;
-  }
-
-  /** What a run that was killed left half done; of this node only, for another run may be at work on other nodes. */
-  async #removeRemains(node: string): Promise<void> {
-    for (const entry of (await this.#lookOnce()).hidden.filter((name) => isRemainOf(node, name))) {
-      await rm(join(this.folder, entry), { recursive: true, force: true });
-    }
-  }
-
-  async #lookOnce(): Promise<Found> {
-    if (this.#found) return this.#found;
+  async #look(): Promise<Found> {
     const entries = await this.#entries();
-    // A node may be called manifest.json, too: then it is a folder.
-    const isBundle = entries.some((entry) => heads.has(entry.name) && !entry.isDirectory());
-    this.#found = { isBundle, hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')) };
-    return this.#found;
+    return {
+      // A node may be called manifest.json, too: then it is a folder.
+      isBundle: entries.some((entry) => heads.has(entry.name) && !entry.isDirectory()),
+      hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')),
+    };
   }
 
   async #entries(): Promise<readonly Dirent[]> {
@@ -268,6 +254,7 @@ function hashOf(...parts: readonly (string | Buffer)[]): string {
 
 /** What was in the folder when it was first looked at. */
 interface Found {
+  /** Whether it is itself what one of those in it should be. */
   readonly isBundle: boolean;
   /** Names that begin with a dot: few, where the nodes may be thousands. */
   readonly hidden: readonly string[];
@@ -276,4 +263,17 @@ interface Found {
 /** What tells a file from all others, and from itself after it was written again. A link more changes nothing of it. */
 function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
+}
+
+/**
+ * The SHA-256 of all that a node's bundle is made of: of the same, the same program makes the same bundle. services.json holds
+ * all that is compiled of Services and endpoints: kpc-apply compiles a bundle again from that, the node and the settings.
+ */
+export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
+  const { cluster, node, ...others } = inputs;
+  const services = texts.digest('services.json', texts.writeServices(cluster));
+  const serviceCidrs = writeServiceCidrs(cluster);
+  return hashHex(
+    JSON.stringify({ build, services, serviceCidrs, node: writeNode(node), gates: [...gates], ...others }),
+  );
 }

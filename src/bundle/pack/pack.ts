@@ -4,7 +4,6 @@ import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { knownNames } from '../folder.ts';
 import type { BundleFiles } from '../make-bundle.ts';
 import { signatureFile } from './signature.ts';
-import { readTar, writeTar } from './tar.ts';
 
 /** The most bytes that a pack holds, unpacked. A few bytes of gzip can become any number of them. */
 export const largestPack = 2 ** 28;
@@ -64,4 +63,63 @@ async function measureStream(packed: Buffer): Promise<number> {
     inflate.resume().on('end', resolve).on('error', reject).end(packed.subarray(gzipHead.length));
   });
   return gzipHead.length + inflate.bytesWritten + gzipTail;
+}
+
+/** The unit of an archive: each header is one, and contents are padded to it. */
+const block = 512;
+
+/** Where a header has its parts: ustar, as POSIX.1-1988 has it. */
+const nameLength = 100;
+const size = { start: 124, end: 135 };
+const checksum = { start: 148, length: 8 };
+
+/**
+ * Files as a tar archive, in their order. Each is a regular file of root's that all users may read, and of the first moment of 1970: the
+ * same files give the same bytes.
+ */
+export function writeTar(files: ReadonlyMap<string, string>): Buffer {
+  const parts = [...files].flatMap(([name, text]) => {
+    const content = Buffer.from(text);
+    return [writeHeader(name, content.length), content, Buffer.alloc(-content.length & (block - 1))];
+  });
+  return Buffer.concat([...parts, Buffer.alloc(2 * block)]);
+}
+
+function writeHeader(name: string, length: number): Buffer {
+  const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
+  const fields = [
+    octal(0o644, 7),
+    octal(0, 7),
+    octal(0, 7),
+    octal(length, 11),
+    octal(0, 11),
+    ' '.repeat(checksum.length),
+  ];
+  const header = Buffer.alloc(block);
+  header.write(`${name.padEnd(nameLength, '\0')}${fields.join('')}0`, 'latin1');
+  header.write(`ustar\0${'00'}root${'\0'.repeat(28)}root`, 257, 'latin1');
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${octal(sum, 6)} `, checksum.start, 'latin1');
+  return header;
+}
+
+/**
+ * The files of an archive that may hold files of these names, in this order; undefined unless writeTar would write the same
+ * bytes. So no link, folder, path, owner or odd header comes through, and each reader of tar finds the same files in it.
+ */
+function readTar(bytes: Buffer, names: readonly string[]): ReadonlyMap<string, string> | undefined {
+  const files = new Map<string, string>();
+  let [at, next] = [0, 0];
+  while (at + block <= bytes.length && bytes[at] !== 0) {
+    const [name = ''] = bytes.toString('latin1', at, at + nameLength).split('\0');
+    const found = names.indexOf(name, next);
+    if (found < 0) return undefined;
+    next = found + 1;
+    const length = Number.parseInt(bytes.toString('latin1', at + size.start, at + size.end), 8);
+    const start = at + block;
+    if (!(start + length <= bytes.length)) return undefined;
+    files.set(name, bytes.toString('utf8', start, start + length));
+    at = start + Math.ceil(length / block) * block;
+  }
+  return writeTar(files).equals(bytes) ? files : undefined;
 }

@@ -7,35 +7,45 @@ import {
   foreseeApply,
   requestBundle,
   type ApplyChoices,
+  requestNothing,
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, type ChangeOutcome } from '../../apply/change/change-node.ts';
+import { assertNoConflicts, type ChangeOutcome, changeNode } from '../../apply/change/change-node.ts';
 import { observe } from '../../apply/change/observe-node.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
-import { describeStep, listSteps, stepCommand } from '../../apply/plan/steps.ts';
-import type { Step } from '../../apply/plan/kind-steps.ts';
-import { openSession, reportFailure, reportStuck, reportWarning, type ApplyEnvironment } from './environment.ts';
-import { addLogOption } from './log-record.ts';
-import { openSource } from './bundle-source.ts';
+import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
 import {
+  openSession,
+  reportFailure,
+  reportStuck,
+  reportWarning,
+  interruptible,
+  type ApplyEnvironment,
+  type NodeOptions,
+} from './environment.ts';
+import {
+  addLogOption,
   addClaimOptions,
   addStateOption,
   addTrustOption,
   drainOption,
   parseDuration,
+  addForceOption,
   type ClaimOptions,
   type TrustOptions,
 } from './options.ts';
+import { openSource } from './bundle-source.ts';
 import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
-import { interruptible } from './interrupt.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { confirmApply } from '../../apply/change/answer-unconfirmed.ts';
+import { describeConflict } from '../../apply/plan/share-draft.ts';
 
 interface ApplyOptions extends ClaimOptions, TrustOptions {
   readonly stateDir: string;
@@ -63,22 +73,26 @@ export function addApplyCommand(program: Command, environment: ApplyEnvironment,
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
 
+export function addConfirmCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
+  const command = program
+    .command('confirm')
+    .description(
+      'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
+    );
+  addStateOption(command).action(async (options: NodeOptions) => {
+    await confirmApply(openSession(environment, options));
+    await environment.terminal.err('confirmed\n');
+    done(exitStatus.ok);
+  });
+}
+
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;
   const source = openSource(folder, options, environment);
   const load = async () => {
     const known = await recallSettled(host, stateFolder(options.stateDir));
     const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
-    const choices: ApplyChoices = {
-      origin: { kind: 'apply', folder: resolve(folder) },
-      settling: { known },
-      adopt: options.adopt,
-      excludeCIDRs: options.ipvsExcludeCidrs,
-      drainTimeout: options.drainTimeout,
-      confirmTimeout: options.confirmTimeout,
-      force: options.force,
-    };
-    return { bundle, choices };
+    return { bundle, choices: { ...choicesOf('apply', resolve(folder), options), settling: { known } } };
   };
   if (options.dryRun) {
     const { bundle, choices } = await load();
@@ -101,6 +115,16 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
     });
     return reportOutcome(outcome, terminal);
   });
+}
+
+/** What the options of a command say of an apply; `folder` is for people. */
+export function choicesOf(
+  kind: ApplyChoices['origin']['kind'],
+  folder: string,
+  options: ClaimOptions & Partial<Pick<ApplyOptions, 'drainTimeout' | 'confirmTimeout'>> & { readonly force: boolean },
+): ApplyChoices {
+  const { adopt, ipvsExcludeCidrs: excludeCIDRs, drainTimeout, confirmTimeout, force } = options;
+  return { origin: { kind, folder }, adopt, excludeCIDRs, drainTimeout, confirmTimeout, force };
 }
 
 /** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
@@ -154,4 +178,56 @@ function describeDraining({ draining, kept, held }: Plan): string {
 
 function describeCut({ cut }: Plan): string {
   return cut === 0 ? '' : `; ${cut === 1 ? '1 connection was' : `${cut} connections were`} cut`;
+}
+
+interface CleanupOptions extends NodeOptions, ClaimOptions {
+  readonly force: boolean;
+}
+
+export function addCleanupCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
+  const command = program
+    .command('cleanup')
+    .description('Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.');
+  addStateOption(addForceOption(addClaimOptions(command, { hasBundle: false }))).action(
+    async (options: CleanupOptions) => done(await runCleanup(options, environment)),
+  );
+}
+
+async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const { host, terminal } = environment;
+  const { adopt, ipvsExcludeCidrs: excludeCIDRs, force } = options;
+  return interruptible(async (signal) => {
+    const session = openSession(environment, options, signal);
+    const outcome = await noting(session, 'cleanup', () =>
+      withLock(host, options.stateDir, 'cleanup', () =>
+        changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
+      ),
+    );
+    const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
+    if (outcome.kind === 'unchanged' || outcome.kind === 'changed') {
+      const note = describeLeftovers(outcome.plan.share.leftovers);
+      if (note !== '') await terminal.err(note);
+    }
+    return status;
+  });
+}
+
+/** What has kube-proxy's names and stays; '' where there is nothing. */
+function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
+  const held = leftovers.filter(({ isHeld }) => isHeld);
+  const others = leftovers.filter(({ isHeld }) => !isHeld);
+  const kept = 'kept, because kpc-apply did not make it';
+  return [
+    ...(others.length === 0 ? [] : [`${kept}: ${listFirst(others)}; if kube-proxy left it, --adopt removes it too\n`]),
+    ...(held.length === 0 ? [] : [`${kept}: ${listFirst(held)}\n`]),
+  ].join('');
+}
+
+/** "ipv4 nat KUBE-SERVICES, table ip kube-proxy", and how many more there are. */
+function listFirst(leftovers: Plan['share']['leftovers']): string {
+  const shown = leftovers
+    .slice(0, 3)
+    .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
+  if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
+  return shown.join(', ');
 }

@@ -40,14 +40,15 @@ export function openSource(
   let serial = 0;
   let said = '';
 
-  async function say(text: string): Promise<void> {
+  async function say(files: BundleFiles, signer: string): Promise<void> {
+    const text = `digest ${groupDigest(digestOf(files))}, ${signer}`;
     if (text !== said) await terminal.err(`${printable(path)}: ${text}\n`);
     said = text;
   }
 
   async function readNewest(): Promise<number> {
     const advice = 'remove it: an older bundle is accepted then';
-    return (await readJson<{ readonly serial: number }>(host, serialFile, serialShape, advice))?.serial ?? 0;
+    return (await readJson(host, serialFile, serialShape, advice))?.serial ?? 0;
   }
 
   async function check(files: BundleFiles): Promise<BundleFiles> {
@@ -63,7 +64,7 @@ export function openSource(
       throw refuse(`${path} has serial ${found}, and this node had serial ${newest} before`, advice);
     }
     serial = found;
-    await say(`digest ${groupDigest(digestOf(files))}, signed by key ${keyId}`);
+    await say(files, `signed by key ${keyId}`);
     return files;
   }
 
@@ -75,11 +76,11 @@ export function openSource(
       const { files, isPack } = await readTrusted({ host, path, what: 'the bundle' }, () => readFiles(path));
       if (!isPack) return files;
       const signature = readSignature(files);
-      const signer =
-        typeof signature === 'object'
-          ? `signed by key ${signature.keyId}, which was not checked (no --trust)`
-          : 'not signed';
-      await say(`digest ${groupDigest(digestOf(files))}, ${signer}`);
+      const isSigned = typeof signature === 'object';
+      await say(
+        files,
+        isSigned ? `signed by key ${signature.keyId}, which was not checked (no --trust)` : 'not signed',
+      );
       return files;
     },
     async remember() {
@@ -128,16 +129,13 @@ function refuse(text: string, advice: string): Failure {
 }
 
 function readKeys(file: string): readonly TrustedKey[] {
-  const keys = readKeyFile(file);
+  let keys: readonly TrustedKey[] | string;
+  try {
+    keys = readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
+  } catch (error) {
+    keys = describeUnread(error);
+  }
   if (typeof keys !== 'string') return keys;
   const advice = 'write the public key there: openssl pkey -in kpc.key -pubout -out kpc.pub';
   throw new Failure('bad-usage', `--trust ${file}: ${keys}`, advice);
-}
-
-function readKeyFile(file: string): readonly TrustedKey[] | string {
-  try {
-    return readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
-  } catch (error) {
-    return describeUnread(error);
-  }
 }

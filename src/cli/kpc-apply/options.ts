@@ -3,6 +3,8 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../kube-proxy/settings/kinds.ts';
 import { parseNetwork } from '../../kernel/address.ts';
+import type { ListenAddress } from '../../apply/monitor/serve-pages.ts';
+import { parseSocketAddress } from '../../kernel/socket-address.ts';
 
 /** Which of the things that kpc-apply did not make a command may change. */
 export interface ClaimOptions {
@@ -80,4 +82,39 @@ export function parseDuration(text: string): number {
   const seconds = readSeconds(text);
   if (seconds !== undefined && seconds >= 0) return Math.round(seconds * 1000);
   throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
+}
+
+export function addMonitorOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--metrics <address>', 'serve metrics for Prometheus here, at /metrics').argParser(parseListenAddress),
+    )
+    .option('--metrics-file <file>', 'write the metrics to this file, for the textfile collector of node-exporter')
+    .addOption(
+      new Option(
+        '--healthz <address>',
+        'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
+      ).argParser(parseListenAddress),
+    );
+}
+
+/** "0.0.0.0:10256", "[::]:10256", or a port on this machine alone: "9810". */
+function parseListenAddress(text: string): ListenAddress {
+  const isPort = /^\d+$/.test(text);
+  const parsed = parseSocketAddress(isPort ? `127.0.0.1:${text}` : text);
+  if (parsed && parsed.port > 0) return { host: parsed.address.text, port: parsed.port };
+  throw new InvalidArgumentError('Write an address and a port, like 0.0.0.0:10256, or only a port of 127.0.0.1.');
+}
+
+/** How messages are written to stderr. */
+export interface LogOptions {
+  logFormat?: 'text' | 'json' | undefined;
+}
+
+export function addLogOption(command: Command): Command {
+  return command.addOption(
+    new Option('--log-format <format>', 'how to write messages: json is one object a line')
+      .choices(['text', 'json'])
+      .default('text'),
+  );
 }

@@ -1,16 +1,11 @@
 import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
-import { addApplyCommand } from './apply-command.ts';
-import { addCleanupCommand } from './cleanup-command.ts';
-import { addConfirmCommand } from './confirm-command.ts';
-import { addDoctorCommand } from './doctor-command.ts';
-import { addDumpCommand } from './dump-command.ts';
+import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
+import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './look-commands.ts';
 import { reportFailure, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { formatLogRecord, type LogOptions } from './log-record.ts';
-import { addPlanCommand } from './plan-command.ts';
+import type { LogOptions } from './options.ts';
 import { addRollbackCommand } from './rollback-command.ts';
-import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { addCompletionCommand } from '../shared/completion.ts';
@@ -106,4 +101,14 @@ async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal
     'The state of the node is NOT known: check it with "kpc-apply verify", or go back with "kpc-apply rollback".\n',
   );
   return exitStatus.notRestored;
+}
+
+/** "error: …", "warning: …" or a note, with the code of an error and what to do about it. */
+const message = /^(?:(error|warning): )?(.*?)(?: \[([a-z-]+)\])?(?:\n {2}help: (.*))?$/s;
+
+/** A message as one line of JSON: time, level, message, and for an error its code and help. */
+function formatLogRecord(text: string, milliseconds: number): string {
+  const [, level = 'info', said, code, help] = message.exec(text.trimEnd()) ?? [];
+  const time = new Date(milliseconds).toISOString();
+  return `${JSON.stringify({ time, level, message: said, code, help })}\n`;
 }

@@ -8,7 +8,7 @@ import {
   listStates,
   planRollBack,
   rollBack,
-  type RollBackChoices,
+  type RollBackPlan,
   type RollBackOutcome,
 } from '../../apply/change/roll-back.ts';
 import { printable } from '../../base/printable.ts';
@@ -17,17 +17,17 @@ import { describeLeftSettings, formatPlanText, planValue } from '../../report/pl
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
 import { standBy } from '../../apply/change/answer-unconfirmed.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { openSession, interruptible, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';
-import { interruptible } from './interrupt.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
 
 interface RollbackOptions extends NodeOptions {
-  readonly to?: number;
+  readonly to: number | undefined;
   readonly list: boolean;
   readonly dryRun: boolean;
   readonly output: 'text' | 'json';
-  readonly drainTimeout?: number;
+  readonly drainTimeout: number | undefined;
   readonly unconfirmed?: string;
   readonly force: boolean;
 }
@@ -54,17 +54,13 @@ export function addRollbackCommand(program: Command, environment: ApplyEnvironme
       ).hideHelp(),
     );
   addStateOption(addForceOption(command));
-  command.action(async (options: RollbackOptions) => {
-    const work = chooseWork(options);
-    done(await interruptible((signal) => work(openSession(environment, options, signal), options, environment)));
-  });
-}
-
-type Work = (session: Session, options: RollbackOptions, environment: ApplyEnvironment) => Promise<ExitStatus>;
-
-function chooseWork({ list, dryRun, unconfirmed }: RollbackOptions): Work {
-  if (unconfirmed !== undefined) return (session, _, environment) => runStandBy(session, unconfirmed, environment);
-  return list ? runList : dryRun ? runDry : runRollback;
+  command.action(async (options: RollbackOptions) =>
+    done(
+      await interruptible((signal) =>
+        runRollback(openSession(environment, options, signal), options, environment.terminal),
+      ),
+    ),
+  );
 }
 
 function parseStateId(text: string): number {
@@ -72,83 +68,38 @@ function parseStateId(text: string): number {
   throw new InvalidArgumentError('Write the number of a state, as "kpc-apply rollback --list" shows it.');
 }
 
-const runList: Work = async (session, { output }, { terminal }) => {
-  const states = await listStates(session);
-  await terminal.out(output === 'json' ? formatStatesJson(states) : formatStatesText(states));
-  return exitStatus.ok;
-};
-
-const runDry: Work = async (session, options, { terminal }) => {
-  const planned = await planRollBack(session, choicesOf(options));
-  if (options.output === 'json') {
-    const state = planned.kind === 'unfinished' ? {} : { state: stateValue(planned.to) };
-    const plan = planned.kind === 'there-already' ? { changes: [] } : planValue(planned.plan);
-    await terminal.out(formatJson({ ...state, ...plan }));
+async function runRollback(session: Session, options: RollbackOptions, terminal: Terminal): Promise<ExitStatus> {
+  if (options.unconfirmed !== undefined) return runStandBy(session, options.unconfirmed, terminal);
+  if (options.list) {
+    const states = await listStates(session);
+    await terminal.out(options.output === 'json' ? formatStatesJson(states) : formatStatesText(states));
     return exitStatus.ok;
   }
-  switch (planned.kind) {
-    case 'there-already':
-      await terminal.out(`${printable(describeThere(planned.to))}\n`);
-      return exitStatus.ok;
-    case 'unfinished':
-      await terminal.out('back to the state before the apply that did not finish:\n');
-      break;
-    case 'state':
-      await terminal.out(`back to ${printable(nameState(planned.to))}:\n`);
-      break;
-    default:
-      planned satisfies never;
+  if (options.dryRun) {
+    const planned = await planRollBack(session, options);
+    await terminal.out(options.output === 'json' ? formatJson(planJson(planned)) : formatPlanned(planned));
+    return exitStatus.ok;
   }
-  await terminal.out(formatPlanText(planned.plan, { as: 'plan', bundle: undefined }));
-  return exitStatus.ok;
-};
-
-const runRollback: Work = async (session, options, { terminal, host }) => {
-  const result = await withLock(host, options.stateDir, 'rollback', () => rollBack(session, choicesOf(options)));
-  if (options.output === 'json') await terminal.out(formatJson(resultValue(result)));
-  switch (result.kind) {
-    case 'unfinished-put-back':
-      await terminal.err('done: the node is as it was before the apply that did not finish\n');
-      return exitStatus.ok;
-    case 'unfinished-stuck':
-      await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
-      return exitStatus.notRestored;
-    case 'there-already':
-      await terminal.err(`nothing to do: ${printable(describeThere(result.to))}\n`);
-      return exitStatus.ok;
-    case 'rolled-back': {
-      const { to, outcome } = result;
-      const status = await reportOutcome(
-        outcome,
-        terminal,
-        `the node is as in ${nameState(to)}`,
-        `back to ${nameState(to)}: `,
-      );
-      if ('plan' in outcome) {
-        for (const text of describeLeftSettings(outcome.plan)) await terminal.err(`note: ${printable(text)}\n`);
-      }
-      if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
-      return status;
-    }
-    default:
-      return result satisfies never;
-  }
-};
-
-function choicesOf({ to, drainTimeout, force }: RollbackOptions): RollBackChoices {
-  return { to, drainTimeout, force };
+  const result = await withLock(session.host, options.stateDir, 'rollback', () => rollBack(session, options));
+  if (options.output === 'json') await terminal.out(formatJson(resultJson(result)));
+  return reportResult(result, terminal);
 }
 
-/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
-function nameState(state: StateMark): string {
-  return `state ${state.id} (${describeState(state)})`;
+function planJson(planned: RollBackPlan): object {
+  return {
+    ...(planned.kind === 'unfinished' ? {} : { state: stateValue(planned.to) }),
+    ...(planned.kind === 'there-already' ? { changes: [] } : planValue(planned.plan)),
+  };
 }
 
-function describeThere(state: StateMark): string {
-  return `the node is in ${nameState(state)}`;
+function formatPlanned(planned: RollBackPlan): string {
+  if (planned.kind === 'there-already') return `${printable(describeThere(planned.to))}\n`;
+  const where =
+    planned.kind === 'unfinished' ? 'the state before the apply that did not finish' : printable(nameState(planned.to));
+  return `back to ${where}:\n${formatPlanText(planned.plan, { as: 'plan', bundle: undefined })}`;
 }
 
-function resultValue(result: RollBackOutcome): object {
+function resultJson(result: RollBackOutcome): object {
   switch (result.kind) {
     case 'unfinished-put-back':
     case 'unfinished-stuck':
@@ -165,24 +116,55 @@ function resultValue(result: RollBackOutcome): object {
   }
 }
 
-async function runStandBy(session: Session, id: string, { terminal }: ApplyEnvironment): Promise<ExitStatus> {
+async function reportResult(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
+  switch (result.kind) {
+    case 'unfinished-put-back':
+      await terminal.err('done: the node is as it was before the apply that did not finish\n');
+      return exitStatus.ok;
+    case 'unfinished-stuck':
+      return reportRest(terminal);
+    case 'there-already':
+      await terminal.err(`nothing to do: ${printable(describeThere(result.to))}\n`);
+      return exitStatus.ok;
+    case 'rolled-back': {
+      const { outcome } = result;
+      const to = nameState(result.to);
+      const status = await reportOutcome(outcome, terminal, `the node is as in ${to}`, `back to ${to}: `);
+      const notes = 'plan' in outcome ? describeLeftSettings(outcome.plan) : [];
+      for (const text of notes) await terminal.err(`note: ${printable(text)}\n`);
+      if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
+      return status;
+    }
+    default:
+      return result satisfies never;
+  }
+}
+
+async function reportRest(terminal: Terminal): Promise<ExitStatus> {
+  await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
+  return exitStatus.notRestored;
+}
+
+/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+function nameState(state: StateMark): string {
+  return `state ${state.id} (${describeState(state)})`;
+}
+
+function describeThere(state: StateMark): string {
+  return `the node is in ${nameState(state)}`;
+}
+
+const standByOutcomes = {
+  'nothing-to-do': (id: string) => `nothing to do: apply ${id} has been confirmed, put back or replaced`,
+  kept: (id: string) => `done: apply ${id} was confirmed, so its changes stay`,
+  'put-back': (id: string) => `done: apply ${id} was not confirmed, so the node is as it was before it`,
+};
+
+async function runStandBy(session: Session, id: string, terminal: Terminal): Promise<ExitStatus> {
   // The process that started this waits for a word, and may have gone when the next one is said.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
-  switch (outcome) {
-    case 'nothing-to-do':
-      await terminal.err(`nothing to do: apply ${id} has been confirmed, put back or replaced\n`);
-      return exitStatus.ok;
-    case 'kept':
-      await terminal.err(`done: apply ${id} was confirmed, so its changes stay\n`);
-      return exitStatus.ok;
-    case 'put-back':
-      await terminal.err(`done: apply ${id} was not confirmed, so the node is as it was before it\n`);
-      return exitStatus.ok;
-    case 'stuck':
-      await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
-      return exitStatus.notRestored;
-    default:
-      return outcome satisfies never;
-  }
+  if (outcome === 'stuck') return reportRest(terminal);
+  await terminal.err(`${standByOutcomes[outcome](id)}\n`);
+  return exitStatus.ok;
 }

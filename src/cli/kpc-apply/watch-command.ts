@@ -6,30 +6,30 @@ import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
 import { stateFolder } from '../../apply/state/record.ts';
-import { recallSettled, type Settled } from '../../apply/quick/small-change.ts';
+import { recallSettled } from '../../apply/quick/small-change.ts';
+import type { MonitorOptions } from '../../apply/monitor/watch-monitor.ts';
 import { createWatch } from '../../apply/change/watch.ts';
-import type { Round } from '../../apply/monitor/watch-metrics.ts';
-import { nodeOfBundle } from '../../bundle/bundle-node.ts';
+import type { Round } from '../../apply/monitor/metrics.ts';
+import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
-import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
-import { reportOutcome } from './apply-command.ts';
+import { choicesOf, reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { addLogOption } from './log-record.ts';
-import { openSource } from './bundle-source.ts';
 import {
+  addLogOption,
   addClaimOptions,
   addStateOption,
   addTrustOption,
   drainOption,
   periodOption,
+  addMonitorOptions,
   type ClaimOptions,
   type TrustOptions,
 } from './options.ts';
-import { addMonitorOptions, type MonitorOptions } from './monitor-options.ts';
+import { openSource } from './bundle-source.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 
@@ -60,13 +60,18 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
   // A tool that hangs must not keep the watch from ending.
   const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
   // No other command needs Node's HTTP.
-  const { createWatchMonitor } = await import('./watch-monitor.ts');
-  const monitor = createWatchMonitor(
-    options,
-    { ...around, host },
-    { isHealthy: () => watch.isHealthy(), isLive: () => watch.isLive() },
-  );
-  const environment = { ...around, host, onEvent: monitor.onEvent };
+  const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
+  const monitor = createWatchMonitor(options, {
+    host,
+    warn: (problem) => reportWarning(problem, around.terminal),
+    isHealthy: () => watch.isHealthy(),
+    isLive: () => watch.isLive(),
+  });
+  const onEvent: ApplyEnvironment['onEvent'] = (event) => {
+    around.onEvent?.(event);
+    monitor.onEvent(event);
+  };
+  const environment = { ...around, host, onEvent };
   const source = openSource(folder, options, environment);
   const bundle = watchBundle(folder, { ...environment, source, folder: stateFolder(options.stateDir) });
   const watch = createWatch({
@@ -75,7 +80,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
     minSyncPeriod: options.minSyncPeriod,
     readVersion: () => readBundleVersion(folder),
     sync: async () => {
-      const work = () => syncOnce(bundle, `watch ${folder}`, options, environment, servers, signal);
+      const work = () => syncOnce(bundle, folder, options, environment, servers, signal);
       return (await monitor.round(work, () => bundle.problem() === undefined)).result;
     },
     warn: (problem) => reportWarning(problem, environment.terminal),
@@ -99,7 +104,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
 
 async function syncOnce(
   watched: WatchedBundle,
-  command: string,
+  folder: string,
   options: WatchOptions,
   environment: ApplyEnvironment,
   servers: HealthServers,
@@ -107,19 +112,18 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, terminal } = environment;
   try {
-    const known = await readSettledRules(host, options);
+    // In nftables mode the kernel tells at once that nothing has changed, and to list the tables takes seconds. In other modes each
+    // look is at everything.
+    const settled = await recallSettled(host, stateFolder(options.stateDir));
+    const known = settled?.nftables ? settled : undefined;
     const bundle = await watched.read(known?.bundle);
     if (!bundle) return { result: 'failed', failure: watched.problem() };
     const mark = markBundle(bundle, watched.path);
     const session = openSession(environment, options, signal);
     const outcome = await notingRound(session, mark, () =>
-      withLock(host, options.stateDir, command, () =>
+      withLock(host, options.stateDir, `watch ${folder}`, () =>
         applyBundle(session, bundle, {
-          origin: { kind: 'watch', folder: watched.path },
-          adopt: options.adopt,
-          excludeCIDRs: options.ipvsExcludeCidrs,
-          drainTimeout: options.drainTimeout,
-          force: options.force,
+          ...choicesOf('watch', watched.path, options),
           settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
         }),
       ),
@@ -139,34 +143,18 @@ async function syncOnce(
   }
 }
 
-/**
- * What was settled last, of a bundle of nftables mode: there the kernel tells at once that nothing has changed, and to list
- * the tables takes seconds. In other modes each look is at everything.
- */
-async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<Settled | undefined> {
-  const known = await recallSettled(host, stateFolder(stateDir));
-  return known?.nftables ? known : undefined;
-}
-
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
 async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
-  const { nodeIPs } = nodeOfBundle(manifest);
+  const node = nodeOfBundle(manifest);
+  const networksOf = (family: Family) => nodePortNetworks(manifest.settings, node, family);
+  const networks = { ipv4: networksOf('ipv4'), ipv6: networksOf('ipv6') };
   const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
-  const networks = {
-    ipv4: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv4'),
-    ipv6: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv6'),
-  };
   if (networks.ipv4.matchesAll && networks.ipv6.matchesAll) return everywhere;
-  const node = { hostAddresses: await readHostAddresses(host) };
+  const { links } = parseIpAddrJson(await readAddresses(host));
+  const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
   const choose = (family: Family) =>
     networks[family].matchesAll
       ? everywhere[family]
-      : addressesIn(networks[family], node).map((address) => address.text);
+      : addressesIn(networks[family], { hostAddresses }).map((address) => address.text);
   return { ipv4: choose('ipv4'), ipv6: choose('ipv6') };
-}
-
-async function readHostAddresses(host: Host): Promise<readonly Address[]> {
-  return parseIpAddrJson(await readAddresses(host))
-    .links.flatMap((link) => link.addresses)
-    .map(({ address }) => address);
 }

@@ -1,7 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { explainError, type Failure } from '../../apply/state/failure.ts';
-import type { Host } from '../../apply/node/host.ts';
 import { readJson, writeJson, type StateFolder } from '../../apply/state/record.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile } from '../../bundle/folder.ts';
@@ -9,9 +8,8 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { mapOf, objectOf, text } from '../../base/json-shape.ts';
 import type { BundleSource } from './bundle-source.ts';
-import { reportFailure, reportWarning } from './environment.ts';
+import { reportFailure, reportWarning, type ApplyEnvironment } from './environment.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
-import type { Terminal } from '../shared/terminal.ts';
 
 /** A bundle that may be replaced or damaged at any time. */
 export interface WatchedBundle {
@@ -28,20 +26,11 @@ export interface WatchedBundle {
   keep(): Promise<void>;
 }
 
-/** The last good bundle as the state folder has it: its files, which are checked like any other bundle's. */
-interface KeptBundle {
-  /** Where it was read from: the last good bundle of another folder is none of this one's. */
-  readonly folder: string;
-  readonly files: Readonly<Record<string, string>>;
-}
-
-const keptShape = objectOf<KeptBundle>({ folder: text, files: mapOf(text) });
-
-/** A good bundle and the files that it was read from. */
-interface Good {
-  readonly bundle: StoredBundle;
-  readonly files: ReadonlyMap<string, string>;
-}
+/**
+ * The last good bundle as the state folder has it: its files, which are checked like any other bundle's, and where it was read
+ * from: the last good bundle of another folder is none of this one's.
+ */
+const keptShape = objectOf({ folder: text, files: mapOf(text) });
 
 /** Follows the bundle in a folder. Reports once what is wrong with it, and once that it is good again. */
 export function watchBundle(
@@ -51,23 +40,18 @@ export function watchBundle(
     folder,
     terminal,
     source,
-  }: {
-    readonly host: Host;
-    readonly folder: StateFolder;
-    readonly terminal: Terminal;
-    readonly source: BundleSource;
-  },
+  }: Pick<ApplyEnvironment, 'host' | 'terminal'> & { readonly folder: StateFolder; readonly source: BundleSource },
 ): WatchedBundle {
   const kept = `${folder.path}/last-good-bundle.json`;
-  let good: Good | undefined;
-  let keptFiles: ReadonlyMap<string, string> | undefined;
+  let good: StoredBundle | undefined;
+  let keptManifest: string | undefined;
   let wrong: Failure | undefined;
 
-  async function recall(): Promise<Good | undefined> {
+  async function recall(): Promise<StoredBundle | undefined> {
     try {
-      const stored = await readJson<KeptBundle>(host, kept, keptShape, 'remove it');
+      const stored = await readJson(host, kept, keptShape, 'remove it');
       if (stored?.folder !== resolve(path)) return undefined;
-      return await open(kept, () => source.check(new Map(Object.entries(stored.files))));
+      return await loadBundleToApply(kept, () => source.check(new Map(Object.entries(stored.files))));
     } catch {
       // It is of no use then, and what is wrong with the bundle itself is said anyway.
       return undefined;
@@ -90,7 +74,7 @@ export function watchBundle(
     path: resolve(path),
     async read(known) {
       try {
-        good = await open(path, source.read, known);
+        good = await loadBundleToApply(path, source.read, known);
         await source.remember();
         if (wrong) await terminal.err(`${path} is a good bundle again\n`);
         wrong = undefined;
@@ -98,29 +82,21 @@ export function watchBundle(
         good ??= await recall();
         await complain(explainError(error));
       }
-      return good?.bundle;
+      return good;
     },
     problem: () => wrong,
     async keep() {
-      if (!good || good.files === keptFiles || sameFiles(good.files, keptFiles)) return;
-      keptFiles = good.files;
-      const content: KeptBundle = { folder: resolve(path), files: Object.fromEntries(good.files) };
+      const files = good?.files;
+      // The manifest has the checksums of all others.
+      const manifest = files?.get('manifest.json');
+      if (!files || manifest === keptManifest) return;
+      keptManifest = manifest;
+      const content = { folder: resolve(path), files: Object.fromEntries(files) };
       await writeJson(host, kept, content).catch((error: unknown) =>
         reportWarning(`the bundle cannot be kept for the next watch: ${describeError(error)}`, terminal),
       );
     },
   };
-}
-
-async function open(name: string, readFiles: () => Promise<BundleFiles>, known?: BundleFiles): Promise<Good> {
-  let files: BundleFiles = new Map();
-  const bundle = await loadBundleToApply(name, async () => (files = await readFiles()), known);
-  return { bundle, files };
-}
-
-/** The manifest has the checksums of all others. */
-function sameFiles(files: ReadonlyMap<string, string>, others: ReadonlyMap<string, string> | undefined): boolean {
-  return files.get('manifest.json') === others?.get('manifest.json');
 }
 
 /** Something that changes with any file of a bundle; undefined where there is no folder. Reads none of them. */

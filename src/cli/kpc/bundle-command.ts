@@ -5,7 +5,7 @@ import { replaceFile } from '../../base/replace-file.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
-import { describeBundleProblem, readBundle } from '../../bundle/read-bundle.ts';
+import { readBundle } from '../../bundle/read-bundle.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -48,7 +48,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     const files = await readFolder(folder, isBundleFile);
     const reading = readBundle(files);
     if (reading.kind === 'broken') {
-      return await fail(`${folder} is not a bundle: ${reading.problems.map(describeBundleProblem).join('; ')}`);
+      return await fail(`${folder} is not a bundle: ${reading.problems.join('; ')}`);
     }
     const key = sign === undefined ? undefined : readKeyFile(sign);
     if (typeof key === 'string') {

@@ -1,5 +1,4 @@
-import type { FleetFolder, NodeFiles, NodeResult } from '../../bundle/fleet/fleet-folder.ts';
-import { hashInputs } from '../../bundle/fleet/hash-inputs.ts';
+import { hashInputs, type FleetFolder, type NodeFiles, type NodeResult } from '../../bundle/fleet/fleet-folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import type { FleetBundle, FleetNode } from '../../compile/compile-fleet.ts';
 import { goldenContext } from '../../compile/compile-node.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BundleMemo } from '../../../src/bundle/bundle-texts.ts';
-import { makeBundle } from '../../../src/bundle/make-bundle.ts';
+import { BundleMemo, makeBundle } from '../../../src/bundle/make-bundle.ts';
 import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../../src/compile/compile-node.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readFolder } from '../../../src/bundle/folder.ts';
-import { largestPack, packFiles, readPack } from '../../../src/bundle/pack/pack.ts';
+import { largestPack, packFiles, readPack, writeTar } from '../../../src/bundle/pack/pack.ts';
 import { addSignature, readPrivateKey, readPublicKeys, signBundle } from '../../../src/bundle/pack/signature.ts';
-import { writeTar } from '../../../src/bundle/pack/tar.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 import { makeKey } from '../../support/signing-key.ts';
 

@@ -1,0 +1,152 @@
+import type { Network } from '../../kernel/address.ts';
+import type { Rule } from '../../kernel/iptables/iptables.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { mapLists, type Belongings } from '../state/belongings.ts';
+
+/**
+ * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
+ * left, where --adopt says so. Both have names that kube-proxy gives. All others are foreign.
+ */
+export interface Claims {
+  readonly owned: Belongings;
+  /** Whether what a kube-proxy left is ours from now on. */
+  readonly adopt: boolean;
+  /** Virtual servers in here that are not wanted are foreign in any case (--ipvs-exclude-cidrs). */
+  readonly excluded: readonly Network[];
+  /** Wanted addresses that no interface of a node has: connections to the node itself would go to endpoints. */
+  readonly clusterIPs?: ReadonlySet<string> | undefined;
+}
+
+/** `adoptable`: whether --adopt would settle it. */
+export interface Conflict {
+  readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
+  readonly name: string;
+  readonly adoptable: boolean;
+  /** Whether a running program has it to itself, so that the kernel lets no other change it. */
+  readonly isHeld?: boolean | undefined;
+}
+
+/** "virtual server TCP 10.96.0.1:80". */
+export function describeConflict({ kind, name, isHeld }: Omit<Conflict, 'adoptable'>): string {
+  const text = kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
+  return isHeld ? `${text} (which a running program owns)` : text;
+}
+
+/** What looks like kube-proxy's, and stays. */
+export interface Leftover {
+  readonly kind: 'chain' | 'table' | 'set' | 'link';
+  readonly name: string;
+  /** Whether packets get there: a hook of the kernel leads to it. */
+  readonly isInEffect: boolean;
+  /** As Conflict has it. */
+  readonly isHeld?: boolean | undefined;
+}
+
+/** Which part of a node's state may be changed, and what stands in the way. */
+export interface Share {
+  /** What is wanted, as far as it can be had beside what stays. */
+  readonly wanted: KernelState;
+  /** What counts: what is ours and is there, and what is wanted. */
+  readonly ours: Belongings;
+  /** What may be changed: the same, but for what another program had made just as it is wanted. */
+  readonly touched: Belongings;
+  /** Wanted things that are there as another program made them, and different. */
+  readonly conflicts: readonly Conflict[];
+  /** What will be owned once the wanted state is there: all of it but what another program had made just so. */
+  readonly belongings: Belongings;
+  /** Virtual servers on the node that are neither ours nor wanted: "TCP 10.96.0.1:80". */
+  readonly foreign: readonly string[];
+  readonly leftovers: readonly Leftover[];
+}
+
+/** One of the lists of belongings. */
+type List = keyof Belongings;
+
+/** How things of one kind divide: by key, those that are there and those that are wanted. */
+interface Division<T> {
+  readonly present: ReadonlyMap<string, T>;
+  readonly wanted: ReadonlyMap<string, T>;
+  isMine(item: T, key: string): boolean;
+  /** Why one that is wanted, and that is there as another's, cannot be had; undefined if it is as it is wanted. */
+  collide(present: T, wanted: T, key: string): Conflict | undefined;
+  /** Takes note of one that is not wanted and not ours. */
+  leave(item: T, key: string): void;
+  /** Whether one of ours that is not wanted stays all the same. */
+  keeps?(item: T, key: string): boolean;
+}
+
+/** A share while it is made: each kind adds its things. */
+export class ShareDraft {
+  readonly claims: Claims;
+  readonly present: KernelState;
+  /** Of iptables and links, not all that is wanted can be had beside what stays: that is left out here. */
+  wanted: KernelState;
+  readonly ours = emptyLists();
+  readonly touched = emptyLists();
+  readonly belongings = emptyLists();
+  readonly conflicts: Conflict[] = [];
+  readonly foreign: string[] = [];
+  readonly leftovers: Leftover[] = [];
+  /** All iptables rules of other programs, and those of kpc-apply's that stay because of them. */
+  readonly staying: Rule[] = [];
+  readonly #owned: Readonly<Record<List, ReadonlySet<string>>>;
+
+  constructor(present: KernelState, wanted: KernelState, claims: Claims) {
+    this.present = present;
+    this.wanted = wanted;
+    this.claims = claims;
+    this.#owned = mapLists((list) => new Set(claims.owned[list]));
+  }
+
+  owns(list: List, key: string): boolean {
+    return this.#owned[list].has(key);
+  }
+
+  /** Something that is wanted, and that is not there or is ours. */
+  have(list: List, key: string): void {
+    this.letGo(list, key);
+    this.belongings[list].add(key);
+  }
+
+  /** Something of ours that is not wanted. */
+  letGo(list: List, key: string): void {
+    this.ours[list].add(key);
+    this.touched[list].add(key);
+  }
+
+  divide<T>(list: List, { present, wanted, isMine, collide, leave, keeps }: Division<T>): void {
+    for (const [key, item] of wanted) {
+      const twin = present.get(key);
+      if (twin === undefined || isMine(twin, key)) {
+        this.have(list, key);
+        continue;
+      }
+      this.ours[list].add(key);
+      const conflict = collide(twin, item, key);
+      if (conflict) this.conflicts.push(conflict);
+    }
+    for (const [key, item] of present) {
+      if (wanted.has(key)) continue;
+      if (!isMine(item, key)) leave(item, key);
+      else if (!keeps?.(item, key)) this.letGo(list, key);
+    }
+  }
+
+  finish(): Share {
+    const { wanted, conflicts, foreign, leftovers } = this;
+    const toLists = (sets: Readonly<Record<List, ReadonlySet<string>>>) => mapLists((list) => [...sets[list]]);
+    return {
+      wanted,
+      ours: toLists(this.ours),
+      touched: toLists(this.touched),
+      belongings: toLists(this.belongings),
+      conflicts,
+      foreign,
+      leftovers,
+    };
+  }
+}
+
+function emptyLists(): Readonly<Record<List, Set<string>>> {
+  return mapLists(() => new Set());
+}
