@@ -251,12 +251,12 @@ function answerService(name: string, { objects }: Loaded, scene: Scene): Answer 
 /** One way for each address: from a pod to a cluster IP, and from outside to the others. */
 function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene): readonly Way[] {
   return rows.slice(0, mostWays).flatMap((row) => {
-    const asked = row.target.startsWith('cluster IP') ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
-    const at = asked.map((kind) => senders.indexOf(kind)).find((i) => row.fates[i] && row.senders[i]);
-    const [sender, fate] = at === undefined ? [] : [row.senders[at], row.fates[at]];
+    const asked = row.kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
+    const found = asked.map((kind) => row.cells[senders.indexOf(kind)]).find((cell) => cell !== undefined);
     // Nothing of a Service is on such a way.
-    if (!sender || !fate || fate.verdict === 'local') return [];
-    const { address, port, protocol } = row;
+    if (!found || found.fate.verdict === 'local') return [];
+    const { sender, fate } = found;
+    const { kind, address, port, protocol } = row;
     const told = tellTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
     const endpoints = fate.endpoints.map((endpoint) => ({
       name: joinHostPort(endpoint.address.text, endpoint.port),
@@ -266,7 +266,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
     return [
       {
         from: sender.words,
-        to: row.target,
+        to: `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
         verdict: told.verdict,
         isGood: told.isGood,
         stations: stationsOf(told, endpoints),
@@ -361,10 +361,7 @@ function compareFlags(from: Input, to: Input, scenes: readonly [Scene, Scene]): 
 function compareVersions([from, to]: readonly [Scene, Scene]): string {
   const diff = diffSides(from.side, to.side, { foreign: false });
   const ports = Math.max(from.ports.length, to.ports.length);
-  const packets =
-    diff.servicePorts.length === 0 || ports > mostAsked
-      ? ({ kind: 'too-many' } as const)
-      : ({ kind: 'asked', ...effectsByService(from, to) } as const);
+  const packets = diff.servicePorts.length === 0 || ports > mostAsked ? undefined : effectsByService(from, to);
   const limits = { servicePorts: limit, lines: limit };
   const report = reportReview({ from: from.side, to: to.side, diff, packets }, limits);
   return formatText(report, reportPainter(true));
