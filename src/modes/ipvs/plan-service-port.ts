@@ -7,7 +7,7 @@ import {
   type TrafficPlan,
 } from '../../cluster/plan-traffic.ts';
 import type { Address } from '../../kernel/address.ts';
-import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { SetId } from '../../kube-proxy/sets.ts';
 import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
@@ -42,7 +42,7 @@ type SetMember = readonly [SetId, SetEntry];
 export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
-    virtualServers: [virtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
+    virtualServers: [makeVirtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
     members: [...clusterIPMembers(traffic), ...healthCheckMembers(traffic)],
     closedToNode: [],
   };
@@ -51,9 +51,13 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePo
 /** Any Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
 export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
   const { port, nodePort } = traffic;
-  const { internal, external } = realServersOf(traffic);
-  const serve = (at: AddressPort) => virtualServer(port, on.scheduler, at, external);
-  const virtualServers = [virtualServer(port, on.scheduler, traffic.clusterIP, internal)];
+  const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
+  const external =
+    traffic.external.policy === traffic.internal.policy
+      ? internal
+      : makeRealServers(servedBy(traffic, traffic.external), port);
+  const serve = (at: AddressPort) => makeVirtualServer(port, on.scheduler, at, external);
+  const virtualServers = [makeVirtualServer(port, on.scheduler, traffic.clusterIP, internal)];
   const members = clusterIPMembers(traffic);
   const closedToNode: AddressPort[] = [];
   for (const portal of [...planExternalIPs(traffic), ...planLoadBalancerIPs(traffic, on)]) {
@@ -141,28 +145,9 @@ function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] 
   return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-/** The real servers of both paths: one list where they are the same. */
-function realServersOf(traffic: TrafficPlan): {
-  readonly [Path in 'internal' | 'external']: readonly RealServer[];
-} {
-  const { port, internal, external } = traffic;
-  const ofInternal = makeRealServers(servedBy(traffic, internal), port);
-  if (external.policy === internal.policy) return { internal: ofInternal, external: ofInternal };
-  return { internal: ofInternal, external: makeRealServers(servedBy(traffic, external), port) };
-}
-
 /** Policy Local falls back to the cluster's endpoints where the node has none: the other modes drop there. */
 function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
   return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
-}
-
-function virtualServer(
-  port: ServicePort,
-  scheduler: string,
-  { address, port: number, origin }: AddressPort,
-  realServers: readonly RealServer[],
-): VirtualServer {
-  return makeVirtualServer(port, { address, port: number, scheduler, realServers, origin });
 }
 
 function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMember[] {

@@ -1,5 +1,5 @@
 import type { Endpoint, ServicePort } from '../../cluster/model.ts';
-import { compareAddresses, type Address } from '../../kernel/address.ts';
+import { compareAddresses } from '../../kernel/address.ts';
 import {
   compareVirtualServers,
   type RealServer,
@@ -7,35 +7,29 @@ import {
   type VirtualServer,
 } from '../../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
-import type { Origin } from '../../kernel/place.ts';
+import type { AddressPort } from '../../kernel/ipset/set-entry.ts';
 
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
 const mhPort: SchedulerFlag = 'flag-2';
 
-/** Where a virtual server listens, and what it sends to. */
-export interface Listener {
-  readonly address: Address;
-  /** The Service's port, or its node port. */
-  readonly port: number;
-  /** The node's scheduler; the Service's annotation wins over it. */
-  readonly scheduler: string;
-  readonly realServers: readonly RealServer[];
-  readonly origin: Origin;
-}
-
-/** The virtual server of a Service port at one of its addresses. */
-export function makeVirtualServer(servicePort: ServicePort, listener: Listener): VirtualServer {
-  const scheduler = servicePort.scheduler ?? listener.scheduler;
+/** The virtual server of a Service port at one of its addresses. The Service's annotation wins over the node's scheduler. */
+export function makeVirtualServer(
+  servicePort: ServicePort,
+  nodeScheduler: string,
+  { address, port, origin }: AddressPort,
+  realServers: readonly RealServer[],
+): VirtualServer {
+  const scheduler = servicePort.scheduler ?? nodeScheduler;
   return {
     family: servicePort.family,
     protocol: servicePort.protocol,
-    address: listener.address,
-    port: listener.port,
+    address,
+    port,
     scheduler,
     persistentSeconds: servicePort.affinitySeconds,
     schedulerFlags: scheduler === 'mh' ? [mhPort] : [],
-    realServers: listener.realServers,
-    origin: listener.origin,
+    realServers,
+    origin,
   };
 }
 
