@@ -11,19 +11,19 @@ import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
-import { forwardRules, nodePortJumps } from './base-chains.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './masquerade-rules.ts';
+import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import {
+  makeChances,
+  serviceChains,
   captureNodePortRules,
   captureRules,
   firewallDropRules,
   healthCheckRules,
   refuseClusterIPRules,
   refuseExternalRules,
-} from './capture-rules.ts';
-import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
-import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
-import { makeChances, serviceChains } from './service-chains.ts';
+} from './service-chains.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
 const largeClusterEndpoints = 1000;

@@ -16,10 +16,14 @@ import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { setIds } from '../../kube-proxy/sets.ts';
-import { planInternal, planServicePort, type FamilyNode, type ServicePortPlan } from './plan-service-port.ts';
-import { makeTables } from './rules.ts';
-import { makeSets, noMembers } from './sets.ts';
-import { mergeVirtualServers } from './virtual-servers.ts';
+import {
+  planInternal,
+  planServicePort,
+  type FamilyNode,
+  type ServicePortPlan,
+  mergeVirtualServers,
+} from './plan-service-port.ts';
+import { makeTables, makeSets, noMembers } from './rules.ts';
 
 /**
  * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports

@@ -1,23 +1,24 @@
-import type { Cluster, NodeContext } from '../../cluster/model.ts';
+import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
 import { ContextMemo } from '../../cluster/context-memo.ts';
 import { PlanMemo } from '../../cluster/plan-memo.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
+import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { compareElements, sortElements, type SortedElements } from '../../kernel/nftables/compare-elements.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { nftSets, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nftables.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
 import { addressValue } from './rule-parts.ts';
 import { serviceObjects } from './service-objects.ts';
 import type { PlacedElement, ServiceContext, ServiceObjects } from './service-parts.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 
 /**
  * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
@@ -171,4 +172,29 @@ function sharedSets(
       ? [map(nftSets.localhostNodePortRejects, nodePort, 'localhost NodePorts rejected by kube-proxy')]
       : []),
   ];
+}
+
+/**
+ * Service ports without endpoints whose names are too long for the comment that kube-proxy writes beside their addresses.
+ * nft refuses it, and with it all else that kube-proxy wants to change: the node is left without rules.
+ */
+export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic[] {
+  const warnings = new Map<string, Diagnostic>();
+  for (const port of servicePorts) {
+    if (port.label.length <= maxNftComment) continue;
+    const lack = lackWhereRefused(port);
+    if (lack === undefined) continue;
+    const details = { servicePort: port.label, lack, limit: maxNftComment };
+    const warning = diagnose('long-comment', details, port.places?.port);
+    warnings.set(warning.text, warning);
+  }
+  return [...warnings.values()];
+}
+
+/** What a node lacks that refuses packets to the port; undefined where none does. A node without a name runs no endpoint. */
+function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
+  const plan = planTraffic(port, { name: '', zone: '' });
+  const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;
+  const refusal = plan.internal.refusal ?? (outside ? plan.external.refusal : undefined);
+  return refusal?.reason;
 }
