@@ -265,16 +265,8 @@ const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquer
 
 /** Whether a kubelet that left this trace makes a chain of this name too. */
 export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
-  switch (trace) {
-    case 'none':
-      return false;
-    case 'current':
-      return table === 'filter' && name === sharedChain;
-    case 'old':
-      return (table === 'filter' && name === sharedChain) || (table === 'nat' && chainsOfOldKubelets.has(name));
-    default:
-      return trace satisfies never;
-  }
+  const isOfOld = trace === 'old' && table === 'nat' && chainsOfOldKubelets.has(name);
+  return isOfOld || (trace !== 'none' && table === 'filter' && name === sharedChain);
 }
 
 /** A chain that iptables mode left on a node that has another mode now. */
