@@ -29,8 +29,7 @@ import {
 import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
 import type { Address, Network } from '../kernel/address.ts';
-import { compileNftables, NftablesMemo } from '../modes/nftables/compile-nftables.ts';
-import { findLongComments } from '../modes/nftables/long-comments.ts';
+import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftables/compile-nftables.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';

@@ -292,31 +292,19 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Whether the first byte shows that a host may have the address, as that of nearly all addresses does. */
-function isOrdinary({ bits }: Extract<Address, { family: 'ipv4' }>): boolean {
-  const first = bits >>> 24;
-  return first !== 0 && first !== 127 && first !== 169 && first < 224;
-}
-
 /** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
 export function describeUnusable(address: Address): string | undefined {
-  if (address.family === 'ipv4' && isOrdinary(address)) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
   if (isLinkLocal(address)) return 'a link-local address';
-  if (isLinkLocalMulticast(address)) return 'a link-local multicast address';
-  return undefined;
+  return isLinkLocalMulticast(address) ? 'a link-local multicast address' : undefined;
 }
 
 /** What an address is that no host on a network has; undefined for one that a host may have. */
 export function describeSpecial(address: Address): string | undefined {
-  if (address.family === 'ipv4' && isOrdinary(address)) return undefined;
-  return describeUnusable(address) ?? describeGroup(address);
-}
-
-/** What an address is that stands for several hosts. */
-function describeGroup(address: Address): string | undefined {
-  if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff ? 'a multicast address' : undefined;
-  if (address.bits >>> 28 === 0xe) return 'a multicast address';
-  return address.bits === -1 ? 'the broadcast address' : undefined;
+  const unusable = describeUnusable(address);
+  if (unusable !== undefined) return unusable;
+  const isMulticast = address.family === 'ipv6' ? (address.groups[0] ?? 0) >>> 8 === 0xff : address.bits >>> 28 === 0xe;
+  if (isMulticast) return 'a multicast address';
+  return address.family === 'ipv4' && address.bits === -1 ? 'the broadcast address' : undefined;
 }

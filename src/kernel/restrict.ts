@@ -21,29 +21,26 @@ export interface Ownership {
 }
 
 /**
- * The part of a state that is owned. Of the kernel's own chains that is the owned jumps. Restrict
- * both sides before diffing them, and what belongs to other programs is neither compared nor touched.
+ * The part of a state that is owned. Of the kernel's own chains that is the owned jumps; the timeouts and modules are of no
+ * owner in particular. Restrict both sides before diffing them, and what belongs to other programs is neither compared nor
+ * touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
+  const iptables = families.flatMap((family) => {
     const tables = state.iptables[family];
-    if (tables) iptables[family] = restrictTables(tables, family, owns);
-  }
+    return tables ? [[family, restrictTables(tables, family, owns)] as const] : [];
+  });
   return {
-    iptables,
+    iptables: Object.fromEntries(iptables),
     nftables: state.nftables.filter(({ name, family }) => owns.table?.(name, family) ?? false),
     sets: state.sets.filter((set) => owns.set(set.name)),
     virtualServers: state.virtualServers.filter((server) => owns.virtualServer(server)),
     links: state.links
       .filter((link) => owns.link(link.name))
-      .map((link) => ({
-        name: link.name,
-        kind: link.kind,
-        addresses: link.addresses.filter((address) => owns.address(address, link.name)),
-      })),
+      .map(({ name, kind, addresses }) => {
+        return { name, kind, addresses: addresses.filter((address) => owns.address(address, name)) };
+      }),
     sysctls: new Map([...state.sysctls].filter(([name]) => owns.sysctl(name))),
-    // Of no owner in particular.
     ipvsTimeouts: state.ipvsTimeouts,
     modules: state.modules,
   };

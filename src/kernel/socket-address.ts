@@ -38,7 +38,7 @@ export function parsePort(text: string): number | undefined {
 }
 
 /** A port as ipvsadm and iptables take it behind an address: leading zeros are no sign of octal. */
-export function parsePaddedPort(text: string): number | undefined {
+function parsePaddedPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
 }
 

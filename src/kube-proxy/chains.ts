@@ -127,90 +127,70 @@ function jumpsToKubeProxyChain(rule: Rule): boolean {
   return tableNames.some((table) => classifyChain(table, target) !== undefined);
 }
 
-/** A jump from one of the kernel's chains to one of kube-proxy's. */
-interface Jump {
-  readonly table: TableName;
-  readonly from: string;
-  readonly to: string;
-  readonly comment?: string;
-  /** Only packets that open a connection: the rules there are many, and later packets need none of them. */
-  readonly newOnly?: true;
-}
+/**
+ * A jump from one of the kernel's chains to one of kube-proxy's, with its comment. 'NEW': only of packets that open a
+ * connection, as the rules there are many, and later packets need none of them.
+ */
+type Jump = readonly [table: TableName, from: string, to: string, comment?: string, state?: 'NEW'];
 
 const natJumps: readonly Jump[] = [
-  { table: 'nat', from: 'PREROUTING', to: baseChains.services, comment: 'kubernetes service portals' },
-  { table: 'nat', from: 'OUTPUT', to: baseChains.services, comment: 'kubernetes service portals' },
-  { table: 'nat', from: 'POSTROUTING', to: baseChains.postrouting, comment: 'kubernetes postrouting rules' },
+  ['nat', 'PREROUTING', baseChains.services, 'kubernetes service portals'],
+  ['nat', 'OUTPUT', baseChains.services, 'kubernetes service portals'],
+  ['nat', 'POSTROUTING', baseChains.postrouting, 'kubernetes postrouting rules'],
 ];
 
-const kubelet = { table: 'filter', to: baseChains.kubeletFirewall } as const;
-const firewall = {
-  table: 'filter',
-  to: baseChains.proxyFirewall,
-  comment: 'kubernetes load balancer firewall',
-  newOnly: true,
-} as const;
-const portals = {
-  table: 'filter',
-  to: baseChains.services,
-  comment: 'kubernetes service portals',
-  newOnly: true,
-} as const;
-const externalPortals = {
-  table: 'filter',
-  to: baseChains.externalServices,
-  comment: 'kubernetes externally-visible service portals',
-  newOnly: true,
-} as const;
-const forward = { table: 'filter', to: baseChains.forward, comment: 'kubernetes forwarding rules' } as const;
-const ipvsFirewall = { table: 'filter', to: baseChains.proxyFirewall, comment: 'kube-proxy firewall rules' } as const;
+const firewall = [baseChains.proxyFirewall, 'kubernetes load balancer firewall', 'NEW'] as const;
+const portals = [baseChains.services, 'kubernetes service portals', 'NEW'] as const;
+const externalPortals = [baseChains.externalServices, 'kubernetes externally-visible service portals', 'NEW'] as const;
+const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
+const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
 /**
  * The jumps of iptables mode. kube-proxy puts each jump before all other rules (iptablesJumpChains, iptablesKubeletJumpChains),
  * so its last jump ends up first. Here and below they are in the order in which packets meet them.
  */
 export const iptablesJumps: readonly Jump[] = [
-  { from: 'INPUT', ...kubelet },
-  { from: 'INPUT', ...firewall },
-  { table: 'filter', from: 'INPUT', to: baseChains.nodePorts, comment: 'kubernetes health check service ports' },
-  { from: 'INPUT', ...externalPortals },
-  { from: 'FORWARD', ...firewall },
-  { from: 'FORWARD', ...forward },
-  { from: 'FORWARD', ...portals },
-  { from: 'FORWARD', ...externalPortals },
-  { from: 'OUTPUT', ...kubelet },
-  { from: 'OUTPUT', ...firewall },
-  { from: 'OUTPUT', ...portals },
   ...natJumps,
+  ['filter', 'INPUT', baseChains.kubeletFirewall],
+  ['filter', 'INPUT', ...firewall],
+  ['filter', 'INPUT', baseChains.nodePorts, 'kubernetes health check service ports'],
+  ['filter', 'INPUT', ...externalPortals],
+  ['filter', 'FORWARD', ...firewall],
+  ['filter', 'FORWARD', ...forward],
+  ['filter', 'FORWARD', ...portals],
+  ['filter', 'FORWARD', ...externalPortals],
+  ['filter', 'OUTPUT', baseChains.kubeletFirewall],
+  ['filter', 'OUTPUT', ...firewall],
+  ['filter', 'OUTPUT', ...portals],
 ];
 
 /** The jumps of IPVS mode (iptablesJumpChain of ipvs/proxier.go). */
 export const ipvsJumps: readonly Jump[] = [
   ...natJumps,
-  { table: accessFilter.table, from: accessFilter.from, to: accessFilter.chain, comment: accessFilter.comment },
-  { from: 'INPUT', ...ipvsFirewall },
-  { table: 'filter', from: 'INPUT', to: baseChains.nodePort, comment: 'kubernetes health check rules' },
-  { from: 'FORWARD', ...ipvsFirewall },
-  { from: 'FORWARD', ...forward },
-  { table: 'filter', from: 'OUTPUT', to: baseChains.accessOutFilter, comment: accessFilter.comment },
+  [accessFilter.table, accessFilter.from, accessFilter.chain, accessFilter.comment],
+  ['filter', 'INPUT', ...ipvsFirewall],
+  ['filter', 'INPUT', baseChains.nodePort, 'kubernetes health check rules'],
+  ['filter', 'FORWARD', ...ipvsFirewall],
+  ['filter', 'FORWARD', ...forward],
+  ['filter', 'OUTPUT', baseChains.accessOutFilter, accessFilter.comment],
 ];
 
 /** The kernel's own chains of a table, with the jumps that come before any other program's rules. */
 export function jumpChains(jumps: readonly Jump[], table: TableName): readonly Chain[] {
   const rules = new Map<string, Rule[]>();
-  for (const jump of jumps) {
-    if (jump.table !== table) continue;
+  for (const [of, from, chain, text, state] of jumps) {
+    if (of !== table) continue;
     const args: RuleArg[] = [];
-    if (jump.newOnly) args.push({ kind: 'conntrack-state', states: ['NEW'] });
-    if (jump.comment !== undefined) args.push({ kind: 'comment', text: jump.comment });
-    args.push({ kind: 'jump', target: { kind: 'chain', chain: jump.to } });
-    rules.set(jump.from, [...(rules.get(jump.from) ?? []), { args }]);
+    if (state !== undefined) args.push({ kind: 'conntrack-state', states: [state] });
+    if (text !== undefined) args.push({ kind: 'comment', text });
+    args.push({ kind: 'jump', target: { kind: 'chain', chain } });
+    rules.set(from, [...(rules.get(from) ?? []), { args }]);
   }
   return Array.from(rules, ([name, ofChain]) => ({ name, rules: ofChain }));
 }
 
 /** All of them, and one of releases before those that kpc follows. */
-const knownJumps: readonly Jump[] = [...iptablesJumps, ...ipvsJumps, { from: 'INPUT', ...portals }];
+const knownJumps: readonly Jump[] = [...iptablesJumps, ...ipvsJumps, ['filter', 'INPUT', ...portals]];
 
 /**
  * Whether a rule in one of the kernel's own chains is a jump as kube-proxy writes it. Releases differ in whether it is
@@ -225,7 +205,7 @@ export function isKubeProxyJump(rule: Rule, table: TableName, chain: string): bo
     else if (!isBare(arg)) return false;
   }
   return knownJumps.some(
-    (jump) => jump.table === table && jump.from === chain && jump.to === target && jump.comment === text,
+    ([of, from, to, comment]) => of === table && from === chain && to === target && comment === text,
   );
 }
 
@@ -285,16 +265,8 @@ const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquer
 
 /** Whether a kubelet that left this trace makes a chain of this name too. */
 export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
-  switch (trace) {
-    case 'none':
-      return false;
-    case 'current':
-      return table === 'filter' && name === sharedChain;
-    case 'old':
-      return (table === 'filter' && name === sharedChain) || (table === 'nat' && chainsOfOldKubelets.has(name));
-    default:
-      return trace satisfies never;
-  }
+  const isOfOld = trace === 'old' && table === 'nat' && chainsOfOldKubelets.has(name);
+  return isOfOld || (trace !== 'none' && table === 'filter' && name === sharedChain);
 }
 
 /** A chain that iptables mode left on a node that has another mode now. */

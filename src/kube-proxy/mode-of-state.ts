@@ -1,5 +1,4 @@
 import { families } from '../kernel/family.ts';
-import type { Rule } from '../kernel/iptables/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './service-link.ts';
@@ -35,18 +34,11 @@ export function modeOfState(state: KernelState): ProxyMode | undefined {
 
 /** Each mode fills the chain of nat that packets come through first with rules that no other mode writes. */
 function modeOfRules({ iptables }: KernelState): ProxyMode | undefined {
-  for (const family of families) {
-    for (const rule of iptables[family]?.nat?.get(baseChains.services)?.rules ?? []) {
-      if (matchesOwnSet(rule)) return 'ipvs';
-      const target = jumpChain(rule);
-      if (target === baseChains.nodePorts || (target !== undefined && /^KUBE-(SVC|SVL|EXT|FW|XLB)-/.test(target))) {
-        return 'iptables';
-      }
-    }
+  const rules = families.flatMap((family) => iptables[family]?.nat?.get(baseChains.services)?.rules ?? []);
+  for (const rule of rules) {
+    if (rule.args.some((arg) => arg.kind === 'match-set' && isKubeProxySet(arg.set))) return 'ipvs';
+    const target = jumpChain(rule) ?? '';
+    if (target === baseChains.nodePorts || /^KUBE-(SVC|SVL|EXT|FW|XLB)-/.test(target)) return 'iptables';
   }
   return undefined;
-}
-
-function matchesOwnSet({ args }: Rule): boolean {
-  return args.some((arg) => arg.kind === 'match-set' && isKubeProxySet(arg.set));
 }

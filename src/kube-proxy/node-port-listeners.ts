@@ -7,6 +7,7 @@ import { formatKey } from '../kernel/nftables/format-expression.ts';
 import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from './chain-names.ts';
 import { localhostRejection, nftChains, nftSets, nftTableName } from './nftables.ts';
 import { findNodePortServers } from './virtual-servers.ts';
 
@@ -35,62 +36,80 @@ export type FindListeners = (nodePort: NodePort) => NodePortListeners;
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
-  const ofFamily = new Map(
-    families.map((family) => [family, joinListeners(ruleListeners(state, family), nftListeners(state, family))]),
-  );
-  return (nodePort) =>
-    joinListeners(servers.get(keyOf(nodePort)) ?? unknownListeners, ofFamily.get(nodePort.family) ?? unknownListeners);
+  const ofFamily = {
+    ipv4: joinListeners(ruleListeners(state, 'ipv4'), nftListeners(state, 'ipv4')),
+    ipv6: joinListeners(ruleListeners(state, 'ipv6'), nftListeners(state, 'ipv6')),
+  };
+  return (nodePort) => joinListeners(listed(servers.get(keyOf(nodePort))), ofFamily[nodePort.family]);
 }
-
-const unknownListeners: NodePortListeners = { kind: 'unknown' };
 
 function keyOf({ family, protocol, port }: NodePort): string {
   return `${family} ${protocol} ${port}`;
 }
 
-/** How kube-proxy in nftables mode handles connections to a node port on localhost. */
-export type LocalhostHandling =
-  /** It listens there itself, and copies bytes to an endpoint. */
-  | 'kube-proxy'
-  | 'rejected'
-  /** Its rules leave them alone: the node answers as for any port. */
-  | 'untouched';
-
-/**
- * Finds how connections to node ports on localhost end, by the rules of nftables mode. If those of UDP are rejected and
- * those of TCP are not, kube-proxy listens for the latter that have endpoints (localhostNodePortRejectProtocols).
- */
-export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
-  const ofFamily = new Map(
-    families.map((family) => [family, indexLocalhost(findTable(nftables, family, nftTableName))]),
-  );
-  return (nodePort) => ofFamily.get(nodePort.family)?.(nodePort) ?? 'untouched';
+function listed(addresses: Iterable<string> | undefined): NodePortListeners {
+  return addresses ? { kind: 'listed', addresses: new Set(addresses) } : { kind: 'unknown' };
 }
 
-function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => LocalhostHandling) | undefined {
-  const keysOf = (name: string) => new Set(table?.sets.get(name)?.elements.map(({ key }) => formatKey(key)));
-  if (!table?.sets.has(nftSets.localhostNodePortRejects)) return undefined;
-  const rejected = keysOf(nftSets.localhostNodePortRejects);
-  const served = keysOf(nftSets.serviceNodePorts);
-  const refused = keysOf(nftSets.noEndpointNodePorts);
-  const listens = !table.chains.has(localhostRejection('TCP').chain);
-  return ({ protocol, port }) => {
-    const key = `${protocol.toLowerCase()} . ${port}`;
-    if (rejected.has(key)) return 'rejected';
-    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key) ? 'kube-proxy' : 'untouched';
-  };
+function joinListeners(one: NodePortListeners, other: NodePortListeners): NodePortListeners {
+  if (one.kind === 'unknown') return other;
+  if (other.kind === 'unknown') return one;
+  if (one.kind === 'listed' && other.kind === 'listed') return listed([...one.addresses, ...other.addresses]);
+  return { kind: 'all', loopback: [one, other].some((each) => each.kind === 'all' && each.loopback) };
 }
 
-/** In words, as after "on localhost:". */
-export function describeLocalhostHandling(handling: LocalhostHandling): string {
-  switch (handling) {
-    case 'kube-proxy':
-      return 'kube-proxy itself listens';
-    case 'rejected':
-      return 'rejected';
-    case 'untouched':
-      return 'no rule';
+function serverListeners(state: KernelState): ReadonlyMap<string, readonly string[]> {
+  const isNodePort = findNodePortServers(state);
+  const found = new Map<string, string[]>();
+  for (const server of state.virtualServers) {
+    if (!isNodePort(server)) continue;
+    const known = found.get(keyOf(server));
+    if (known) known.push(server.address.text);
+    else found.set(keyOf(server), [server.address.text]);
   }
+  return found;
+}
+
+function ruleListeners({ iptables }: KernelState, family: Family): NodePortListeners {
+  const rules = iptables[family]?.nat?.get(baseChains.services)?.rules ?? [];
+  return rules
+    .filter((rule) => jumpChain(rule) === baseChains.nodePorts)
+    .map(listenersOfJump)
+    .reduce(joinListeners, { kind: 'unknown' });
+}
+
+/** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
+function listenersOfJump({ args }: Rule): NodePortListeners {
+  let loopback = true;
+  for (const arg of args) {
+    if (arg.kind !== 'destination') continue;
+    if (arg.negated !== true) {
+      const address = singleAddress(arg.range);
+      return listed(address && [address.text]);
+    }
+    loopback = false;
+  }
+  return { kind: 'all', loopback };
+}
+
+function nftListeners({ nftables }: KernelState, family: Family): NodePortListeners {
+  const table = findTable(nftables, family, nftTableName);
+  if (table?.sets.has(nftSets.nodePortIPs)) return listed(keysOf(table, nftSets.nodePortIPs));
+  // Without the set, a rule takes the packets to all addresses of the node. Node ports never listen on loopback here.
+  const rules = table?.chains.get(nftChains.services)?.rules ?? [];
+  return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'unknown' };
+}
+
+function keysOf(table: NftTable, set: string): ReadonlySet<string> {
+  return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
+}
+
+/** Whether a rule takes node ports at all addresses: one that asks a set is of a list that shows no sets. */
+function leadsToNodePorts({ expressions }: NftRule): boolean {
+  return (
+    expressions.some((each) => each.kind === 'verdict-map' && each.map === nftSets.serviceNodePorts) &&
+    !expressions.some((each) => each.kind === 'match' && each.right.kind === 'set')
+  );
 }
 
 /** Whether connections to an address of the node reach its node port; undefined if unknown. */
@@ -117,62 +136,39 @@ export function describeListeners(listeners: NodePortListeners): string {
   }
 }
 
-function joinListeners(one: NodePortListeners, other: NodePortListeners): NodePortListeners {
-  if (one.kind === 'unknown') return other;
-  if (other.kind === 'unknown') return one;
-  if (one.kind === 'listed' && other.kind === 'listed')
-    return { kind: 'listed', addresses: new Set([...one.addresses, ...other.addresses]) };
-  return { kind: 'all', loopback: [one, other].some((each) => each.kind === 'all' && each.loopback) };
+/**
+ * How kube-proxy in nftables mode handles connections to a node port on localhost, with the words for it, as after "on
+ * localhost:". `kube-proxy` listens there itself, and copies bytes to an endpoint. Where ports are `untouched`, the node
+ * answers as for any port.
+ */
+const localhostWords = { 'kube-proxy': 'kube-proxy itself listens', rejected: 'rejected', untouched: 'no rule' };
+
+export type LocalhostHandling = keyof typeof localhostWords;
+
+/** In words, as after "on localhost:". */
+export function describeLocalhostHandling(handling: LocalhostHandling): string {
+  return localhostWords[handling];
 }
 
-function serverListeners(state: KernelState): ReadonlyMap<string, NodePortListeners> {
-  const isNodePort = findNodePortServers(state);
-  const found = new Map<string, { readonly kind: 'listed'; readonly addresses: Set<string> }>();
-  for (const server of state.virtualServers) {
-    if (!isNodePort(server)) continue;
-    const key = keyOf(server);
-    const known = found.get(key);
-    if (known) known.addresses.add(server.address.text);
-    else found.set(key, { kind: 'listed', addresses: new Set([server.address.text]) });
-  }
-  return found;
+/**
+ * Finds how connections to node ports on localhost end, by the rules of nftables mode. If those of UDP are rejected and
+ * those of TCP are not, kube-proxy listens for the latter that have endpoints (localhostNodePortRejectProtocols).
+ */
+export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
+  const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
+  const ofFamily = { ipv4, ipv6 };
+  return (nodePort) => ofFamily[nodePort.family]?.(nodePort) ?? 'untouched';
 }
 
-function ruleListeners({ iptables }: KernelState, family: Family): NodePortListeners {
-  const rules = iptables[family]?.nat?.get('KUBE-SERVICES')?.rules ?? [];
-  return rules
-    .filter((rule) => jumpChain(rule) === 'KUBE-NODEPORTS')
-    .map(listenersOfJump)
-    .reduce(joinListeners, unknownListeners);
-}
-
-/** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
-function listenersOfJump({ args }: Rule): NodePortListeners {
-  let loopback = true;
-  for (const arg of args) {
-    if (arg.kind !== 'destination') continue;
-    if (arg.negated === true) loopback = false;
-    else {
-      const address = singleAddress(arg.range);
-      return address ? { kind: 'listed', addresses: new Set([address.text]) } : { kind: 'unknown' };
-    }
-  }
-  return { kind: 'all', loopback };
-}
-
-function nftListeners({ nftables }: KernelState, family: Family): NodePortListeners {
-  const table = findTable(nftables, family, nftTableName);
-  const listed = table?.sets.get(nftSets.nodePortIPs);
-  if (listed) return { kind: 'listed', addresses: new Set(listed.elements.map(({ key }) => formatKey(key))) };
-  // Without the set, a rule takes the packets to all addresses of the node. Node ports never listen on loopback here.
-  const rules = table?.chains.get(nftChains.services)?.rules ?? [];
-  return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'unknown' };
-}
-
-/** Whether a rule takes node ports at all addresses: one that asks a set is of a list that shows no sets. */
-function leadsToNodePorts({ expressions }: NftRule): boolean {
-  return (
-    expressions.some((each) => each.kind === 'verdict-map' && each.map === nftSets.serviceNodePorts) &&
-    !expressions.some((each) => each.kind === 'match' && each.right.kind === 'set')
-  );
+function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => LocalhostHandling) | undefined {
+  if (!table?.sets.has(nftSets.localhostNodePortRejects)) return undefined;
+  const rejected = keysOf(table, nftSets.localhostNodePortRejects);
+  const served = keysOf(table, nftSets.serviceNodePorts);
+  const refused = keysOf(table, nftSets.noEndpointNodePorts);
+  const listens = !table.chains.has(localhostRejection('TCP').chain);
+  return ({ protocol, port }) => {
+    const key = `${protocol.toLowerCase()} . ${port}`;
+    if (rejected.has(key)) return 'rejected';
+    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key) ? 'kube-proxy' : 'untouched';
+  };
 }

@@ -4,22 +4,37 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, serviceLink } from './service-link.ts';
-import { isKubeProxySet } from './sets.ts';
+import { isKubeProxySet, setFamily } from './sets.ts';
 
-/** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
-function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const set of state.sets) {
-    const protocol = protocolOfNodePorts(set.name);
-    if (protocol === undefined) continue;
-    // A bitmap has the port alone, the set of SCTP an address too.
-    for (const { port } of set.entries) keys.add(`${protocol} ${port}`);
-  }
-  return keys;
+/** What shows whose virtual servers are. All addresses are text. */
+interface Marks {
+  /** The addresses on kube-ipvs0. */
+  readonly bound: ReadonlySet<string>;
+  /** The addresses of the node itself, on which kube-proxy listens for node ports. Empty if the state has no links. */
+  readonly own: ReadonlySet<string>;
+  /** The sockets of Services in the sets that list them. */
+  readonly listed: ReadonlySet<string>;
+  /** What the sets list as node ports: "TCP 30080", and "ipv4 TCP 30080". A bitmap has the port alone, the set of SCTP an address too. */
+  readonly nodePorts: ReadonlySet<string>;
 }
 
-function protocolOfNodePorts(set: string): string | undefined {
-  return isKubeProxySet(set) ? /-NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set)?.[1] : undefined;
+function readMarks(state: KernelState): Marks {
+  const sets = state.sets.filter(({ name }) => isKubeProxySet(name));
+  const lists = sets.filter(
+    ({ name, type }) => type === 'hash:ip,port' && /-(CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER)/.test(name),
+  );
+  const nodePorts = sets.flatMap((set) => {
+    const protocol = /-NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set.name)?.[1];
+    if (protocol === undefined) return [];
+    return set.entries.flatMap(({ port }) => [`${protocol} ${port}`, `${setFamily(set)} ${protocol} ${port}`]);
+  });
+  const others = state.links.filter(({ name }) => name !== serviceLink).flatMap((link) => link.addresses);
+  return {
+    bound: new Set(boundAddresses(state)),
+    own: new Set(others.flatMap(({ address }) => (isLoopback(address) ? [] : [address.text]))),
+    listed: new Set(lists.flatMap(({ entries }) => entries.map(formatEntry))),
+    nodePorts: new Set(nodePorts),
+  };
 }
 
 /** The node ports that an API server gives where nothing else is asked of it. */
@@ -33,10 +48,7 @@ const usualNodePorts = { first: 30000, last: 32767 };
 export function findNodePortServers(
   state: KernelState,
 ): (server: Pick<VirtualServer, 'address' | 'protocol' | 'port'>) => boolean {
-  const bound = new Set(boundAddresses(state));
-  const listed = listSockets(state);
-  const nodePorts = nodePortKeys(state);
-  const own = ownAddresses(state);
+  const { bound, own, listed, nodePorts } = readMarks(state);
   const hasSets = state.sets.some(({ name }) => isKubeProxySet(name));
   const onOwn = state.virtualServers.filter(({ address }) => own.has(address.text) && !bound.has(address.text));
   const portsOnOwn = new Set(onOwn.map(({ protocol, port }) => `${protocol} ${port}`));
@@ -61,11 +73,8 @@ export function recognizeVirtualServers(
   state: KernelState,
   known: readonly VirtualServer[] = [],
 ): (server: VirtualServer) => boolean {
-  const bound = new Set(boundAddresses(state));
-  const listed = listSockets(state);
+  const { bound, own, listed, nodePorts } = readMarks(state);
   const isOfService = (server: VirtualServer) => bound.has(server.address.text) || listed.has(socketOf(server));
-  const nodePorts = new Set(state.sets.flatMap(listNodePorts));
-  const own = ownAddresses(state);
   // Most virtual servers are on an address of a Service: then neither of the two is asked for.
   let found: ServiceMarks | undefined;
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
@@ -99,27 +108,4 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
 /** "10.96.0.1,tcp:80", as sets have it. */
 export function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
   return formatEntry({ address, protocol, port });
-}
-
-/** The sockets of Services in the sets that list them. */
-function listSockets({ sets }: KernelState): ReadonlySet<string> {
-  const lists = sets.filter(
-    ({ name, type }) =>
-      type === 'hash:ip,port' && isKubeProxySet(name) && /-(CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER)/.test(name),
-  );
-  return new Set(lists.flatMap(({ entries }) => entries.map(formatEntry)));
-}
-
-/** "ipv4 TCP 30080". */
-function listNodePorts({ name, entries }: KernelState['sets'][number]): readonly string[] {
-  const protocol = protocolOfNodePorts(name);
-  if (protocol === undefined) return [];
-  const family = name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
-  return entries.map(({ port }) => `${family} ${protocol} ${port}`);
-}
-
-/** The addresses of the node itself, on which kube-proxy listens for node ports. Empty if the state has no links. */
-function ownAddresses({ links }: KernelState): ReadonlySet<string> {
-  const addresses = links.filter(({ name }) => name !== serviceLink).flatMap((link) => link.addresses);
-  return new Set(addresses.flatMap(({ address }) => (isLoopback(address) ? [] : [address.text])));
 }

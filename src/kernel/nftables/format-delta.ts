@@ -27,7 +27,7 @@ function formatTableDelta(delta: NftTableDelta): string {
     case 'delete-table':
       return `delete table ${nftFamily[delta.table.family]} ${delta.table.name}\n`;
     case 'change-table':
-      return new Script(`${nftFamily[delta.family]} ${delta.name}`).write(delta.changes);
+      return formatChanges(`${nftFamily[delta.family]} ${delta.name}`, delta.changes);
     default:
       return delta satisfies never;
   }
@@ -57,90 +57,66 @@ const steps = [
 ] as const;
 
 /** The lines that change one table. */
-class Script {
-  readonly #table: string;
-  readonly #lines = new Map<string, string[]>(steps.map((step) => [step, []]));
-
-  constructor(table: string) {
-    this.#table = table;
-  }
-
-  write(changes: readonly NftChange[]): string {
-    for (const change of changes) this.#writeChange(change);
-    return [...this.#lines.values()].flat().join('');
-  }
-
-  #writeChange(change: NftChange): void {
+function formatChanges(table: string, changes: readonly NftChange[]): string {
+  const lines = new Map<string, string[]>(steps.map((step) => [step, []]));
+  const put = (step: (typeof steps)[number], what: string, command: string = step): void => {
+    lines.get(step)?.push(`${command} ${table} ${what}\n`);
+  };
+  const addRules = ({ name, rules }: NftChain): void =>
+    rules.forEach((rule) => put('add rule', `${name} ${formatRule(rule)}`));
+  const addChain = (chain: NftChain): void => {
+    put('add chain', withProperties(chain.name, [chain.base ? formatBaseChain(chain.base) : '', commentOf(chain)]));
+    addRules(chain);
+  };
+  const deleteChain = ({ name, rules }: NftChain): void => {
+    if (rules.length > 0) put('flush chain', name);
+    put('delete chain', name);
+  };
+  const refillChain = (chain: NftChain): void => {
+    put('flush chain', chain.name);
+    addRules(chain);
+  };
+  const addElements = (set: string, elements: readonly Element[]): void =>
+    elements.forEach((element) => put('add element', `${set} { ${formatElement(element)} }`));
+  const addSet = (set: NftSet | NftMap): void => {
+    const properties = formatSetProperties(set).map((property) => `${property};`);
+    put('add set', withProperties(set.name, properties), `add ${set.kind}`);
+    addElements(set.name, set.elements);
+  };
+  const deleteSet = ({ kind, name }: NftSet | NftMap): void => put('delete set', name, `delete ${kind}`);
+  const write = (change: NftChange): void => {
     switch (change.kind) {
       case 'add-chain':
-        return this.#addChain(change.chain);
+        return addChain(change.chain);
       case 'delete-chain':
-        return this.#deleteChain(change.chain);
+        return deleteChain(change.chain);
       case 'replace-chain':
-        if (isSameBase(change.from.base, change.to.base)) return this.#refillChain(change.to);
-        this.#deleteChain(change.from);
-        return this.#addChain(change.to);
+        if (isSameBase(change.from.base, change.to.base)) return refillChain(change.to);
+        deleteChain(change.from);
+        return addChain(change.to);
       case 'refill-chain':
-        return this.#refillChain(change.chain);
+        return refillChain(change.chain);
       case 'add-counter':
-        return this.#put('add counter', withProperties(change.counter.name, [commentOf(change.counter)]));
+        return put('add counter', withProperties(change.counter.name, [commentOf(change.counter)]));
       case 'delete-counter':
-        return this.#put('delete counter', change.counter.name);
+        return put('delete counter', change.counter.name);
       case 'add-set':
-        return this.#addSet(change.set);
+        return addSet(change.set);
       case 'delete-set':
-        return this.#deleteSet(change.set);
+        return deleteSet(change.set);
       case 'replace-set':
-        this.#deleteSet(change.from);
-        return this.#addSet(change.to);
-      case 'change-elements': {
-        const { name } = change.set;
+        deleteSet(change.from);
+        return addSet(change.to);
+      case 'change-elements':
         // An element is deleted by its key alone.
-        for (const { key } of change.removed) this.#put('delete element', `${name} { ${formatKey(key)} }`);
-        return this.#addElements(name, change.added);
-      }
+        for (const { key } of change.removed) put('delete element', `${change.set.name} { ${formatKey(key)} }`);
+        return addElements(change.set.name, change.added);
       default:
         return change satisfies never;
     }
-  }
-
-  #addChain(chain: NftChain): void {
-    const properties = [chain.base ? formatBaseChain(chain.base) : '', commentOf(chain)];
-    this.#put('add chain', withProperties(chain.name, properties));
-    this.#addRules(chain);
-  }
-
-  #addRules({ name, rules }: NftChain): void {
-    for (const rule of rules) this.#put('add rule', `${name} ${formatRule(rule)}`);
-  }
-
-  #deleteChain({ name, rules }: NftChain): void {
-    if (rules.length > 0) this.#put('flush chain', name);
-    this.#put('delete chain', name);
-  }
-
-  #refillChain(chain: NftChain): void {
-    this.#put('flush chain', chain.name);
-    this.#addRules(chain);
-  }
-
-  #addSet(set: NftSet | NftMap): void {
-    const properties = formatSetProperties(set).map((property) => `${property};`);
-    this.#put('add set', withProperties(set.name, properties), `add ${set.kind}`);
-    this.#addElements(set.name, set.elements);
-  }
-
-  #deleteSet({ kind, name }: NftSet | NftMap): void {
-    this.#put('delete set', name, `delete ${kind}`);
-  }
-
-  #addElements(set: string, elements: readonly Element[]): void {
-    for (const element of elements) this.#put('add element', `${set} { ${formatElement(element)} }`);
-  }
-
-  #put(step: (typeof steps)[number], what: string, command: string = step): void {
-    this.#lines.get(step)?.push(`${command} ${this.#table} ${what}\n`);
-  }
+  };
+  changes.forEach(write);
+  return [...lines.values()].flat().join('');
 }
 
 function withProperties(name: string, properties: readonly string[]): string {

@@ -9,7 +9,7 @@ import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
 import type { Setting, SettingGroup, Field, FlagValues } from './setting.ts';
 
 /** All settings of kube-proxy that shape rules, in the order of the manifest. */
-export const settingTable = {
+const settingTable = {
   mode,
   hostnameOverride,
   bindAddress,

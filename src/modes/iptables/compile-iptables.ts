@@ -1,4 +1,6 @@
-import type { Cluster, NodeContext, ServicePort, NodeIdentity } from '../../cluster/model.ts';
+import { ContextMemo } from '../../cluster/context-memo.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
+import type { Cluster, NodeContext } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquerade.ts';
@@ -9,20 +11,19 @@ import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
-import { forwardRules, nodePortJumps } from './base-chains.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './masquerade-rules.ts';
+import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import {
+  makeChances,
+  serviceChains,
   captureNodePortRules,
   captureRules,
   firewallDropRules,
   healthCheckRules,
   refuseClusterIPRules,
   refuseExternalRules,
-} from './capture-rules.ts';
-import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
-import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
-import { makeChances, serviceChains, type ChainContext, type Chances } from './service-chains.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
+} from './service-chains.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
 const largeClusterEndpoints = 1000;
@@ -51,6 +52,15 @@ export function compileIptables(
   };
 }
 
+/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+export class IptablesMemo {
+  readonly traffic = new PlanMemo();
+  readonly plans = new ContextMemo<TrafficPlan, ServicePortPlan>();
+  readonly chains = new ContextMemo<ServicePortPlan, readonly Chain[]>();
+}
+
+const noContext = {};
+
 function compileFamily(
   cluster: Cluster,
   node: NodeContext,
@@ -59,12 +69,18 @@ function compileFamily(
   memo: IptablesMemo | undefined,
 ) {
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  const plans = ports.map((port) => memo?.recallPlan(port, node) ?? planServicePort(planTraffic(port, node)));
+  const plans = ports.map((port) => {
+    if (!memo) return planServicePort(planTraffic(port, node));
+    const traffic = memo.traffic.recall(port, node);
+    return memo.plans.recall(traffic, noContext, () => planServicePort(traffic));
+  });
   const nodePorts = planNodePorts(settings, node, family);
   const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && nodePorts.picksIPv4Loopback;
   const masquerade = planMasquerade(settings, node, family);
   const rules = masqueradeRules(masquerade);
-  const endpointCount = countEndpoints(ports) + (cluster.endpointsElsewhere?.[family] ?? 0);
+  // All endpoints count, also those that are not ready, and once for each port.
+  const elsewhere = cluster.endpointsElsewhere?.[family] ?? 0;
+  const endpointCount = ports.reduce((count, port) => count + port.endpoints.length, elsewhere);
   const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], endpointCount, memo);
   const tables: Tables = {
     filter: filterTable(plans, rules, settings, localhostNodePorts),
@@ -86,13 +102,9 @@ function makeServiceChains(
   const chances = makeChances(plans.reduce((most, { targets }) => Math.max(most, targets.length), 0));
   return plans.flatMap((plan) => {
     const context = plan.firewall && admitsNode(plan.firewall, nodeIP) ? admitting : usual;
-    return memo ? memo.recallChains(plan, context, chances) : serviceChains(plan, context, chances);
+    const make = (): readonly Chain[] => serviceChains(plan, context, chances);
+    return memo ? memo.chains.recall(plan, context, make) : make();
   });
-}
-
-/** All endpoints count, also those that are not ready, and once for each port. */
-function countEndpoints(ports: readonly ServicePort[]): number {
-  return ports.reduce((count, port) => count + port.endpoints.length, 0);
 }
 
 function filterTable(
@@ -131,37 +143,4 @@ function natTable(
 
 function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
   return new Map(chains.map((chain) => [chain.name, chain]));
-}
-
-/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
-export class IptablesMemo {
-  readonly #traffic = new PlanMemo();
-  readonly #plans = new WeakMap<TrafficPlan, ServicePortPlan>();
-  readonly #chains = new WeakMap<ServicePortPlan, { readonly key: string; readonly chains: readonly Chain[] }>();
-  readonly #keys = new WeakMap<ChainContext, string>();
-
-  /** The plan of the port on the node, or the one plan of another node that is like it. */
-  recallPlan(port: ServicePort, node: NodeIdentity): ServicePortPlan {
-    const traffic = this.#traffic.recall(port, node);
-    let plan = this.#plans.get(traffic);
-    if (!plan) this.#plans.set(traffic, (plan = planServicePort(traffic)));
-    return plan;
-  }
-
-  /** The plan's chains in the context, or those it had last where the context was equal. */
-  recallChains(plan: ServicePortPlan, context: ChainContext, chances: Chances): readonly Chain[] {
-    const key = this.#keyOf(context);
-    const known = this.#chains.get(plan);
-    if (known?.key === key) return known.chains;
-    const chains = serviceChains(plan, context, chances);
-    this.#chains.set(plan, { key, chains });
-    return chains;
-  }
-
-  /** The context as text: once for all Service ports, as they share it. */
-  #keyOf(context: ChainContext): string {
-    let key = this.#keys.get(context);
-    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context)));
-    return key;
-  }
 }

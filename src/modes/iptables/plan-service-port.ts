@@ -1,8 +1,6 @@
-import type { Endpoint, ServicePort } from '../../cluster/model.ts';
-import type { Firewall, TrafficPath, TrafficPlan, TrafficPolicy } from '../../cluster/plan-traffic.ts';
-import type { RuleArg } from '../../kernel/iptables/iptables.ts';
-import { drop, reject } from './rule-args.ts';
 import { hashName, prefixedHash } from '../../base/hash-name.ts';
+import type { Endpoint, ServicePort } from '../../cluster/model.ts';
+import type { Firewall, TrafficPlan, TrafficPolicy } from '../../cluster/plan-traffic.ts';
 import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
 /** Where the packets to one Service port go on one node, with the names of its chains. */
@@ -12,8 +10,8 @@ export interface ServicePortPlan {
   readonly chains: ServiceChainNames;
   /** What the firewall chain checks: nothing without endpoints, as all packets are refused then. */
   readonly firewall: Firewall | undefined;
-  readonly clusterTargets: readonly EndpointTarget[];
-  readonly localTargets: readonly EndpointTarget[];
+  /** The endpoints of each policy. */
+  readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
   /** Both together, each endpoint once. */
   readonly targets: readonly EndpointTarget[];
 }
@@ -33,34 +31,9 @@ export function planServicePort(traffic: TrafficPlan): ServicePortPlan {
     traffic,
     chains: serviceChainNames(port),
     firewall: traffic.hasEndpoints ? traffic.firewall : undefined,
-    clusterTargets: selectTargets(targets, clusterEndpoints),
-    localTargets: selectTargets(targets, localEndpoints),
+    targetsOf: { Cluster: selectTargets(targets, clusterEndpoints), Local: selectTargets(targets, localEndpoints) },
     targets,
   };
-}
-
-/** The chain that spreads the packets of a policy over its endpoints; there only where it has some. */
-export function policyChainName({ chains }: ServicePortPlan, policy: TrafficPolicy): string {
-  switch (policy) {
-    case 'Cluster':
-      return chains.cluster;
-    case 'Local':
-      return chains.local;
-  }
-}
-
-/** How table filter turns away packets that no endpoint takes. */
-export interface RefusalWords {
-  readonly comment: string;
-  readonly verdict: RuleArg;
-}
-
-const verdicts = { reject, drop } as const;
-const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
-
-/** How a path's packets are turned away; undefined where they are not. */
-export function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath): RefusalWords | undefined {
-  return refusal && { comment: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
 }
 
 function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endpoint[]): readonly EndpointTarget[] {
@@ -69,20 +42,15 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** The chains that a Service port may have: see serviceChainName. */
-export interface ServiceChainNames {
-  readonly cluster: string;
-  readonly local: string;
-  readonly external: string;
-  readonly firewall: string;
-}
+/** The chains that a Service port may have, those that spread packets over the endpoints of a policy by the policy. */
+type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 /** The names of a Service port's chains: a prefix and a hash of its label and protocol (kube-proxy's portProtoHash). */
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): ServiceChainNames {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {
-    cluster: serviceChainName('cluster', hash),
-    local: serviceChainName('local', hash),
+    Cluster: serviceChainName('cluster', hash),
+    Local: serviceChainName('local', hash),
     external: serviceChainName('external', hash),
     firewall: serviceChainName('firewall', hash),
   };

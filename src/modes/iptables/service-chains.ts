@@ -3,16 +3,27 @@ import {
   admittedSources,
   originOf,
   type Firewall,
+  type ServiceAddress,
+  type TrafficPath,
   type TrafficPlan,
-  type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
 import { LazyChain, type Chain, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/place.ts';
-import { matchClusterIP } from './capture-rules.ts';
-import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
-import { policyChainName, type EndpointTarget, type ServicePortPlan } from './plan-service-port.ts';
-import { comment, fromNode, jumpTo, markForMasquerade, protocolArgs } from './rule-args.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
+import type { EndpointTarget, ServicePortPlan } from './plan-service-port.ts';
+import {
+  accept,
+  comment,
+  destinationPort,
+  drop,
+  fromNode,
+  jumpTo,
+  markForMasquerade,
+  protocolArgs,
+  reject,
+  toNode,
+} from './rule-args.ts';
 
 /** What the chains of a Service port depend on besides its plan: plain data, so that equal contexts make equal chains. */
 export interface ChainContext {
@@ -53,30 +64,21 @@ function policyChains(
 ): readonly Chain[] {
   const { traffic } = plan;
   return (['Cluster', 'Local'] as const).flatMap((policy) => {
-    const targets = policyTargets(plan, policy);
+    const targets = plan.targetsOf[policy];
     if (targets.length === 0) return [];
     const makeRules = (): readonly Rule[] => [
       ...(policy === traffic.internal.policy ? masqueradeInternalRules(traffic, context) : []),
       ...targetRules(traffic, targets, context, chances),
     ];
-    return [new LazyChain(policyChainName(plan, policy), origin, makeRules)];
+    return [new LazyChain(plan.chains[policy], origin, makeRules)];
   });
-}
-
-function policyTargets(plan: ServicePortPlan, policy: TrafficPolicy): readonly EndpointTarget[] {
-  switch (policy) {
-    case 'Cluster':
-      return plan.clusterTargets;
-    case 'Local':
-      return plan.localTargets;
-  }
 }
 
 /** KUBE-EXT-: where packets to all external addresses and the node port arrive (see ExternalPath). */
 function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
   const { port, external } = plan.traffic;
   const about = `${port.label} external destinations`;
-  const toCluster = jumpTo(plan.chains.cluster);
+  const toCluster = jumpTo(plan.chains.Cluster);
   const rules: Rule[] = [];
   switch (external.policy) {
     case 'Local':
@@ -91,7 +93,7 @@ function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, orig
     case 'Cluster':
       rules.push({ args: [comment(`masquerade traffic for ${about}`), markForMasquerade], origin });
   }
-  if (!external.refusal) rules.push({ args: [jumpTo(policyChainName(plan, external.policy))], origin });
+  if (!external.refusal) rules.push({ args: [jumpTo(plan.chains[external.policy])], origin });
   return { name: plan.chains.external, rules, origin };
 }
 
@@ -189,4 +191,108 @@ export function makeChances(most: number): Chances {
 export function formatChance(count: number): string {
   // 1/2048 is the one chance that lies halfway between two such numbers: Go takes the even one, toFixed the larger.
   return count === 2048 ? '0.0004882812' : (1 / count).toFixed(10);
+}
+
+/** nat KUBE-SERVICES: packets to the port's addresses go to its chains. */
+export function captureRules(plan: ServicePortPlan): readonly Rule[] {
+  const { traffic, chains, firewall } = plan;
+  const { label } = traffic.port;
+  const rules: Rule[] = [];
+  if (!traffic.internal.refusal) {
+    const args = [...matchClusterIP(traffic), jumpTo(chains[traffic.internal.policy])];
+    rules.push({ args, origin: traffic.clusterIP.origin });
+  }
+  if (!traffic.hasEndpoints) return rules;
+  for (const at of traffic.externalIPs) {
+    const match = matchAddress(`${label} external IP`, at);
+    rules.push({ args: [...match, jumpTo(chains.external)], origin: at.origin });
+  }
+  const loadBalancerChain = firewall ? chains.firewall : chains.external;
+  for (const at of traffic.loadBalancerIPs) {
+    const match = matchAddress(`${label} loadbalancer IP`, at);
+    rules.push({ args: [...match, jumpTo(loadBalancerChain)], origin: at.origin });
+  }
+  return rules;
+}
+
+/** nat KUBE-NODEPORTS: packets to the node port, which source ranges do not bind. */
+export function captureNodePortRules({ traffic, chains }: ServicePortPlan): readonly Rule[] {
+  const { port, nodePort, hasEndpoints } = traffic;
+  if (!nodePort || !hasEndpoints) return [];
+  const args = [
+    comment(port.label),
+    ...protocolArgs[nodePort.protocol],
+    destinationPort(nodePort.port),
+    jumpTo(chains.external),
+  ];
+  return [{ args, origin: nodePort.origin }];
+}
+
+const verdicts = { reject, drop } as const;
+const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
+
+/** How table filter turns away packets of a path that no endpoint takes; undefined where it does not. */
+function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
+  return refusal && { about: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
+}
+
+/** filter KUBE-SERVICES: packets to the cluster IP that no endpoint takes. */
+export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rule[] {
+  const refusal = refusalWords(traffic, traffic.internal);
+  if (!refusal) return [];
+  const args = [...matchAddress(refusal.about, traffic.clusterIP), refusal.verdict];
+  return [{ args, origin: traffic.clusterIP.origin }];
+}
+
+/**
+ * filter KUBE-EXTERNAL-SERVICES: packets to external addresses and the node port that no endpoint takes. Those that
+ * the external chain has sent on already no longer have such a destination when they get here.
+ */
+export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
+  const { nodePort } = traffic;
+  const refusal = refusalWords(traffic, traffic.external);
+  if (!refusal) return [];
+  const rules: Rule[] = [...traffic.externalIPs, ...traffic.loadBalancerIPs].map((at) => ({
+    args: [...matchAddress(refusal.about, at), refusal.verdict],
+    origin: at.origin,
+  }));
+  if (nodePort) {
+    const args = [
+      comment(refusal.about),
+      toNode,
+      ...protocolArgs[nodePort.protocol],
+      destinationPort(nodePort.port),
+      refusal.verdict,
+    ];
+    rules.push({ args, origin: nodePort.origin });
+  }
+  return rules;
+}
+
+/** filter KUBE-PROXY-FIREWALL: packets to load balancer addresses that the firewall chain did not let through. */
+export function firewallDropRules({ traffic, chains, firewall }: ServicePortPlan): readonly Rule[] {
+  if (!firewall) return [];
+  const text = `${traffic.port.label} traffic not accepted by ${chains.firewall}`;
+  return firewall.guarded.map((at) => ({ args: [...matchAddress(text, at), drop], origin: at.origin }));
+}
+
+/** filter KUBE-NODEPORTS: the health check node port is open whether or not the node has endpoints. */
+export function healthCheckRules({ traffic: { port, healthCheck } }: ServicePortPlan): readonly Rule[] {
+  if (!healthCheck) return [];
+  const args = [
+    comment(`${port.label} health check node port`),
+    ...protocolArgs.TCP,
+    destinationPort(healthCheck.port),
+    accept,
+  ];
+  return [{ args, origin: healthCheck.origin }];
+}
+
+/** Packets to the cluster IP and port. */
+function matchClusterIP({ port, clusterIP }: TrafficPlan): readonly RuleArg[] {
+  return matchAddress(`${port.label} cluster IP`, clusterIP);
+}
+
+function matchAddress(text: string, { address, protocol, port }: ServiceAddress): readonly RuleArg[] {
+  return [comment(text), ...protocolArgs[protocol], { kind: 'destination', range: address }, destinationPort(port)];
 }

@@ -1,27 +1,29 @@
-import type { Cluster, NodeContext, NodeIdentity, ServicePort } from '../../cluster/model.ts';
+import type { Cluster, NodeContext } from '../../cluster/model.ts';
+import { ContextMemo } from '../../cluster/context-memo.ts';
+import { isExternallyAccessible } from '../../cluster/endpoint-choice.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { ownAddresses, planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
 import { planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
-import { isLoopback } from '../../kernel/address.ts';
+import { addressBits, isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Tables } from '../../kernel/iptables/iptables.ts';
-import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
-import type { LinkAddress } from '../../kernel/link/link.ts';
 import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
+import type { LinkAddress } from '../../kernel/link/link.ts';
+import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { planServicePort, type FamilyNode, type ServicePortPlan, planInternal } from './plan-service-port.ts';
-import { makeTables } from './rules.ts';
-import { makeSets, noMembers, type SetMembers } from './sets.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { setIds } from '../../kube-proxy/sets.ts';
-import { mergeVirtualServers } from './virtual-servers.ts';
-import { isExternallyAccessible } from '../../cluster/endpoint-choice.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
-import { matchModules } from '../../kernel/modules.ts';
-
-const defaultScheduler = 'rr';
+import {
+  planInternal,
+  planServicePort,
+  type FamilyNode,
+  type ServicePortPlan,
+  mergeVirtualServers,
+} from './plan-service-port.ts';
+import { makeTables, makeSets, noMembers } from './rules.ts';
 
 /**
  * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports
@@ -37,29 +39,23 @@ export function compileIpvs(
 ): KernelState {
   const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family, memo) }));
   const virtualServers = states.flatMap((state) => state.virtualServers);
-  const sets = states.flatMap((state) => state.sets);
+  const tables = states.map((state) => state.tables);
   return {
     ...emptyState,
     iptables: Object.fromEntries(states.map((state) => [state.family, state.tables])),
-    sets,
+    sets: states.flatMap((state) => state.sets),
     virtualServers,
     links: [{ name: serviceLink, kind: 'dummy', addresses: states.flatMap((state) => state.addresses) }],
     sysctls: ipvsSysctls(settings),
     ipvsTimeouts: ipvsTimeouts(settings),
-    modules: neededModules(
-      virtualServers,
-      settings.ipvs.scheduler || defaultScheduler,
-      states.map((state) => state.tables),
-    ),
+    modules: neededModules(virtualServers, settings.ipvs.scheduler, tables),
   };
 }
 
-/** The state of one family, before the families are put together. */
-interface FamilyState {
-  readonly tables: Tables;
-  readonly sets: readonly IpSet[];
-  readonly virtualServers: readonly VirtualServer[];
-  readonly addresses: readonly LinkAddress[];
+/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+export class IpvsMemo {
+  readonly traffic = new PlanMemo();
+  readonly internal = new ContextMemo<TrafficPlan, ServicePortPlan>();
 }
 
 function compileFamily(
@@ -68,11 +64,18 @@ function compileFamily(
   settings: ProxySettings,
   family: Family,
   memo: IpvsMemo | undefined,
-): FamilyState {
+) {
   const on = describeFamilyNode(node, settings, family);
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  const plans = ports.map((port) => memo?.recallPlan(port, node, on) ?? planServicePort(planTraffic(port, node), on));
-  const members = collectMembers(plans);
+  // To a Service port that is reached by its cluster IP alone, nodes with the same traffic differ in the scheduler at most.
+  const internal = { scheduler: on.scheduler };
+  const plans = ports.map((port) => {
+    const traffic = memo ? memo.traffic.recall(port, node) : planTraffic(port, node);
+    if (!memo || isExternallyAccessible(port)) return planServicePort(traffic, on);
+    return memo.internal.recall(traffic, internal, () => planInternal(traffic, on.scheduler));
+  });
+  const members = noMembers();
+  for (const plan of plans) for (const [id, member] of plan.members) members[id].push(member);
   return {
     tables: makeTables({
       family,
@@ -90,7 +93,7 @@ function describeFamilyNode(node: NodeContext, settings: ProxySettings, family: 
   const own = ownAddresses(node, family);
   const { addresses } = planNodePorts(settings, node, family);
   return {
-    scheduler: settings.ipvs.scheduler || defaultScheduler,
+    scheduler: settings.ipvs.scheduler,
     nodeIP: node.nodeIPs[family],
     // IPVS serves no loopback address, whatever --nodeport-addresses says.
     nodePortAddresses: addresses?.filter((address) => !isLoopback(address)) ?? own,
@@ -98,18 +101,11 @@ function describeFamilyNode(node: NodeContext, settings: ProxySettings, family: 
   };
 }
 
-function collectMembers(plans: readonly ServicePortPlan[]): SetMembers {
-  const members = noMembers();
-  for (const plan of plans) for (const [id, member] of plan.members) members[id].push(member);
-  return members;
-}
-
 function linkAddresses(bound: readonly SetEntry[], family: Family): readonly LinkAddress[] {
-  const prefixLength = family === 'ipv4' ? 32 : 128;
   const addresses: LinkAddress[] = [];
   for (const { address, origin } of bound.toSorted(compareEntries)) {
     if (!address || address.text === addresses.at(-1)?.address.text) continue;
-    addresses.push({ family, address, prefixLength, origin });
+    addresses.push({ family, address, prefixLength: addressBits[family], origin });
   }
   return addresses;
 }
@@ -136,31 +132,11 @@ function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
   return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
 }
 
-/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
-export class IpvsMemo {
-  readonly #traffic = new PlanMemo();
-  readonly #internal = new WeakMap<TrafficPlan, { readonly scheduler: string; readonly plan: ServicePortPlan }>();
-
-  /** The plan of the port on the node, or where the node's addresses have no part in it, that of a node like it. */
-  recallPlan(port: ServicePort, node: NodeIdentity, on: FamilyNode): ServicePortPlan {
-    const traffic = this.#traffic.recall(port, node);
-    return isExternallyAccessible(port) ? planServicePort(traffic, on) : this.#recallInternal(traffic, on.scheduler);
-  }
-
-  #recallInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
-    const known = this.#internal.get(traffic);
-    if (known?.scheduler === scheduler) return known.plan;
-    const plan = planInternal(traffic, scheduler);
-    this.#internal.set(traffic, { scheduler, plan });
-    return plan;
-  }
-}
-
 /**
  * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load those of sets and matches by
  * themselves when a set or rule asks for them; nodes that forbid that need them named.
  */
-export function neededModules(
+function neededModules(
   virtualServers: readonly VirtualServer[],
   nodeScheduler: string,
   tables: readonly Tables[],

@@ -6,11 +6,16 @@ import {
   type TrafficPath,
   type TrafficPlan,
 } from '../../cluster/plan-traffic.ts';
-import type { Address } from '../../kernel/address.ts';
-import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { type Address, compareAddresses } from '../../kernel/address.ts';
+import {
+  type VirtualServer,
+  compareVirtualServers,
+  type RealServer,
+  type SchedulerFlag,
+} from '../../kernel/ipvs/ipvs.ts';
 import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { SetId } from '../../kube-proxy/sets.ts';
-import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
+import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
 /** What a node is to the Service ports of one family, besides its identity. */
 export interface FamilyNode {
@@ -42,7 +47,7 @@ type SetMember = readonly [SetId, SetEntry];
 export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
-    virtualServers: [virtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
+    virtualServers: [makeVirtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
     members: [...clusterIPMembers(traffic), ...healthCheckMembers(traffic)],
     closedToNode: [],
   };
@@ -51,9 +56,13 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePo
 /** Any Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
 export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
   const { port, nodePort } = traffic;
-  const { internal, external } = realServersOf(traffic);
-  const serve = (at: AddressPort) => virtualServer(port, on.scheduler, at, external);
-  const virtualServers = [virtualServer(port, on.scheduler, traffic.clusterIP, internal)];
+  const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
+  const external =
+    traffic.external.policy === traffic.internal.policy
+      ? internal
+      : makeRealServers(servedBy(traffic, traffic.external), port);
+  const serve = (at: AddressPort) => makeVirtualServer(port, on.scheduler, at, external);
+  const virtualServers = [makeVirtualServer(port, on.scheduler, traffic.clusterIP, internal)];
   const members = clusterIPMembers(traffic);
   const closedToNode: AddressPort[] = [];
   for (const portal of [...planExternalIPs(traffic), ...planLoadBalancerIPs(traffic, on)]) {
@@ -141,30 +150,68 @@ function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] 
   return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-/** The real servers of both paths: one list where they are the same. */
-function realServersOf(traffic: TrafficPlan): {
-  readonly [Path in 'internal' | 'external']: readonly RealServer[];
-} {
-  const { port, internal, external } = traffic;
-  const ofInternal = makeRealServers(servedBy(traffic, internal), port);
-  if (external.policy === internal.policy) return { internal: ofInternal, external: ofInternal };
-  return { internal: ofInternal, external: makeRealServers(servedBy(traffic, external), port) };
-}
-
 /** Policy Local falls back to the cluster's endpoints where the node has none: the other modes drop there. */
 function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
   return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
 }
 
-function virtualServer(
-  port: ServicePort,
-  scheduler: string,
-  { address, port: number, origin }: AddressPort,
-  realServers: readonly RealServer[],
-): VirtualServer {
-  return makeVirtualServer(port, { address, port: number, scheduler, realServers, origin });
-}
-
 function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMember[] {
   return condition ? [[id, member]] : [];
+}
+
+/** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
+const mhPort: SchedulerFlag = 'flag-2';
+
+/** The virtual server of a Service port at one of its addresses. The Service's annotation wins over the node's scheduler. */
+function makeVirtualServer(
+  servicePort: ServicePort,
+  nodeScheduler: string,
+  { address, port, origin }: AddressPort,
+  realServers: readonly RealServer[],
+): VirtualServer {
+  const scheduler = servicePort.scheduler ?? nodeScheduler;
+  return {
+    family: servicePort.family,
+    protocol: servicePort.protocol,
+    address,
+    port,
+    scheduler,
+    persistentSeconds: servicePort.affinitySeconds,
+    schedulerFlags: scheduler === 'mh' ? [mhPort] : [],
+    realServers,
+    origin,
+  };
+}
+
+/** Endpoints of a Service port as real servers of weight 1, sorted by address as a number, then port. */
+function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePort): readonly RealServer[] {
+  return endpoints
+    .toSorted((a, b) => compareAddresses(a.address, b.address) || a.port - b.port)
+    .map(({ address, port, place }) => ({
+      address,
+      port,
+      weight: 1,
+      forwarding: servicePort.forwarding,
+      origin: { servicePort: servicePort.label, place },
+    }));
+}
+
+/**
+ * One virtual server for each address, port and protocol, sorted. Inside a Service port the last one wins, because each
+ * write of kube-proxy's replaces the one before; between Service ports the first in the cluster's order does.
+ */
+export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
+  const merged = new Map<string, VirtualServer>();
+  for (const virtualServers of ports) {
+    for (const server of lastOfEach(virtualServers)) {
+      const key = virtualServerKey(server);
+      if (!merged.has(key)) merged.set(key, server);
+    }
+  }
+  return [...merged.values()].sort(compareVirtualServers);
+}
+
+function lastOfEach(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
+  if (virtualServers.length < 2) return virtualServers;
+  return new Map(virtualServers.map((server) => [virtualServerKey(server), server])).values();
 }

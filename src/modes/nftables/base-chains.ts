@@ -3,7 +3,7 @@ import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
-import type { BaseChain, NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
+import type { NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
 import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nftables.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
@@ -42,56 +42,37 @@ export interface BaseChainInput {
 
 /** Before DNAT, where packets still have the address that the client asked for. */
 const preDnat = -110;
-const dnat = -100;
-const filter = 0;
-const snat = 100;
 
-/** Where the kernel enters the table, and where packets go on from there (nftablesBaseChains, nftablesJumpChains). */
-const hooks: readonly (readonly [name: string, base: BaseChain, rules: readonly NftRule[]])[] = [
-  [
-    nftChains.filterPreroutingPreDnat,
-    { type: 'filter', hook: 'prerouting', priority: preDnat },
-    [newOnly(nftChains.firewallCheck)],
-  ],
-  [
-    nftChains.filterOutputPreDnat,
-    { type: 'filter', hook: 'output', priority: preDnat },
-    [newOnly(nftChains.firewallCheck)],
-  ],
-  [
-    nftChains.filterInput,
-    { type: 'filter', hook: 'input', priority: filter },
-    [newOnly(nftChains.nodePortEndpointsCheck), newOnly(nftChains.serviceEndpointsCheck)],
-  ],
-  [
-    nftChains.filterForward,
-    { type: 'filter', hook: 'forward', priority: filter },
-    [newOnly(nftChains.serviceEndpointsCheck), newOnly(nftChains.clusterIPsCheck)],
-  ],
-  [
-    nftChains.filterOutput,
-    { type: 'filter', hook: 'output', priority: filter },
-    [newOnly(nftChains.serviceEndpointsCheck), newOnly(nftChains.clusterIPsCheck)],
-  ],
-  [nftChains.natPrerouting, { type: 'nat', hook: 'prerouting', priority: dnat }, [rule([jump(nftChains.services)])]],
-  [nftChains.natOutput, { type: 'nat', hook: 'output', priority: dnat }, [rule([jump(nftChains.services)])]],
-  [
-    nftChains.natPostrouting,
-    { type: 'nat', hook: 'postrouting', priority: snat },
-    [rule([jump(nftChains.masquerading)])],
-  ],
-];
+const { firewallCheck, serviceEndpointsCheck, nodePortEndpointsCheck, clusterIPsCheck } = nftChains;
 
-/** Only packets that open a connection: later ones need no check. */
-function newOnly(chain: string): NftRule {
-  return rule([matches({ kind: 'ct', key: 'state' }, equalTo(word('new'))), jump(chain)]);
-}
+/**
+ * Where the kernel enters the table, and where packets go on from there (nftablesBaseChains, nftablesJumpChains). Of filter
+ * only packets that open a connection: later ones need no check.
+ */
+const hooks = [
+  [nftChains.filterPreroutingPreDnat, 'filter', 'prerouting', preDnat, [firewallCheck]],
+  [nftChains.filterOutputPreDnat, 'filter', 'output', preDnat, [firewallCheck]],
+  [nftChains.filterInput, 'filter', 'input', 0, [nodePortEndpointsCheck, serviceEndpointsCheck]],
+  [nftChains.filterForward, 'filter', 'forward', 0, [serviceEndpointsCheck, clusterIPsCheck]],
+  [nftChains.filterOutput, 'filter', 'output', 0, [serviceEndpointsCheck, clusterIPsCheck]],
+  [nftChains.natPrerouting, 'nat', 'prerouting', -100, [nftChains.services]],
+  [nftChains.natOutput, 'nat', 'output', -100, [nftChains.services]],
+  [nftChains.natPostrouting, 'nat', 'postrouting', 100, [nftChains.masquerading]],
+] as const;
+
+const ifNew = matches({ kind: 'ct', key: 'state' }, equalTo(word('new')));
+
+const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority, targets]) => ({
+  name,
+  base: { type, hook, priority },
+  rules: targets.map((target) => rule(type === 'filter' ? [ifNew, jump(target)] : [jump(target)])),
+}));
 
 /** The chains that every node has. */
 export function baseChains(input: BaseChainInput): readonly NftChain[] {
   const fields = familyFields[input.family];
   return [
-    ...hooks.map(([name, base, rules]) => ({ name, base, rules })),
+    ...hookedChains,
     { name: nftChains.services, rules: servicesRules(input, fields) },
     {
       name: nftChains.serviceEndpointsCheck,
@@ -101,7 +82,14 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
       name: nftChains.nodePortEndpointsCheck,
       rules: [
         rule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)]),
-        ...(input.rejectedOnLocalhost.length === 0 ? [] : [rejectLocalhost(input, fields)]),
+        ...(input.rejectedOnLocalhost.length === 0
+          ? []
+          : [
+              rule([
+                matches(fields.destination, loopback[input.family]),
+                nodePortMap(nftSets.localhostNodePortRejects),
+              ]),
+            ]),
       ],
     },
     {
@@ -115,13 +103,12 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
       rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
     },
     { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
-    ...(input.behaviours.has('inline-masquerade') ? [] : [markingChain(input)]),
+    // Where rules send packets that are to be masqueraded.
+    ...(input.behaviours.has('inline-masquerade')
+      ? []
+      : [{ name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(input.masquerade)])] }]),
+    ...localhostChains(input.rejectedOnLocalhost),
   ];
-}
-
-/** Where rules send packets that are to be masqueraded. */
-function markingChain({ masquerade }: BaseChainInput): NftChain {
-  return { name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(masquerade)])] };
 }
 
 /** Where packets are taken for a Service's: by their address first, as a node port's number could be a Service's port. */
@@ -142,11 +129,6 @@ function masqueradeClusterIPs({ masquerade, behaviours }: BaseChainInput, fields
       ? 'masquerade all clusterIP traffic'
       : 'masquerade clusterIP traffic from outside cluster';
   return [rule([toCluster, ...clients, markForMasquerade(masquerade, behaviours)], comment)];
-}
-
-/** Packets to node ports on localhost that are rejected there. */
-function rejectLocalhost({ family }: BaseChainInput, { destination }: FamilyFields): NftRule {
-  return rule([matches(destination, loopback[family]), nodePortMap(nftSets.localhostNodePortRejects)]);
 }
 
 function nodePortMap(map: string): Expression {
@@ -217,7 +199,7 @@ export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behavio
 }
 
 /** The chains that count and reject packets to them. */
-export function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
+function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
   return rejected.map((protocol) => {
     const { chain, counter } = localhostRejection(protocol);
     return { name: chain, rules: [rule([{ kind: 'counter', counter }, reject])] };

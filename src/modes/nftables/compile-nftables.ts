@@ -1,22 +1,24 @@
-import type { Cluster, NodeContext, NodeIdentity, ServicePort } from '../../cluster/model.ts';
+import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
+import { ContextMemo } from '../../cluster/context-memo.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
-import { isLoopback, type Network } from '../../kernel/address.ts';
+import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../../cluster/plan-traffic.ts';
+import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { compareElements, sortElements, type SortedElements } from '../../kernel/nftables/compare-elements.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { nftSets, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nftables.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
-import { baseChains, localhostChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
+import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
 import { addressValue } from './rule-parts.ts';
 import { serviceObjects } from './service-objects.ts';
 import type { PlacedElement, ServiceContext, ServiceObjects } from './service-parts.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 
 /**
  * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
@@ -33,6 +35,12 @@ export function compileNftables(
 ): KernelState {
   const compile = (family: Family): NftTable => compileTable({ cluster, node, settings, family, memo, behaviours });
   return { ...emptyState, nftables: families.map(compile) };
+}
+
+/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+export class NftablesMemo {
+  readonly traffic = new PlanMemo();
+  readonly objects = new ContextMemo<TrafficPlan, ServiceObjects>();
 }
 
 interface TableInput {
@@ -53,26 +61,25 @@ function compileTable({ cluster, node, settings, family, memo, behaviours }: Tab
   const objects: ServiceObjects[] = [];
   cluster.servicePorts.forEach((port) => {
     if (port.family !== family) return;
-    const plan = memo ? memo.recallPlan(port, node) : planTraffic(port, node);
+    const plan = memo ? memo.traffic.recall(port, node) : planTraffic(port, node);
     const context = plan.firewall && admitsNode(plan.firewall, node.nodeIPs[family]) ? admitting : usual;
-    objects.push(memo ? memo.recallObjects(plan, context) : serviceObjects(plan, context));
+    const make = (): ServiceObjects => serviceObjects(plan, context);
+    objects.push(memo ? memo.objects.recall(plan, context, make) : make());
   });
   const elements = collectElements(objects);
   const listened = nodePorts.addresses?.filter((address) => !isLoopback(address));
-  if (listened)
-    elements.set(
-      nftSets.nodePortIPs,
-      listened.map((address) => ({ key: [addressValue(address)] })),
-    );
-  const networks = serviceNetworks(cluster, family);
-  const base = { family, masquerade, nodePorts, serviceNetworks: networks, rejectedOnLocalhost: rejected, behaviours };
-  const chains = [...baseChains(base), ...localhostChains(rejected)];
+  if (listened) {
+    const keys = listened.map((address) => ({ key: [addressValue(address)] }));
+    elements.set(nftSets.nodePortIPs, keys);
+  }
+  const serviceNetworks = cluster.serviceCidrs.flatMap(({ network }) => (network.family === family ? [network] : []));
+  const base = { family, masquerade, nodePorts, serviceNetworks, rejectedOnLocalhost: rejected, behaviours };
   return {
     family,
     name: nftTableName,
     comment: nftTableComment,
     counters: localhostCounters(rejected),
-    chains: byName<NftChain>(chains, objects, (some) => some.chains),
+    chains: byName<NftChain>(baseChains(base), objects, (some) => some.chains),
     sets: byName<NftSet | NftMap>(
       sharedSets(family, elements, behaviours, rejected.length > 0),
       objects,
@@ -138,6 +145,7 @@ function sharedSets(
   const service = [address, 'inet_proto', 'inet_service'];
   const nodePort = ['inet_proto', 'inet_service'];
   const hairpin = [address, address, ...nodePort];
+  const listed = elements.has(nftSets.nodePortIPs);
   const set = (name: string, keyType: readonly string[], comment: string): NftSet => ({
     kind: 'set',
     name,
@@ -151,7 +159,6 @@ function sharedSets(
     kind: 'map',
     valueType: ['verdict'],
   });
-  const listed = elements.has(nftSets.nodePortIPs);
   return [
     set(nftSets.clusterIPs, [address], 'Active ClusterIPs'),
     ...(behaviours.has('hairpin-set') ? [set(nftSets.hairpinConnections, hairpin, 'service hairpin connections')] : []),
@@ -167,40 +174,27 @@ function sharedSets(
   ];
 }
 
-function serviceNetworks({ serviceCidrs }: Cluster, family: Family): readonly Network[] {
-  return serviceCidrs.map(({ network }) => network).filter((network) => network.family === family);
+/**
+ * Service ports without endpoints whose names are too long for the comment that kube-proxy writes beside their addresses.
+ * nft refuses it, and with it all else that kube-proxy wants to change: the node is left without rules.
+ */
+export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic[] {
+  const warnings = new Map<string, Diagnostic>();
+  for (const port of servicePorts) {
+    if (port.label.length <= maxNftComment) continue;
+    const lack = lackWhereRefused(port);
+    if (lack === undefined) continue;
+    const details = { servicePort: port.label, lack, limit: maxNftComment };
+    const warning = diagnose('long-comment', details, port.places?.port);
+    warnings.set(warning.text, warning);
+  }
+  return [...warnings.values()];
 }
 
-/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
-export class NftablesMemo {
-  readonly #traffic = new PlanMemo();
-  readonly #objects = new WeakMap<TrafficPlan, { readonly key: string; readonly objects: ServiceObjects }>();
-  readonly #keys = new WeakMap<ServiceContext, string>();
-
-  /** The plan of the port on the node, or the one plan of another node that is like it. */
-  recallPlan(port: ServicePort, node: NodeIdentity): TrafficPlan {
-    return this.#traffic.recall(port, node);
-  }
-
-  /** The plan's objects in the context, or those it had last where the context was equal. */
-  recallObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
-    const key = this.#keyOf(context);
-    const known = this.#objects.get(plan);
-    if (known?.key === key) return known.objects;
-    const objects = serviceObjects(plan, context);
-    this.#objects.set(plan, { key, objects });
-    return objects;
-  }
-
-  /** The context as text: once for all Service ports, as they share it. */
-  #keyOf(context: ServiceContext): string {
-    let key = this.#keys.get(context);
-    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));
-    return key;
-  }
-}
-
-/** JSON has no sets. */
-function listSets(_: string, value: unknown): unknown {
-  return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
+/** What a node lacks that refuses packets to the port; undefined where none does. A node without a name runs no endpoint. */
+function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
+  const plan = planTraffic(port, { name: '', zone: '' });
+  const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;
+  const refusal = plan.internal.refusal ?? (outside ? plan.external.refusal : undefined);
+  return refusal?.reason;
 }

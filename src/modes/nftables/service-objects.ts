@@ -5,19 +5,20 @@ import {
   admittedSources,
   type Firewall,
   type ServiceAddress,
+  type TrafficPath,
 } from '../../cluster/plan-traffic.ts';
 import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
 import {
   endpointNames,
-  policyChainName,
   serviceChainNames,
   type ChainedEndpoint,
   type ServiceChainNames,
   type ServiceContext,
   type ServiceObjects,
+  type ElementSet,
+  type PlacedElement,
 } from './service-parts.ts';
-import { serviceElements } from './service-elements.ts';
-import type { Value } from '../../kernel/nftables/element.ts';
+import type { Value, Element, ElementKey, Verdict } from '../../kernel/nftables/element.ts';
 import type { Expression, Field } from '../../kernel/nftables/expression.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
@@ -39,6 +40,7 @@ import {
   protocolValues,
   rule,
 } from './rule-parts.ts';
+import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nftables.ts';
 
 /** Most Service ports have no sets of their own. */
 const none: readonly never[] = [];
@@ -68,14 +70,14 @@ function serviceChains(
   const { port, firewall, clusterEndpoints, localEndpoints } = plan;
   const origin = originOf(port, port.places?.port);
   const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
-    const takesClusterIP = !plan.internal.refusal && name === policyChainName(names, plan.internal);
+    const takesClusterIP = !plan.internal.refusal && name === names[plan.internal.policy];
     const first = takesClusterIP ? masqueradeRules(plan, context) : none;
     const last = spreadingRules(plan, endpoints, chained, context.behaviours);
     return { name, rules: first.length === 0 ? last : [...first, ...last], origin };
   };
   // Most Service ports have one chain, and an array that grows from empty reserves room for sixteen.
-  const chains = clusterEndpoints.length > 0 ? [spread(names.cluster, clusterEndpoints)] : [];
-  if (localEndpoints.length > 0) chains.push(spread(names.local, localEndpoints));
+  const chains = clusterEndpoints.length > 0 ? [spread(names.Cluster, clusterEndpoints)] : [];
+  if (localEndpoints.length > 0) chains.push(spread(names.Local, localEndpoints));
   if (plan.external.isUsed) chains.push(externalChain(plan, names, context, origin));
   if (firewall) chains.push(firewallChain(port, names, firewall, context, origin));
   if (chained) for (const target of chained) chains.push(endpointChain(plan, target, context));
@@ -86,7 +88,7 @@ function serviceChains(
  * external-: where packets to all external addresses and the node port arrive. Under policy Local, what comes from the
  * node and its pods takes the short cut to the endpoints of all nodes.
  */
-export function externalChain(
+function externalChain(
   { port, external }: TrafficPlan,
   names: ServiceChainNames,
   { masquerade, behaviours }: ServiceContext,
@@ -97,19 +99,19 @@ export function externalChain(
   if (external.policy === 'Local') {
     const pods = masquerade.localTraffic;
     if (pods)
-      rules.push(rule([fromPods(pods, familyFields[port.family]), goto(names.cluster)], 'short-circuit pod traffic'));
+      rules.push(rule([fromPods(pods, familyFields[port.family]), goto(names.Cluster)], 'short-circuit pod traffic'));
     // A load balancer's address is often the node's too, and would be the source of the node's own packets.
     rules.push(rule([fromNode, mark], 'masquerade local traffic'));
-    rules.push(rule([fromNode, goto(names.cluster)], 'short-circuit local traffic'));
+    rules.push(rule([fromNode, goto(names.Cluster)], 'short-circuit local traffic'));
   } else {
     rules.push(behaviours.has('inline-masquerade') ? rule([mark], 'masquerade') : rule([mark]));
   }
-  if (!external.refusal) rules.push(rule([goto(policyChainName(names, external))]));
+  if (!external.refusal) rules.push(rule([goto(names[external.policy])]));
   return { name: names.external, rules, origin };
 }
 
 /** firewall-: packets to load balancer addresses from outside the source ranges are dropped. */
-export function firewallChain(
+function firewallChain(
   port: ServicePort,
   names: ServiceChainNames,
   firewall: Firewall,
@@ -124,7 +126,7 @@ export function firewallChain(
 }
 
 /** Packets to the cluster IP from outside the cluster, at the head of the chain that they come to. */
-export function masqueradeRules(
+function masqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,
 ): readonly NftRule[] {
@@ -143,7 +145,7 @@ function matchPort({ protocol, port }: ServiceAddress): Expression {
 }
 
 /** service- or local-: spreads packets over the endpoints of one policy, each with an equal chance. */
-export function spreadingRules(
+function spreadingRules(
   plan: TrafficPlan,
   endpoints: readonly Endpoint[],
   chained: readonly ChainedEndpoint[] | undefined,
@@ -170,7 +172,7 @@ function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly C
 }
 
 /** endpoint-: remembers the client with session affinity, and sends its packets to the endpoint. */
-export function endpointChain(
+function endpointChain(
   { port, affinitySeconds }: TrafficPlan,
   { endpoint, chain, affinitySet: set }: ChainedEndpoint,
   { masquerade, behaviours }: ServiceContext,
@@ -203,7 +205,7 @@ const protocolMatches = {
 const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
 /** affinity-: the clients that an endpoint remembers, and for how long. */
-export function affinitySet(
+function affinitySet(
   { port }: TrafficPlan,
   { endpoint, affinitySet: name }: ChainedEndpoint,
   timeoutSeconds: number | undefined,
@@ -217,4 +219,114 @@ export function affinitySet(
     elements: [],
     origin: originOf(port, endpoint.place),
   };
+}
+
+/** The elements of a Service port in the sets and maps that all share. */
+function serviceElements(
+  plan: TrafficPlan,
+  names: ServiceChainNames,
+  context: ServiceContext,
+): readonly PlacedElement[] {
+  const own = clusterIPElements(plan, names, context);
+  addExternal(plan, names, context, own);
+  addNodePort(plan, names, context, own);
+  return context.behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
+}
+
+/** Endpoints on the node that could reach themselves: they would get an answer from their own address. */
+function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
+  return hairpin.map((endpoint) => {
+    const address = addressValue(endpoint.address);
+    const key = [address, address, protocolValues[port.protocol], portValue(endpoint.port)];
+    return place(nftSets.hairpinConnections, { key, origin: originOf(port, endpoint.place) });
+  });
+}
+
+/** Packets to the cluster IP go to its endpoints, or are refused. */
+function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context: ServiceContext): PlacedElement[] {
+  const { internal, clusterIP } = plan;
+  const key = serviceKey(clusterIP);
+  return [
+    place(nftSets.clusterIPs, { key: key.slice(0, 1), origin: clusterIP.origin }),
+    internal.refusal
+      ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP, context)
+      : send(nftSets.serviceIPs, names[internal.policy], key, clusterIP),
+  ];
+}
+
+/** The same of the other addresses. Without local endpoints, packets may be both sent on and, if that fails, refused. */
+function addExternal(
+  plan: TrafficPlan,
+  names: ServiceChainNames,
+  context: ServiceContext,
+  into: PlacedElement[],
+): void {
+  const { hasEndpoints, external, externalIPs, loadBalancerIPs, firewall } = plan;
+  const add = (address: ServiceAddress): void => {
+    const key = serviceKey(address);
+    if (hasEndpoints) into.push(send(nftSets.serviceIPs, names.external, key, address));
+    if (external.refusal) into.push(refuse(nftSets.noEndpointServices, plan, external, key, address, context));
+  };
+  externalIPs.forEach(add);
+  loadBalancerIPs.forEach(add);
+  firewall?.guarded.forEach((address) => {
+    into.push(send(nftSets.firewallIPs, names.firewall, serviceKey(address), address));
+  });
+}
+
+/** And of the node port, which source ranges do not bind. */
+function addNodePort(
+  plan: TrafficPlan,
+  names: ServiceChainNames,
+  context: ServiceContext,
+  into: PlacedElement[],
+): void {
+  const { hasEndpoints, external, nodePort } = plan;
+  if (!nodePort) return;
+  const key = [protocolValues[nodePort.protocol], portValue(nodePort.port)];
+  if (hasEndpoints) into.push(send(nftSets.serviceNodePorts, names.external, key, nodePort));
+  if (external.refusal) into.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort, context));
+  if (context.rejectedOnLocalhost.includes(nodePort.protocol)) {
+    into.push(send(nftSets.localhostNodePortRejects, localhostRejection(nodePort.protocol).chain, key, nodePort));
+  }
+}
+
+function serviceKey({ address, protocol, port }: ServiceAddress): ElementKey {
+  return [addressValue(address), protocolValues[protocol], portValue(port)];
+}
+
+/** Sends packets to a chain. */
+function send(
+  set: ElementSet,
+  chain: string,
+  key: ElementKey,
+  { origin }: Pick<ServiceAddress, 'origin'>,
+): PlacedElement {
+  return place(set, { key, value: { kind: 'goto', chain }, origin });
+}
+
+/** Turns packets away, with the name of the Service port beside. */
+function refuse(
+  set: ElementSet,
+  { port }: TrafficPlan,
+  { refusal }: TrafficPath,
+  key: ElementKey,
+  { origin }: Pick<ServiceAddress, 'origin'>,
+  { behaviours }: ServiceContext,
+): PlacedElement {
+  const value = refusal?.answer === 'drop' ? dropped : rejected;
+  return place(set, { key, value, comment: fitComment(port.label, behaviours), origin });
+}
+
+const dropped: Verdict = { kind: 'drop' };
+const rejected: Verdict = { kind: 'goto', chain: nftChains.reject };
+
+function place(set: ElementSet, element: Element): PlacedElement {
+  return { set, element };
+}
+
+/** The label as a comment: cut where it is too long for nft, with dots to show it where kube-proxy does not cut it. It is ASCII. */
+function fitComment(label: string, behaviours: Behaviours): string {
+  if (label.length <= maxNftComment) return label;
+  return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
 }

@@ -6,7 +6,7 @@ import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
 import { type nftSets, nftPrefixes } from '../../kube-proxy/nftables.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import { hashName } from '../../base/hash-name.ts';
-import type { TrafficPath } from '../../cluster/plan-traffic.ts';
+import type { TrafficPolicy } from '../../cluster/plan-traffic.ts';
 
 /** What the chains of all Service ports of one family depend on besides the ports. */
 export interface ServiceContext {
@@ -41,13 +41,8 @@ export interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }
 
-/** The chains that a Service port may have, in use or not: see nftPrefixes. */
-export interface ServiceChainNames {
-  readonly cluster: string;
-  readonly local: string;
-  readonly external: string;
-  readonly firewall: string;
-}
+/** The chains that a Service port may have, in use or not, those that spread packets over endpoints by their policy: see nftPrefixes. */
+export type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 /** The chain that sends packets to an endpoint, and the set of the clients that it remembers. */
 export interface EndpointNames {
@@ -59,21 +54,11 @@ export interface EndpointNames {
 export function serviceChainNames(port: ServicePort): ServiceChainNames {
   const base = hashAndTruncate(describePort(port));
   return {
-    cluster: nftPrefixes.cluster + base,
-    local: nftPrefixes.local + base,
+    Cluster: nftPrefixes.cluster + base,
+    Local: nftPrefixes.local + base,
     external: nftPrefixes.external + base,
     firewall: nftPrefixes.firewall + base,
   };
-}
-
-/** The chain that spreads the packets of a path over its endpoints; there only where it has some. */
-export function policyChainName(names: ServiceChainNames, { policy }: TrafficPath): string {
-  switch (policy) {
-    case 'Cluster':
-      return names.cluster;
-    case 'Local':
-      return names.local;
-  }
 }
 
 /** The same of one endpoint, with its address and port (servicePortEndpointChainNameBase): a name may have no colon. */

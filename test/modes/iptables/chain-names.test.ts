@@ -5,8 +5,8 @@ const port = { label: 'default/nginx-service:http', protocol: 'TCP' } as const;
 
 test('a Service port has the chain names that kube-proxy gives it', () => {
   expect(serviceChainNames(port)).toEqual({
-    cluster: 'KUBE-SVC-6IM33IEVEEV7U3GP',
-    local: 'KUBE-SVL-6IM33IEVEEV7U3GP',
+    Cluster: 'KUBE-SVC-6IM33IEVEEV7U3GP',
+    Local: 'KUBE-SVL-6IM33IEVEEV7U3GP',
     external: 'KUBE-EXT-6IM33IEVEEV7U3GP',
     firewall: 'KUBE-FW-6IM33IEVEEV7U3GP',
   });
@@ -21,6 +21,6 @@ test('an endpoint has one for each Service port', () => {
 });
 
 test('the protocol takes part: DNS has two ports of one number', () => {
-  const names = (['TCP', 'UDP', 'SCTP'] as const).map((protocol) => serviceChainNames({ ...port, protocol }).cluster);
+  const names = (['TCP', 'UDP', 'SCTP'] as const).map((protocol) => serviceChainNames({ ...port, protocol }).Cluster);
   expect(new Set(names).size).toBe(3);
 });

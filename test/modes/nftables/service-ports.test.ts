@@ -6,8 +6,7 @@ import { formatElement, formatRule } from '../../../src/kernel/nftables/format-e
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { findTable, type NftTable } from '../../../src/kernel/nftables/table.ts';
 import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/service-parts.ts';
-import { compileNftables, NftablesMemo } from '../../../src/modes/nftables/compile-nftables.ts';
-import { findLongComments } from '../../../src/modes/nftables/long-comments.ts';
+import { compileNftables, NftablesMemo, findLongComments } from '../../../src/modes/nftables/compile-nftables.ts';
 import { address, clusterOf, defaults, endpoint, network, remote, servicePort, worker } from '../iptables/compile.ts';
 
 const settings: ProxySettings = { ...defaults, mode: 'nftables', nodePortAddresses: ['primary'] };
@@ -45,8 +44,8 @@ describe('names', () => {
     [long, `KR6NACJP-${longText}`],
   ])('of a Service port', (fields, base) => {
     expect(serviceChainNames(servicePort(fields))).toEqual({
-      cluster: `service-${base}`,
-      local: `local-${base}`,
+      Cluster: `service-${base}`,
+      Local: `local-${base}`,
       external: `external-${base}`,
       firewall: `firewall-${base}`,
     });
@@ -79,7 +78,7 @@ describe('addresses that are claimed twice', () => {
 
   test('by two Service ports: the first gets them, and nft none twice', () => {
     const { external } = serviceChainNames(first);
-    const { cluster } = serviceChainNames(second);
+    const { Cluster: cluster } = serviceChainNames(second);
     const tables = compile([first, second]);
     expect(elements(tables, 'service-ips')).toContain(`203.0.113.1 . tcp . 80 : goto ${external}`);
     expect(elements(tables, 'service-ips')).not.toContain(`203.0.113.1 . tcp . 80 : goto ${cluster}`);
@@ -97,7 +96,7 @@ describe('addresses that are claimed twice', () => {
 describe('a Service port', () => {
   test('without local endpoints sends on what comes from the node, and drops the rest', () => {
     const port = servicePort({ externalPolicyLocal: true, nodePort: 30001, endpoints: [remote('10.244.2.5')] });
-    const { cluster, external } = serviceChainNames(port);
+    const { Cluster: cluster, external } = serviceChainNames(port);
     const tables = compile([port]);
     expect(elements(tables, 'service-nodeports')).toEqual([`tcp . 30001 : goto ${external}`]);
     expect(elements(tables, 'no-endpoint-nodeports')).toEqual(['tcp . 30001 comment "shop/web" : drop']);
