@@ -2,9 +2,8 @@ import { BundleMemo, type BundleTexts } from '../bundle/bundle-texts.ts';
 import { makeBundle, type Bundle, type BundleContent, type BundleInputs } from '../bundle/make-bundle.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
-import { families } from '../kernel/family.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodeName, describeLocalhostListeners } from './chosen-nodes.ts';
+import { checkNodeName, describeListenersOfNodes } from './chosen-nodes.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import { checkNodesOf, hasErrors } from './compile.ts';
 import { compileInputs, NodeMemo, settleInputs, type Prepared } from './compile-node.ts';
@@ -49,7 +48,7 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   ];
   if (hasErrors(diagnostics)) return { diagnostics, nodes: undefined };
   return {
-    diagnostics: [...describeLocalhostListeners(prepared, families, true), ...diagnostics],
+    diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
     nodes: settleNodes(fleet, preparedFor, ipFamily),
   };
 }

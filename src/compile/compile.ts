@@ -55,7 +55,7 @@ export function compileLoaded(
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily });
-  const listeners = describeLocalhostListeners(prepared, content.families, false);
+  const listeners = describeLocalhostListeners(content);
   return { content, diagnostics: [...gaps, ...listeners, ...(modeNote ? [modeNote] : []), ...known] };
 }
 
