@@ -37,7 +37,7 @@ export const folders = {
     node: ['buffer', 'fs', 'path'],
   },
   bundle: {
-    folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'kube-proxy/settings', 'cluster'],
+    folders: ['base', 'kernel', 'kube-proxy', 'kube-proxy/settings', 'cluster'],
     packages: [],
     node: ['fs', 'fs/promises', 'path'],
   },
@@ -150,7 +150,7 @@ export const folders = {
   'cli/shared': {
     folders: ['base', 'kube-proxy', 'bundle', 'report'],
     packages: ['commander'],
-    node: ['fs', 'path', 'tty', 'worker_threads'],
+    node: ['fs', 'path', 'tty'],
   },
   'cli/kpc': {
     folders: [

@@ -1,7 +1,16 @@
 import { serviceNameLabel } from './endpoints.ts';
 import { parseAddress } from '../kernel/address.ts';
-import { families, type Family } from '../kernel/family.ts';
-import type { EndpointPort, Endpoints, EndpointSlice, FieldPath, SliceEndpoint, Source, Sourced } from './objects.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
+import type {
+  EndpointAddress,
+  EndpointPort,
+  Endpoints,
+  EndpointSlice,
+  FieldPath,
+  SliceEndpoint,
+  Source,
+  Sourced,
+} from './objects.ts';
 
 const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';
 const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';
@@ -15,10 +24,11 @@ interface Mirrored {
   readonly path: FieldPath;
 }
 
-/** A port with its path in the Endpoints object. */
+/** A slice that is being made, with the path of its port in the Endpoints object; its endpoints by address. */
 interface MirroredPort {
   readonly port: EndpointPort;
   readonly path: FieldPath;
+  readonly endpoints: Map<string, Mirrored>;
 }
 
 /**
@@ -45,60 +55,39 @@ function isMirrored({ metadata }: Endpoints): boolean {
 }
 
 function mirrorFamily({ object, source }: Sourced<Endpoints>, family: Family): Sourced<EndpointSlice>[] {
-  const ports = new Map<string, { readonly port: MirroredPort; readonly endpoints: Map<string, Mirrored> }>();
+  const ports = new Map<string, MirroredPort>();
   for (const [i, subset] of object.subsets.entries()) {
     const mirrored = (['addresses', 'notReadyAddresses'] as const).flatMap((field) =>
-      subset[field].map(({ ip, hostname, nodeName }, j): Mirrored => {
-        const path = ['subsets', i, field, j, 'ip'];
-        return { endpoint: makeEndpoint(ip, hostname, nodeName, field === 'addresses'), path };
+      subset[field].map((address, j): Mirrored => {
+        return { endpoint: makeEndpoint(address, field === 'addresses'), path: ['subsets', i, field, j, 'ip'] };
       }),
     );
     for (const [j, port] of subset.ports.entries()) {
       const key = `${port.name}/${port.protocol}/${port.port}`;
-      const known = ports.get(key) ?? {
-        port: { port, path: ['subsets', i, 'ports', j] },
-        endpoints: new Map<string, Mirrored>(),
-      };
-      const { endpoints } = known;
+      const known = ports.get(key) ?? { port, path: ['subsets', i, 'ports', j], endpoints: new Map() };
       ports.set(key, known);
-      for (const one of mirrored) addEndpoint(endpoints, one, family);
+      for (const one of mirrored) addEndpoint(known.endpoints, one, family);
     }
   }
   return [...ports.values()]
     .filter(({ endpoints }) => endpoints.size > 0)
-    .map(({ port, endpoints }, i) => makeSlice(object, source, family, i, port, [...endpoints.values()]));
+    .map((port, i) => makeSlice(object, source, family, i, port));
 }
 
 /** An address that is listed both as ready and as not ready is not ready. */
 function addEndpoint(endpoints: Map<string, Mirrored>, mirrored: Mirrored, family: Family): void {
-  const { address } = mirrored.endpoint;
+  const { address, status } = mirrored.endpoint;
   if (address?.family !== family) return;
   const known = endpoints.get(address.text);
-  if (known ? known.endpoint.status.ready : endpoints.size < maxEndpoints) {
-    if (!known || !mirrored.endpoint.status.ready) endpoints.set(address.text, mirrored);
+  if (known ? known.endpoint.status.ready && !status.ready : endpoints.size < maxEndpoints) {
+    endpoints.set(address.text, mirrored);
   }
 }
 
-function makeEndpoint(
-  ip: string,
-  hostname: string | undefined,
-  nodeName: string | undefined,
-  ready: boolean,
-): SliceEndpoint {
-  return {
-    address: parseAddress(ip),
-    hostname,
-    status: {
-      nodeName,
-      zone: undefined,
-      ready,
-      // The control plane sets ready alone, and what is not set counts as serving and not terminating.
-      serving: true,
-      terminating: false,
-      zoneHints: [],
-      nodeHints: [],
-    },
-  };
+/** The control plane sets ready alone, and what is not set counts as serving and not terminating. */
+function makeEndpoint({ ip, hostname, nodeName }: EndpointAddress, ready: boolean): SliceEndpoint {
+  const other = { zone: undefined, serving: true, terminating: false, zoneHints: [], nodeHints: [] };
+  return { address: parseAddress(ip), hostname, status: { nodeName, ready, ...other } };
 }
 
 function makeSlice(
@@ -106,16 +95,16 @@ function makeSlice(
   source: Source,
   family: Family,
   index: number,
-  { port, path: portPath }: MirroredPort,
-  mirrored: readonly Mirrored[],
+  { port, path: portPath, endpoints }: MirroredPort,
 ): Sourced<EndpointSlice> {
+  const mirrored = [...endpoints.values()];
   const object: EndpointSlice = {
     metadata: {
       ...metadata,
       name: `${metadata.name}-${family}-${index}`,
       labels: { ...metadata.labels, [serviceNameLabel]: metadata.name },
     },
-    addressType: family === 'ipv4' ? 'IPv4' : 'IPv6',
+    addressType: familyNames[family],
     ports: [port],
     endpoints: mirrored.map(({ endpoint }) => endpoint),
   };

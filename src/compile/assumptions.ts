@@ -105,11 +105,9 @@ function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inp
     ) ||
     pods.some(({ object }) => object.status !== undefined);
   if (saysNode || services.length === 0) return false;
+  const lacksAddress = (service: Service): boolean =>
+    lacksAnything(service) || (lacksLoadBalancer(service) && service.spec.clusterIP === '');
   return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
-}
-
-function lacksAddress(service: Service): boolean {
-  return lacksAnything(service) || (lacksLoadBalancer(service) && service.spec.clusterIP === '');
 }
 
 function makeNodes(
@@ -151,7 +149,7 @@ function makeNode(
     podCIDRs: families.flatMap(
       (family) =>
         partOf(
-          networks.find((network) => network.family === family),
+          networks.find((each) => each.family === family),
           at,
         ) ?? [],
     ),

@@ -1,22 +1,17 @@
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
-import {
-  describeSpecial,
-  parseAddress,
-  parseNetwork,
-  isLoopback,
-  type Address,
-  loopbackAddresses,
-} from '../kernel/address.ts';
+import { describeSpecial, parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../kernel/address.ts';
 import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
-import type { NodeContext } from '../cluster/model.ts';
+import type { NodeContext, ServicePort } from '../cluster/model.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
+import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 
 /** The nodes to compile for. */
@@ -198,27 +193,33 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
   return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
-/**
- * The node ports that kube-proxy itself listens for on localhost; of many nodes, on each that has endpoints for the node port.
- * No rule does that: a bundle serves none of them.
- */
-export function describeLocalhostListeners(
-  { cluster, settings, gates }: Pick<Prepared, 'cluster' | 'settings' | 'gates'>,
-  compiled: readonly Family[],
-  ofNodes: boolean,
-): readonly Diagnostic[] {
+/** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
+export function describeLocalhostListeners({ state, cluster }: BundleContent): readonly Diagnostic[] {
+  const handlingOf = findLocalhostHandling(state);
+  const ports = cluster.servicePorts.filter(
+    ({ family, protocol, nodePort: port }) => port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy',
+  );
+  return describeListeners(ports, false);
+}
+
+/** The same of many nodes: on each that has endpoints for the node port. */
+export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
   const name = 'localhost-node-ports';
   if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
   const named = new Set(
-    compiled.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
+    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
   );
-  const listening = cluster.servicePorts.filter(
+  const ports = cluster.servicePorts.filter(
     (port) =>
       named.has(port.family) &&
       port.protocol === 'TCP' &&
       port.nodePort !== 0 &&
       planTraffic(port, { name: '', zone: '' }).hasEndpoints,
   );
+  return describeListeners(ports, true);
+}
+
+function describeListeners(listening: readonly ServicePort[], ofNodes: boolean): readonly Diagnostic[] {
   const byPort = groupBy(listening, ({ label, nodePort }) => `${label} ${nodePort}`);
   return [...byPort.values()].flatMap((ports) => {
     const [first] = ports;

@@ -8,10 +8,10 @@ import {
 } from '../bundle/make-bundle.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
-import { families } from '../kernel/family.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodeName, describeLocalhostListeners } from './chosen-nodes.ts';
-import { checkNodesOf, hasErrors, type Request } from './compile.ts';
+import { checkNodeName, describeListenersOfNodes } from './chosen-nodes.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import { checkNodesOf, hasErrors } from './compile.ts';
 import { compileInputs, NodeMemo, settleInputs, type Prepared } from './compile-node.ts';
 import { prepareForNodes } from './kubernetes-version.ts';
 import type { LoadedInputs } from './load-texts.ts';
@@ -42,49 +42,38 @@ export interface FleetCompilation {
 }
 
 /** Compiles for many nodes what has been read and checked. */
-export function compileFleet(
-  loaded: LoadedInputs,
-  fleet: Fleet,
-  { refusals, namesMode, ...request }: Omit<Request, 'node'>,
-): FleetCompilation {
+export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice): FleetCompilation {
   const { prepared, modeNote } = loaded;
   const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
   const found = checkNodesOf(loaded, { names: fleet.nodes, flag: fleet.named });
   const diagnostics = [
-    ...refusals,
     ...fleet.diagnostics,
     ...wrongVersions,
-    ...(modeNote && namesMode && !hasErrors(loaded.diagnostics) ? [modeNote] : []),
+    ...(modeNote && !hasErrors(loaded.diagnostics) ? [modeNote] : []),
     ...mergeDiagnostics(found, loaded.diagnostics),
   ];
   if (hasErrors(diagnostics)) return { diagnostics, nodes: undefined };
   return {
-    diagnostics: [...describeLocalhostListeners(prepared, families, true), ...diagnostics],
-    nodes: settleNodes(fleet, preparedFor, request),
+    diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
+    nodes: settleNodes(fleet, preparedFor, ipFamily),
   };
 }
 
 function* settleNodes(
   { nodes, hostAddresses }: Fleet,
-  preparedFor: ReturnType<typeof prepareForNodes>['preparedFor'],
-  { ipFamily }: Pick<Request, 'ipFamily'>,
+  preparedFor: (node: string) => Prepared,
+  ipFamily: IpFamilyChoice,
 ): Generator<FleetNode> {
   const nodeMemo = new NodeMemo();
-  const bundleMemo = new BundleMemo();
-  for (const nodeName of nodes) {
-    const request = { nodeName, hostAddresses: hostAddresses.get(nodeName), ipFamily };
-    const prepared = preparedFor(nodeName);
-    const inputs = settleInputs(prepared, request);
-    yield {
-      node: nodeName,
-      inputs,
-      gates: prepared.gates,
-      texts: bundleMemo,
-      compile: () => {
-        const content = compileInputs(prepared, inputs, nodeMemo);
-        return { bundle: makeBundle(content, bundleMemo), content };
-      },
+  const texts = new BundleMemo();
+  for (const node of nodes) {
+    const prepared = preparedFor(node);
+    const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: hostAddresses.get(node), ipFamily });
+    const compile = (): FleetBundle => {
+      const content = compileInputs(prepared, inputs, nodeMemo);
+      return { bundle: makeBundle(content, texts), content };
     };
+    yield { node, inputs, gates: prepared.gates, texts, compile };
   }
 }
 

@@ -75,7 +75,9 @@ export function prepare(
 ): Prepared {
   const { serviceCidrs } = inputs;
   const chosen = assumptions?.ranges ?? ranges;
-  const choices = chosen.clusterIPs.length > 0 ? chosen : withObjects(chosen, assignableNetworks(serviceCidrs));
+  // Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise.
+  const ofObjects = chosen.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
+  const choices = ofObjects.length === 0 ? chosen : ({ ...chosen, clusterIPs: ofObjects, fromObjects: true } as const);
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
@@ -84,7 +86,8 @@ export function prepare(
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
   };
   const found = findSlices({ ...inputs, services, nodes }, assume);
-  const tooLarge = checkSize(found.services, found.slices, countNodeAddresses(nodes, hostAddresses));
+  const ofNodes = nodes.map(({ object }) => object.addresses.length);
+  const tooLarge = checkSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const build = (behaviours: Behaviours): Cluster => buildCluster(built, behaviours, serving);
@@ -140,16 +143,6 @@ export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 
 /** Whether the input holds what Pods could be assumed of. */
 function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
-}
-
-/** Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise. */
-function withObjects(ranges: AssignmentRanges, clusterIPs: AssignmentRanges['clusterIPs']): AssignmentRanges {
-  return clusterIPs.length === 0 ? ranges : { ...ranges, clusterIPs, fromObjects: true };
-}
-
-/** On how many addresses the node ports of a node can listen. */
-function countNodeAddresses(nodes: Inputs['nodes'], hostAddresses: readonly Address[] | undefined): number {
-  return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
 }
 
 /** The same inputs, as the kube-proxy of another release sees them. */

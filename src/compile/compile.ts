@@ -36,37 +36,26 @@ export interface Compilation {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** What a program knows of a compilation besides the input. */
-export interface Request extends Pick<CompileOptions, 'node' | 'ipFamily'> {
-  /** What is wrong with what was asked for; said before what is wrong with the input. */
-  readonly refusals: readonly Diagnostic[];
-  /** Whether to say which mode was taken, where nothing names one. */
-  readonly namesMode: boolean;
-}
-
 /** Compiles texts for one node; nothing where `refusals` says that what is asked for is wrong. */
 export function compile(texts: InputTexts, options: CompileOptions, refusals: readonly Diagnostic[] = []): Compilation {
-  return compileLoaded(loadTexts(texts, options), { ...options, refusals, namesMode: true });
+  return compileLoaded(loadTexts(texts, options), options, refusals);
 }
 
-/** Compiles for one node what has been read and checked. */
-export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...request }: Request): Compilation {
-  const nodeName = chooseNodeName(request.node, read.prepared);
+/** Compiles for one node what has been read and checked; `refusals` are said before what is wrong with the input. */
+export function compileLoaded(
+  read: LoadedInputs,
+  { node, ipFamily }: Pick<CompileOptions, 'node' | 'ipFamily'>,
+  refusals: readonly Diagnostic[],
+): Compilation {
+  const nodeName = chooseNodeName(node, read.prepared);
   const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
-  const found = checkNodesOf(read, oneNode(nodeName, request.node));
+  const found = checkNodesOf(read, oneNode(nodeName, node));
   const known = [...refusals, ...mergeDiagnostics(found, said)];
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
-  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: request.ipFamily });
-  return {
-    content,
-    diagnostics: [
-      ...gaps,
-      ...describeLocalhostListeners(prepared, content.families, false),
-      ...(modeNote && namesMode ? [modeNote] : []),
-      ...known,
-    ],
-  };
+  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily });
+  const listeners = describeLocalhostListeners(content);
+  return { content, diagnostics: [...gaps, ...listeners, ...(modeNote ? [modeNote] : []), ...known] };
 }
 
 /** What is wrong with compiling for these nodes. */

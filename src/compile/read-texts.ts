@@ -44,7 +44,7 @@ function readTexts(
 }
 
 /** Reads a file, or says why it cannot be read. */
-export function readHostText(file: string): HostText | Diagnostic {
+function readHostText(file: string): HostText | Diagnostic {
   try {
     return { name: file, text: readNamedFile(file).toString('utf8') };
   } catch (error) {

@@ -115,7 +115,7 @@ function countFiles(files: number): string {
 
 type FileNames = Lists<'files'>;
 
-/** What is wrong with files and folders, whatever they hold. */
+/** What is wrong with files and folders, whatever they hold, and what keeps a text from being read as YAML or JSON. */
 export const fileDiagnostics = {
   'empty-file': {
     severity: 'warning',

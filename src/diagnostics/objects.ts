@@ -136,7 +136,7 @@ function describeNothingProgrammed(details: NothingProgrammed): Words {
   return [wrong, `${assume}; ${allowing}`];
 }
 
-/** What is wrong with whole objects and their names, and with documents that are not objects. */
+/** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
 export const objectDiagnostics = {
   'bad-name': {
     severity: warningIf(({ isUnused }: WrongName) => isUnused === true),

@@ -59,7 +59,7 @@ function describeAssumed({ values, nodes, isDefault }: Assumed): string {
   return `assumed, because the input lacks them: ${counts.join(', ')}${named}${way}`;
 }
 
-/** What is wrong with Services, their ports and kpc's annotations of them. */
+/** What is wrong with Services, their ports and kpc's annotations of them, and what a cluster would give them that they lack. */
 export const serviceDiagnostics = {
   'address-conflict': {
     severity: 'warning',

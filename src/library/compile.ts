@@ -120,7 +120,7 @@ export function compileFleet(options: FleetOptions): FleetResult {
   };
   const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
   const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
-  const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, { ...request, refusals: [], namesMode: true });
+  const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, request.ipFamily);
   return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsToJson(diagnostics) };
 }
 

@@ -41,9 +41,10 @@ describe('diagnostics are made by diagnose() alone', () => {
 
 test('no code is in two tables', () => {
   const codes = filesBelow('diagnostics').flatMap((file) => {
-    const [, table = ''] =
-      /export const \w+Diagnostics = \{\n(.*?)\n\} satisfies/s.exec(readFileSync(join(source, file), 'utf8')) ?? [];
-    return [...table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|wordRow|shapeRow)/gm)].map(([, code = '']) => code);
+    const text = readFileSync(join(source, file), 'utf8');
+    const tables = [...text.matchAll(/const \w+Diagnostics = \{\n(.*?)\n\} satisfies/gs)].map(([, rows = '']) => rows);
+    const rows = tables.flatMap((table) => [...table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|wordRow|shapeRow)/gm)]);
+    return rows.map(([, code = '']) => code);
   });
   expect(codes.toSorted()).toEqual(diagnosticCodes);
 });

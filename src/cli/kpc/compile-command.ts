@@ -118,7 +118,9 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const named = isHostFolder(hosts) || isFleet(options) ? others : options;
   const inputOptions = { ...named, emptyResult };
   const texts = await readInputs(inputOptions, terminal.readStdin);
-  const loaded = loadTexts(texts, inputOptions);
+  const read = loadTexts(texts, inputOptions);
+  // With --check, the bundle names the mode.
+  const loaded = options.check === undefined ? read : { ...read, modeNote: undefined };
   const mistaken = await describeMistakenInput(loaded, options, terminal);
   if (mistaken) {
     await reportDiagnostics([mistaken], loaded.files, terminal);
@@ -163,10 +165,10 @@ async function runFleet(
   if (options.jobs > 1 && isBinary) {
     return refuse(terminal, '--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
   }
-  const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
-  const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
-  const request = { ...options, refusals, namesMode: namesMode(options) };
-  const { nodes, diagnostics: found } = compileFleet(loaded, fleet, request);
+  const chosen = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
+  const refusals = await checkTarget(options, { kind: 'fleet', nodes: chosen.nodes.length });
+  const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
+  const { nodes, diagnostics: found } = compileFleet(loaded, fleet, options.ipFamily);
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (!nodes || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
@@ -179,26 +181,23 @@ async function runFleet(
 async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   const node = options.node?.[0];
   const host = readHostsOf(chooseNodeName(node, loaded.prepared), loaded, options);
-  const refusals = [...host.diagnostics, ...checkRequest(options), ...(await checkTarget(options, { kind: 'bundle' }))];
+  const refusals = [
+    ...host.diagnostics,
+    ...(options.node ?? []).flatMap((name) => checkNodeName(name) ?? []),
+    ...(options.prune ? [diagnose('bad-prune', {})] : []),
+    ...(await checkTarget(options, { kind: 'bundle' })),
+  ];
+  const request = { node, ipFamily: options.ipFamily };
   const { content, diagnostics: found } = compileLoaded(
     { ...loaded, hostAddresses: host.addresses },
-    { ...options, node, refusals, namesMode: namesMode(options) },
+    request,
+    refusals,
   );
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (!content || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return output(content, diagnostics, options, terminal);
-}
-
-/** Whether to report the mode if nothing names one: with --check, the bundle names it. */
-function namesMode({ check: folder }: CompileOptions): boolean {
-  return folder === undefined;
-}
-
-/** What is wrong with the options for one node. */
-function checkRequest({ node, prune }: CompileOptions): readonly Diagnostic[] {
-  return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [diagnose('bad-prune', {})] : [])];
 }
 
 /** What is wrong with the folder that --check names. */

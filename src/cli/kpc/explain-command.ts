@@ -17,7 +17,7 @@ const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
 type Run = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
 
 /** `run` is what runs the example of a code. */
-export function addExplainCommand(program: Command, terminal: Terminal, run: Run, done: Done): void {
+export function addExplainCommand(program: Command, terminal: Terminal, done: Done, run: Run): void {
   program
     .command('explain')
     .description(
@@ -28,34 +28,28 @@ export function addExplainCommand(program: Command, terminal: Terminal, run: Run
 }
 
 async function explain(word: string | undefined, terminal: Terminal, run: Run): Promise<ExitStatus> {
-  if (word === undefined) {
-    await terminal.out(listCodes());
-    return exitStatus.ok;
-  }
   // As it is copied from a message.
-  const name = word.replace(/^\[(.*)\]$/, '$1');
+  const name = word?.replace(/^\[(.*)\]$/, '$1');
   const code = diagnosticCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
-  if (failure !== undefined) {
+  if (name === undefined) await terminal.out(listCodes());
+  else if (failure !== undefined) {
     await terminal.out(`${failure}: error of kpc-apply\n${failureMeanings[failure]}\n`);
-    return exitStatus.ok;
-  }
-  if (code === undefined) {
+  } else if (code === undefined) {
     const near = findNearest(name, [...diagnosticCodes, ...failureCodes]);
     const help = near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`;
     return refuse(terminal, `no message has the code ${printable(name)}`, help);
-  }
+  } else await terminal.out(await explainCode(code, terminal, run));
+  return exitStatus.ok;
+}
+
+async function explainCode(code: DiagnosticCode, terminal: Terminal, run: Run): Promise<string> {
   const { meaning, example } = entryOf(code);
   const { words, files } = example();
   const said = await tryExample(code, { words, files }, terminal, run);
-  await terminal.out(
-    [
-      `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n`,
-      ...Object.entries(files).map(([file, text]) => `\n${file}:\n\n${indent(cutText(text))}`),
-      `\n$ kpc ${words.join(' ')}\n\n${indent(said)}`,
-    ].join(''),
-  );
-  return exitStatus.ok;
+  const inputs = Object.entries(files).map(([file, text]) => `\n${file}:\n\n${indent(cutText(text))}`);
+  const head = `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n`;
+  return `${head}${inputs.join('')}\n$ kpc ${words.join(' ')}\n\n${indent(said)}`;
 }
 
 function listCodes(): string {
@@ -107,11 +101,7 @@ async function tryExample(code: DiagnosticCode, example: Example, terminal: Term
     process.chdir(before);
     rmSync(folder, { recursive: true, force: true });
   }
-  return messageOf(code, said.join(''));
-}
-
-/** The first message with the code, of all that kpc says. */
-function messageOf(code: DiagnosticCode, said: string): string {
-  const messages = said.split(/^(?! )/m);
+  // Of all that kpc says, the first message with the code.
+  const messages = said.join('').split(/^(?! )/m);
   return messages.find((message) => message.split('\n')[0]?.endsWith(` [${code}]`)) ?? '';
 }

@@ -2,14 +2,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import {
-  FleetFolder,
-  type FleetProblem,
-  type NodeDifference,
-  type WrittenNode,
-} from '../../bundle/fleet/fleet-folder.ts';
+import { FleetFolder, type FleetProblem, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
-import type { FleetThreads } from './fleet-threads.ts';
 import { filesOf, writeNode } from './write-node-folder.ts';
 import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
 import type { FleetNode, Fleet, FleetOptions } from '../../compile/compile-fleet.ts';
@@ -89,8 +83,8 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
       await progress.end();
       return refuse(run.terminal, `cannot read ${path}/${node}: ${difference.reason}`);
     }
-    const what = describeDifference(difference);
-    if (what !== undefined) changed.push({ node, what });
+    if (difference.kind === 'missing') changed.push({ node, what: 'new' });
+    if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
     // The Services are the same on every node: one node that differs shows how they change.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
       example = await reportCheck(join(path, node), difference.files, each.content, form);
@@ -117,7 +111,8 @@ async function writeNodes(
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
 ): Promise<FleetProblem | undefined> {
-  const threads = run.options.jobs > 1 ? await makeThreads(done) : undefined;
+  // Starting a thread's module takes as long as starting a small compilation: only where there are threads.
+  const threads = run.options.jobs > 1 ? new (await import('./fleet-threads.ts')).FleetThreads(done) : undefined;
   let index = 0;
   try {
     for (const each of run.nodes) {
@@ -136,29 +131,9 @@ async function writeNodes(
   }
 }
 
-/** Starting a thread's module takes as long as starting a small compilation: only where there are threads. */
-async function makeThreads(done: (result: WrittenNode) => Promise<void>): Promise<FleetThreads> {
-  const { FleetThreads: Threads } = await import('./fleet-threads.ts');
-  return new Threads(done);
-}
-
 /** A folder that is not there has no form yet: it differs from either. */
 async function formOf(folder: string): Promise<FolderForm> {
   return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
-}
-
-/** How a node's folder differs; undefined where it does not. */
-function describeDifference(difference: NodeDifference): string | undefined {
-  switch (difference.kind) {
-    case 'same':
-      return undefined;
-    case 'missing':
-      return 'new';
-    case 'differs':
-      return difference.files.join(', ');
-    case 'unreadable':
-      return difference.reason;
-  }
 }
 
 /** Folders of nodes that the input no longer has. Each shard speaks of its own. */

@@ -107,7 +107,7 @@ export async function runThread(): Promise<boolean> {
     },
     options,
   );
-  const { nodes = [] } = compileFleet(loaded, fleet, { ...options, refusals: [], namesMode: false });
+  const { nodes = [] } = compileFleet(loaded, fleet, options.ipFamily);
   const folder = new FleetFolder(path, links);
   for (const node of nodes) {
     const result = await writeNode(folder, node, form);

@@ -29,8 +29,8 @@ export function kpcProgram(terminal: Terminal): Program {
       const [called = ''] = argv;
       // Most calls need one command, and starting takes longer with the code and the flags of all.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(argv) ? commands[called] : undefined;
-      if (own) return own(program, terminal, done);
-      for (const add of Object.values(commands)) await add(program, terminal, done);
+      for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, runProgram);
+      if (own) return;
       addCompletionCommand(program, terminal, done, findValues);
       addVersionCommand(program, terminal, done);
     },
@@ -38,26 +38,19 @@ export function kpcProgram(terminal: Terminal): Program {
   };
 }
 
-/** Loads a command and adds it to the program. */
-type AddCommand = (program: Command, terminal: Terminal, done: Done) => Promise<void>;
+/** Adds a command to the program; `run` runs kpc, for a command that shows what it says. */
+type AddCommand = (program: Command, terminal: Terminal, done: Done, run: typeof runProgram) => void;
 
-const commands: Readonly<Record<string, AddCommand>> = {
-  compile: async (program, terminal, done) =>
-    (await import('./compile-command.ts')).addCompileCommand(program, terminal, done),
-  bundle: async (program, terminal, done) =>
-    (await import('./bundle-command.ts')).addBundleCommand(program, terminal, done),
-  diff: async (program, terminal, done) => (await import('./diff-command.ts')).addDiffCommand(program, terminal, done),
-  describe: async (program, terminal, done) =>
-    (await import('./describe-command.ts')).addDescribeCommand(program, terminal, done),
-  trace: async (program, terminal, done) =>
-    (await import('./trace-command.ts')).addTraceCommand(program, terminal, done),
-  test: async (program, terminal, done) => (await import('./test-command.ts')).addTestCommand(program, terminal, done),
-  equivalence: async (program, terminal, done) =>
-    (await import('./equivalence-command.ts')).addEquivalenceCommand(program, terminal, done),
-  migrate: async (program, terminal, done) =>
-    (await import('./migrate-command.ts')).addMigrateCommand(program, terminal, done),
-  explain: async (program, terminal, done) =>
-    (await import('./explain-command.ts')).addExplainCommand(program, terminal, runProgram, done),
+const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  compile: async () => (await import('./compile-command.ts')).addCompileCommand,
+  bundle: async () => (await import('./bundle-command.ts')).addBundleCommand,
+  diff: async () => (await import('./diff-command.ts')).addDiffCommand,
+  describe: async () => (await import('./describe-command.ts')).addDescribeCommand,
+  trace: async () => (await import('./trace-command.ts')).addTraceCommand,
+  test: async () => (await import('./test-command.ts')).addTestCommand,
+  equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
+  migrate: async () => (await import('./migrate-command.ts')).addMigrateCommand,
+  explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
 /** Whether a kpc.yaml may hold flags of this call: it may name those of other commands too. */
