@@ -5,7 +5,7 @@ import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { writeNode } from './bundle-node.ts';
 import { cutLines, indexLines } from './cut-lines.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
 import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles, type Compile } from './make-bundle.ts';
 import { writeSettings, type BundleFileName, type Manifest } from './manifest.ts';

@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync, type Dirent } from 'node:fs';
 import { join, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { goldenNodeFile, isGoldenFile } from './golden-names.ts';
 
 /**

@@ -1,11 +1,11 @@
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { quotePrintable } from '../base/printable.ts';
 import { readShape } from '../base/json-shape.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames, formatVersion, type Manifest } from './manifest.ts';
 import { manifestShape } from './manifest-shape.ts';

@@ -1,4 +1,4 @@
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { readShape, isObject, type Shape, type ShapeReading } from '../base/json-shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
@@ -16,7 +16,7 @@ import {
   type GoldenContext,
   type GoldenHead,
 } from './golden.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import { makeBundle, type BundleFiles } from './make-bundle.ts';
 import { formatVersion, settingsOf, writeSettings, type Manifest } from './manifest.ts';

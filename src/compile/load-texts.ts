@@ -6,7 +6,7 @@ import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../inp
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText } from '../input/configuration/read-config.ts';
 import { collectInputs, readsManifests, type Inputs } from '../input/read-inputs.ts';
-import { findOutermost } from '../input/files/kustomizations.ts';
+import { findOutermost } from '../input/files/beside-manifests.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';

@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { aNode, aService, manifests, web } from './examples.ts';
 import type { DiagnosticTable } from './diagnostic-rows.ts';
 

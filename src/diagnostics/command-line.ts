@@ -1,6 +1,6 @@
 import { nameSome } from '../base/name-some.ts';
 import { anIP, manifests, aService, web } from './examples.ts';
-import { escapeText, quote } from '../base/quote.ts';
+import { escapeText, quote } from '../base/printable.ts';
 import { describeFound, type Found } from './value-in-words.ts';
 import { wordsBy, type DiagnosticTable, type Severity } from './diagnostic-rows.ts';
 

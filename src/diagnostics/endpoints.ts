@@ -12,8 +12,7 @@ import {
   web,
 } from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
-import { printable } from '../base/printable.ts';
-import { quote } from '../base/quote.ts';
+import { printable, quote } from '../base/printable.ts';
 import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';

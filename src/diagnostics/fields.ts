@@ -1,7 +1,7 @@
 import { anIP, container, manifests, aNode, pod, aService, slice, web } from './examples.ts';
-import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
+import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import { joinWords } from '../base/join-words.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';

@@ -1,7 +1,7 @@
 import { manifests, aService, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { escapeText, quote } from '../base/quote.ts';
+import { escapeText, quote } from '../base/printable.ts';
 import {
   severityBy,
   wordsBy,

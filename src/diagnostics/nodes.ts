@@ -1,7 +1,7 @@
 import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, aSelector, web } from './examples.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';

@@ -1,6 +1,6 @@
 import { manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { describeFound, type Found } from './value-in-words.ts';
 import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 

@@ -1,5 +1,5 @@
 import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { shapeRow } from './shape-rows.ts';
 import { severityBy, wordsBy, type DiagnosticTable } from './diagnostic-rows.ts';

@@ -1,4 +1,4 @@
-import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
+import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import { manifests, web } from './examples.ts';
 import { wordsBy, type DiagnosticTable } from './diagnostic-rows.ts';
 

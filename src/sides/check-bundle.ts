@@ -1,7 +1,7 @@
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { describeError } from '../bundle/errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { isBundleFile } from '../bundle/folder.ts';
 import { isGoldenServiceFile } from '../bundle/golden-names.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CheckedFolderProblem } from '../diagnostics/sides.ts';
 import { readAnyFile } from './dump-files.ts';

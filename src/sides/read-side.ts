@@ -3,7 +3,7 @@ import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';

@@ -2,7 +2,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node } from '../cluster/objects.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import {
   behavioursOf,

@@ -5,7 +5,7 @@ import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readRegularFile } from '../../base/read-file.ts';
 import { isBundleFile, isRemainOf, listStrangers, replaceFolder, type FolderProblem } from '../folder.ts';
-import { bundleHead, goldenHead } from '../../base/kpc-file-names.ts';
+import { bundleHead, goldenHead } from '../../base/file-names.ts';
 import { isGoldenFile } from '../golden-names.ts';
 import type { BundleFiles } from '../make-bundle.ts';
 import type { BundleFileName, Manifest } from '../manifest.ts';

@@ -3,7 +3,7 @@ import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagno
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
-import { kpcYaml } from '../../base/kpc-file-names.ts';
+import { kpcYaml } from '../../base/file-names.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CommanderError, type Command, type Option } from 'commander';

@@ -4,7 +4,7 @@ import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { IgnorePatterns } from './ignore-patterns.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
-import { bundleHead, goldenHead, kpcYaml } from '../../base/kpc-file-names.ts';
+import { bundleHead, goldenHead, kpcYaml } from '../../base/file-names.ts';
 
 /** What a folder's files must be called to be read. */
 const manifestName = /\.(?:ya?ml|json)$/;

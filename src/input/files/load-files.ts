@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
-import { describePacked } from '../../base/decode-text.ts';
+import { describePacked } from '../../base/odd-texts.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { FileProblem } from '../../diagnostics/files.ts';

@@ -11,7 +11,7 @@ import type { AddressUse } from '../../diagnostics/addresses.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './schemas/node.ts';
-import { fieldName } from '../../base/quote.ts';
+import { fieldName } from '../../base/printable.ts';
 
 /** The address as kube-proxy reads it; undefined, with an error in the report, for what is none. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {

@@ -4,7 +4,7 @@ import { StatusSharing } from '../../cluster/endpoint-status.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/shared.ts';
-import { fieldName } from '../../base/quote.ts';
+import { fieldName } from '../../base/printable.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;

@@ -6,7 +6,7 @@ import { groupBy } from '../../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';
-import { findOutermost } from '../files/kustomizations.ts';
+import { findOutermost } from '../files/beside-manifests.ts';
 import { isPlain } from '../files/templates.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 

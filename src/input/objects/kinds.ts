@@ -16,8 +16,7 @@ import type {
 import { readServiceCidr } from './check-addresses.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
-import { readNode } from './read-node.ts';
-import { readPod, readWorkload } from './read-pod.ts';
+import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
 import { readIngress, readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';

@@ -1,5 +1,5 @@
 import { findingOf } from '../../diagnostics/value-in-words.ts';
-import { printable } from '../../base/printable.ts';
+import { fieldName, printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
   EndpointAddress,
@@ -21,8 +21,7 @@ import type {
   RawEndpoints,
   RawEndpointSlice,
   RawSliceEndpoint,
-} from './schemas/endpoints.ts';
-import { fieldName } from '../../base/quote.ts';
+} from './schemas/service.ts';
 
 const none: readonly never[] = [];
 
