@@ -36,12 +36,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   } else if (!isName(service, 'label')) {
     report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
   }
-  if (!raw.addressType)
-    report.add(['addressType'], 'missing-field', {
-      owner: 'the EndpointSlice',
-      field: 'addressType',
-      expected: 'IPv4, IPv6 or FQDN',
-    });
+  if (!raw.addressType) report.addMissing(['addressType'], 'the EndpointSlice', 'IPv4, IPv6 or FQDN');
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (raw.ports) checkPortNumbers(raw.ports, report);
@@ -114,11 +109,7 @@ function readEndpoint(
   const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
-    report.add(['endpoints', index, 'addresses'], 'missing-field', {
-      owner: `endpoints[${index}]`,
-      field: 'addresses',
-      expected: 'one, or leave the endpoint out',
-    });
+    report.addMissing(['endpoints', index, 'addresses'], `endpoints[${index}]`, 'one, or leave the endpoint out');
   }
   if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
   const address =
@@ -236,11 +227,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {
     if (port === undefined) {
-      report.add([...path, i, 'port'], 'missing-field', {
-        owner: `ports[${i}] of Endpoints`,
-        field: 'port',
-        expected: 'a number from 1 to 65535',
-      });
+      report.addMissing([...path, i, 'port'], `ports[${i}] of Endpoints`, 'a number from 1 to 65535');
     }
     if (name === '' && ports.length > 1) report.add([...path, i], 'unnamed-port', {});
   }
