@@ -42,6 +42,13 @@ export function warnOfSpecial(address: Address, text: string, use: AddressUse, p
   report.add(path, 'special-address', { field: fieldName(path), value: text, use, kind, isRefused });
 }
 
+/** Like checkUsableAddress, and warns of an address that no host on a network has. */
+export function checkHostAddress(text: string, use: AddressUse, path: FieldPath, report: Report): Address | undefined {
+  const address = checkUsableAddress(text, path, report);
+  if (address) warnOfSpecial(address, text, use, path, report);
+  return address;
+}
+
 /** The network as kube-proxy reads it; undefined, with an error in the report, for what is none. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);

@@ -101,26 +101,16 @@ function duplicatesOf(
 ): readonly Duplicate[] {
   const seen = new ByName<(typeof objects)[number]>();
   const isNamespaced = !clusterScoped.has(kind);
+  const at = ['metadata', 'name'];
   const duplicates: Duplicate[] = [];
-  objects.forEach((sourced) => {
-    const { metadata } = sourced.object;
-    const { name } = metadata;
-    if (name === '') return;
-    const namespace = isNamespaced ? metadata.namespace : '';
-    const first = seen.get(namespace, name);
-    if (!first) {
-      seen.set(namespace, name, sourced);
-      return;
-    }
+  for (const again of objects) {
+    const { name, namespace: own } = again.object.metadata;
+    const namespace = isNamespaced ? own : '';
+    const first = name === '' ? again : seen.get(namespace, name);
+    if (!first) seen.set(namespace, name, again);
+    if (!first || first === again) continue;
     const label = isNamespaced ? `${namespace}/${name}` : name;
-    const at = ['metadata', 'name'];
-    duplicates.push({
-      kind,
-      label,
-      first: first.source.place(at).locate(),
-      place: sourced.source.place(at),
-      again: sourced,
-    });
-  });
+    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: again.source.place(at), again });
+  }
   return duplicates;
 }

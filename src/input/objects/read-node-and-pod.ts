@@ -12,7 +12,7 @@ import type {
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
-import { checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
+import { checkNetwork, checkHostAddress } from './check-addresses.ts';
 import { checkName, type CommonNames, readMetadata, readTexts } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './schemas/node.ts';
@@ -165,15 +165,12 @@ function readStatus(status: RawPodStatus, report: Report): PodStatus {
 /** podIPs, but podIP alone where the two do not agree (Convert_v1_PodStatus_To_core_PodStatus). */
 function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
   const listed = podIPs ?? none;
-  if (podIP && listed[0]?.ip !== podIP) return readAddress(podIP, ['status', 'podIP'], report);
-  return listed.flatMap(({ ip }, i) => readAddress(ip ?? '', ['status', 'podIPs', i, 'ip'], report));
-}
-
-function readAddress(text: string, path: FieldPath, report: Report): readonly Address[] {
-  const address = checkUsableAddress(text, path, report);
-  if (!address) return none;
-  warnOfSpecial(address, text, 'endpoint', path, report);
-  return [address];
+  const isOther = podIP && listed[0]?.ip !== podIP;
+  const texts = isOther ? [podIP] : listed.map(({ ip }) => ip ?? '');
+  return texts.flatMap((text, i) => {
+    const path = isOther ? ['status', 'podIP'] : ['status', 'podIPs', i, 'ip'];
+    return checkHostAddress(text, 'endpoint', path, report) ?? [];
+  });
 }
 
 const templateLabels = ['spec', 'template', 'metadata', 'labels'];

@@ -3,7 +3,7 @@ import type { IgnoredFieldReason } from '../../diagnostics/services.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { checkAddress, checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
+import { checkAddress, checkNetwork, checkHostAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../../base/object-names.ts';
 import { checkName, readMetadata, readTexts, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
@@ -35,9 +35,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
   externalIPs.forEach((text, i) => {
-    const path = ['spec', 'externalIPs', i];
-    const address = checkUsableAddress(text, path, report);
-    if (address) warnOfSpecial(address, text, 'external-ip', path, report);
+    checkHostAddress(text, 'external-ip', ['spec', 'externalIPs', i], report);
   });
   const sourceRanges = spec.loadBalancerSourceRanges ?? none;
   sourceRanges.forEach((range, i) => {
