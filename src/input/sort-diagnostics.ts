@@ -1,33 +1,34 @@
 import { groupBy } from '../cluster/group-by.ts';
+import { nameSome } from '../base/name-some.ts';
 import { addWords, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { compareText } from '../kernel/compare-text.ts';
+import type { Location } from '../kernel/place.ts';
 
 /**
  * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and
  * text. What is said twice is said once.
  */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
-  const keyed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
-  keyed.sort(
-    (a, b) =>
-      compareText(a.location?.file ?? '', b.location?.file ?? '') ||
-      (a.location?.line ?? 0) - (b.location?.line ?? 0) ||
-      (a.location?.column ?? 0) - (b.location?.column ?? 0) ||
-      compareText(a.diagnostic.code, b.diagnostic.code) ||
-      compareText(a.diagnostic.text, b.diagnostic.text),
-  );
-  return keyed
-    .filter(({ diagnostic, location }, i) => {
-      const previous = keyed[i - 1];
-      return (
-        previous?.diagnostic.text !== diagnostic.text ||
-        previous.diagnostic.code !== diagnostic.code ||
-        previous.location?.file !== location?.file ||
-        previous.location?.line !== location?.line ||
-        previous.location?.column !== location?.column
-      );
-    })
+  const placed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
+  placed.sort(compare);
+  return placed
+    .filter((each, i) => i === 0 || compare(placed[i - 1] ?? each, each) !== 0)
     .map(({ diagnostic }) => diagnostic);
+}
+
+interface Placed {
+  readonly diagnostic: Diagnostic;
+  readonly location: Location | undefined;
+}
+
+function compare(a: Placed, b: Placed): number {
+  return (
+    compareText(a.location?.file ?? '', b.location?.file ?? '') ||
+    (a.location?.line ?? 0) - (b.location?.line ?? 0) ||
+    (a.location?.column ?? 0) - (b.location?.column ?? 0) ||
+    compareText(a.diagnostic.code, b.diagnostic.code) ||
+    compareText(a.diagnostic.text, b.diagnostic.text)
+  );
 }
 
 /** What was found besides, and what was said of the input in its order: what has a place stands there, the rest comes first. */
@@ -56,7 +57,7 @@ export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Di
     if (!first || others.length === 0) continue;
     const names = new Set(others.map(({ name }) => name));
     names.delete(first.name);
-    const words = names.size === 0 ? '' : `; the same for ${list([...names])}`;
+    const words = names.size === 0 ? '' : `; the same for ${nameSome([...names], mostNames)}`;
     folded.set(first.diagnostic, addWords(first.diagnostic, words));
     for (const { diagnostic } of others) folded.set(diagnostic, undefined);
   }
@@ -89,9 +90,4 @@ function findSubject({ code, arguments: details }: Diagnostic): string | undefin
   if ('servicePort' in details) return details.servicePort;
   if (code === 'bad-address') return 'node' in details ? `node ${details.node}` : undefined;
   return 'service' in details ? details.service : undefined;
-}
-
-function list(names: readonly string[]): string {
-  const some = names.slice(0, mostNames).join(', ');
-  return names.length > mostNames ? `${some} and ${names.length - mostNames} more` : some;
 }

@@ -23,7 +23,12 @@ export function describeKustomizations(
   files: readonly string[],
   into: string,
 ): readonly Diagnostic[] {
-  const places = placesOf(files);
+  /** The files, and all folders that they are in. */
+  const places = new Set<string>();
+  for (const file of files) {
+    const names = resolvePath('.', file).split('/');
+    for (let depth = names.length; depth > 0; depth--) places.add(names.slice(0, depth).join('/'));
+  }
   const changing = kustomizations.filter(
     ({ file, value }) => changesOf(value).length > 0 && takesFrom(folderOf(file.name), value, places),
   );
@@ -82,27 +87,12 @@ function selects(labels: unknown): boolean {
   return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }
 
-/** The files, and all folders that they are in or below. */
-function placesOf(files: readonly string[]): ReadonlySet<string> {
-  const places = new Set<string>();
-  for (const file of files) {
-    let place = resolvePath('.', file);
-    while (place !== '' && !places.has(place)) {
-      places.add(place);
-      place = place.slice(0, Math.max(0, place.lastIndexOf('/')));
-    }
-  }
-  return places;
-}
-
 /** Whether a kustomization in a folder takes objects of one of the places. */
 function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>): boolean {
   if (!isObject(value)) return false;
-  return [value['resources'], value['bases']].some(
-    (entries) =>
-      Array.isArray(entries) &&
-      entries.some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry))),
-  );
+  return [value['resources'], value['bases']]
+    .flatMap((entries): readonly unknown[] => (Array.isArray(entries) ? entries : []))
+    .some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry)));
 }
 
 /** Files that charts and kustomize have beside their manifests. */

@@ -84,8 +84,9 @@ export function readTexts(
 ): Texts {
   if (!map) return noTexts;
   if (hasNoNulls(map)) return map;
-  for (const name in map) if (map[name] === null) report.add([...path, name], 'null-value', { of, name });
-  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']));
+  const entries = Object.entries(map);
+  for (const [name, value] of entries) if (value === null) report.add([...path, name], 'null-value', { of, name });
+  return Object.fromEntries(entries.map(([key, value]) => [key, value ?? '']));
 }
 
 function hasNoNulls(map: Readonly<Record<string, string | null>>): map is Texts {
