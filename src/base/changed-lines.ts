@@ -36,22 +36,16 @@ export function findChangedLines(old: string, now: string): readonly ChangedLine
   }
 }
 
-const largestPiece = 1 << 16;
-
-/** How many characters are the same from there on. */
+/** How many characters are the same from there on: large pieces are compared at once. */
 function countSame(old: string, at: number, now: string, newAt: number): number {
   const most = Math.min(old.length - at, now.length - newAt);
   let same = 0;
-  for (let piece = largestPiece; piece > 0; piece = piece > 1 ? piece >> 2 || 1 : 0) {
-    while (same + piece <= most && isSamePiece(old, at + same, now, newAt + same, piece)) same += piece;
+  for (let piece = 1 << 16; piece > 0; piece >>= 4) {
+    const isSame = (): boolean =>
+      old.slice(at + same, at + same + piece) === now.slice(newAt + same, newAt + same + piece);
+    while (same + piece <= most && isSame()) same += piece;
   }
   return same;
-}
-
-function isSamePiece(old: string, at: number, now: string, newAt: number, length: number): boolean {
-  return length === 1
-    ? old.charCodeAt(at) === now.charCodeAt(newAt)
-    : old.slice(at, at + length) === now.slice(newAt, newAt + length);
 }
 
 /** What has gone and come from there to where both texts go on alike. */
@@ -72,14 +66,11 @@ function findMeeting(
 /** As many lines, without their ends; fewer where the text ends. */
 function takeLines(text: string, at: number, most: number): readonly string[] {
   const lines: string[] = [];
-  while (at <= text.length && lines.length < most) {
-    const end = text.indexOf('\n', at);
-    if (end < 0) {
-      if (at < text.length) lines.push(text.slice(at));
-      break;
-    }
-    lines.push(text.slice(at, end));
-    at = end + 1;
+  for (let start = at; start < text.length && lines.length < most;) {
+    const found = text.indexOf('\n', start);
+    const end = found < 0 ? text.length : found;
+    lines.push(text.slice(start, end));
+    start = end + 1;
   }
   return lines;
 }

@@ -30,3 +30,12 @@ export function resolvePath(folder: string, path: string): string {
 function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }
+
+/** What a golden says of the node and the settings that it was compiled for. A folder that holds it is a golden. */
+export const goldenHead = 'golden.json';
+
+/** What a bundle is. A folder that holds it is a bundle. */
+export const bundleHead = 'manifest.json';
+
+/** The file that holds flags for a repository. */
+export const kpcYaml = 'kpc.yaml';

@@ -4,7 +4,7 @@ import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, write
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { goldenNodeFile, isGoldenFile } from './golden-names.ts';

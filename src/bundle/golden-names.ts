@@ -1,4 +1,4 @@
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 
 /** What a node has whatever its Services are. */
 export const goldenNodeFile = 'node.txt';

@@ -4,7 +4,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { writeNode, writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
 import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles, type Compile } from './make-bundle.ts';
 

@@ -1,15 +1,15 @@
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { quotePrintable } from '../base/printable.ts';
 import { readShape } from '../base/json-shape.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames, formatVersion, manifestShape, readNetwork, type Manifest } from './manifest.ts';
-import { hashHex } from '#hash';
 import { readServices } from './services-file.ts';
 import { readStateFile, stateFileNames } from './state-files.ts';
+import { hashHex } from '#hash';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
 export interface StoredBundle {

@@ -2,7 +2,7 @@ import { isLeftToOther, skipReason } from '../cluster/build-cluster.ts';
 import { fullName, type Service } from '../cluster/objects.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { leftOutReasons, type LeftOutReason } from '../diagnostics/objects.ts';
-import { findOutermost } from '../input/files/kustomizations.ts';
+import { findOutermost } from '../input/files/beside-manifests.ts';
 import { readsManifests, type Inputs } from '../input/read-inputs.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Prepared } from './compile-node.ts';

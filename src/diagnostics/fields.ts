@@ -1,20 +1,7 @@
-import {
-  aNode,
-  aService,
-  anIP,
-  configured,
-  container,
-  manifests,
-  pod,
-  slice,
-  type Example,
-  web,
-  withFields,
-  withPorts,
-} from './examples.ts';
-import { adviseOnOddSpace } from '../base/space-lookalikes.ts';
+import { aNode, aService, anIP, configured, container, manifests, pod, slice, type Example, web, withFields, withPorts } from './examples.ts';
+import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import { joinWords } from '../base/join-words.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import type { ProxyMode, NodePortWord } from '../kube-proxy/modes.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
 import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf } from './diagnostic-rows.ts';

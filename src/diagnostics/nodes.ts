@@ -2,7 +2,7 @@ import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, 
 import { findNearest } from '../base/find-nearest.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import {

@@ -1,6 +1,6 @@
 import { aNode, aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { describeFound, type Found } from './value-in-words.ts';
 import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf, type Numbers } from './diagnostic-rows.ts';
 import { nameSome } from '../base/name-some.ts';

@@ -1,5 +1,5 @@
 import { aService, anIP, annotated, endpoint, largeInput, manifests, withFields, withPorts } from './examples.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { severityBy, type DiagnosticTable, type Lists, type Numbers, type Texts, wordsBy } from './diagnostic-rows.ts';
 import { formatCount } from '../base/format-count.ts';

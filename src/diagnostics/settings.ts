@@ -1,5 +1,5 @@
 import { compile, configured, manifests, aNode, aNodePort, web } from './examples.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 import { modeFacts, proxyModeNames, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   behaviourChanges,

@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/printable.ts';
 
 /** A value of the input as a diagnostic shows it: texts, numbers and booleans in full, lists and mappings by their type. */
 export type Found =

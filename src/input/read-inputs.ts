@@ -2,11 +2,10 @@ import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts
 import type { ClusterFacts } from './configuration/cluster-config.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
-import { describeKustomizations, isKustomization } from './files/kustomizations.ts';
+import { describeKustomizations, isForeign, isForeignText, isKustomization } from './files/beside-manifests.ts';
 import type { ObjectLists } from './objects/kinds.ts';
 import type { LoadedFiles } from './files/load-files.ts';
-import { isForeign, isForeignText } from './files/no-objects.ts';
-import { takeDocuments } from './documents/read-documents.ts';
+import { createYamlReader, takeDocuments, type YamlReader } from './documents/read-documents.ts';
 import {
   Checks,
   collectDocument,
@@ -15,7 +14,6 @@ import {
   removeObjects,
   type CollectedObjects,
 } from './objects/read-objects.ts';
-import { createYamlReader, type YamlReader } from './documents/yaml-reader.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { describeTemplates, findChartTemplate, findTemplates, type Template } from './files/templates.ts';
 import type { TextFile } from './documents/text-file.ts';

@@ -1,32 +1,34 @@
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { nameSome } from '../base/name-some.ts';
+import { addWords, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { compareText } from '../kernel/compare-text.ts';
+import type { Location } from '../kernel/place.ts';
 
 /**
  * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and
  * text. What is said twice is said once.
  */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
-  const keyed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
-  keyed.sort(
-    (a, b) =>
-      compareText(a.location?.file ?? '', b.location?.file ?? '') ||
-      (a.location?.line ?? 0) - (b.location?.line ?? 0) ||
-      (a.location?.column ?? 0) - (b.location?.column ?? 0) ||
-      compareText(a.diagnostic.code, b.diagnostic.code) ||
-      compareText(a.diagnostic.text, b.diagnostic.text),
-  );
-  return keyed
-    .filter(({ diagnostic, location }, i) => {
-      const previous = keyed[i - 1];
-      return (
-        previous?.diagnostic.text !== diagnostic.text ||
-        previous.diagnostic.code !== diagnostic.code ||
-        previous.location?.file !== location?.file ||
-        previous.location?.line !== location?.line ||
-        previous.location?.column !== location?.column
-      );
-    })
+  const placed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
+  placed.sort(compare);
+  return placed
+    .filter((each, i) => i === 0 || compare(placed[i - 1] ?? each, each) !== 0)
     .map(({ diagnostic }) => diagnostic);
+}
+
+interface Placed {
+  readonly diagnostic: Diagnostic;
+  readonly location: Location | undefined;
+}
+
+function compare(a: Placed, b: Placed): number {
+  return (
+    compareText(a.location?.file ?? '', b.location?.file ?? '') ||
+    (a.location?.line ?? 0) - (b.location?.line ?? 0) ||
+    (a.location?.column ?? 0) - (b.location?.column ?? 0) ||
+    compareText(a.diagnostic.code, b.diagnostic.code) ||
+    compareText(a.diagnostic.text, b.diagnostic.text)
+  );
 }
 
 /** What was found besides, and what was said of the input in its order: what has a place stands there, the rest comes first. */
@@ -34,4 +36,58 @@ export function mergeDiagnostics(found: readonly Diagnostic[], said: readonly Di
   const placed = found.filter(({ place }) => place);
   if (placed.length === 0) return [...found, ...said];
   return [...found.filter(({ place }) => !place), ...sortDiagnostics([...placed, ...said])];
+}
+
+/** How many names are told after the first. */
+const mostNames = 5;
+
+/**
+ * The diagnostics for people: a warning or a note that is said of several Services or Nodes in the same words is said once, where it
+ * is said first, with the names of the others. Errors are told one by one, for each has a place to go to.
+ */
+export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  const parts = diagnostics
+    .filter(({ severity }) => severity !== 'error')
+    .flatMap((diagnostic) => split(diagnostic) ?? []);
+  const groups = groupBy(parts, ({ diagnostic: { severity, code, help }, words }) =>
+    JSON.stringify([severity, code, words, help]),
+  );
+  const folded = new Map<Diagnostic, Diagnostic | undefined>();
+  for (const [first, ...others] of groups.values()) {
+    if (!first || others.length === 0) continue;
+    const names = new Set(others.map(({ name }) => name));
+    names.delete(first.name);
+    const words = names.size === 0 ? '' : `; the same for ${nameSome([...names], mostNames)}`;
+    folded.set(first.diagnostic, addWords(first.diagnostic, words));
+    for (const { diagnostic } of others) folded.set(diagnostic, undefined);
+  }
+  return diagnostics.flatMap((diagnostic) => {
+    if (!folded.has(diagnostic)) return [diagnostic];
+    const text = folded.get(diagnostic);
+    return text ? [text] : [];
+  });
+}
+
+/** What a diagnostic is about, and what it says of that. */
+interface Part {
+  readonly diagnostic: Diagnostic;
+  readonly name: string;
+  readonly words: string;
+}
+
+function split(diagnostic: Diagnostic): Part | undefined {
+  const { code, place, text } = diagnostic;
+  if (code === 'empty-file' || code === 'unknown-kind') return place && { diagnostic, name: place.file, words: text };
+  const name = findSubject(diagnostic);
+  const start = `${name}: `;
+  return name !== undefined && text.startsWith(start)
+    ? { diagnostic, name, words: text.slice(start.length) }
+    : undefined;
+}
+
+/** The one Service, Service port or Node that a diagnostic is about. */
+function findSubject({ code, arguments: details }: Diagnostic): string | undefined {
+  if ('servicePort' in details) return details.servicePort;
+  if (code === 'bad-address') return 'node' in details ? `node ${details.node}` : undefined;
+  return 'service' in details ? details.service : undefined;
 }

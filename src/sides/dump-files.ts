@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { decodePrinted, type Decoded } from '../base/decode-text.ts';
+import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import { diagnose, diagnoseFault, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';

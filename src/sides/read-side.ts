@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { goldenHead } from '../base/kpc-file-names.ts';
+import { goldenHead } from '../base/file-names.ts';
 import { describeError } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
@@ -28,17 +28,7 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
-import {
-  sideOfBundle,
-  sideOfDump,
-  sideOfGolden,
-  sideOfManifests,
-  unreadable,
-  type DumpedSide,
-  type SideReading,
-  type StoredSide,
-  type UnreadableSide,
-} from './stored-side.ts';
+import { sideOfBundle, sideOfDump, sideOfGolden, sideOfManifests, unreadable, type DumpedSide, type SideReading, type StoredSide, type UnreadableSide } from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {

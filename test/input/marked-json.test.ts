@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readMarkedJson } from '../../src/input/documents/yaml-reader.ts';
+import { readMarkedJson } from '../../src/input/documents/read-documents.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRandom, mutate, realDocuments, type Random } from '../fast-yaml/documents.ts';

@@ -212,8 +212,7 @@ describe.each(kinds)('%s', (kind) => {
         for (const each of edits) apply(object, each);
         const report = new Report(nowhere);
         const isRight = validator.validate(kind, object, report) === (object as unknown);
-        if (isRight) expect(report.diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
-        else expect(report.hasErrors).toBe(true);
+        expect(report.hasErrors).toBe(!isRight);
         seen[isRight ? 'right' : 'wrong']++;
       }),
       { numRuns: 2000 },

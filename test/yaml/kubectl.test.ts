@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { readDocuments } from '../../src/input/documents/read-documents.ts';
+import { createYamlReader, readDocuments, type YamlReader } from '../../src/input/documents/read-documents.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { createYamlReader, type YamlReader } from '../../src/input/documents/yaml-reader.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 
 /**

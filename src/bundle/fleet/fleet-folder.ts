@@ -1,16 +1,16 @@
 import { describeError, hasCode } from '../errors.ts';
-import { hashHex } from '#hash';
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
+import { readRegularFile } from '../../base/read-file.ts';
+import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
+import { bundleHead, goldenHead } from '../../base/file-names.ts';
+import { isGoldenFile } from '../golden-names.ts';
+import { hashHex } from '#hash';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
 import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readRegularFile } from '../../base/read-file.ts';
-import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
-import { bundleHead, goldenHead } from '../../base/kpc-file-names.ts';
-import { isGoldenFile } from '../golden-names.ts';
 
 /** Why a fleet's folder, or one in it, is left alone. */
 export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };

@@ -3,7 +3,7 @@ import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagno
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
-import { kpcYaml } from '../../base/kpc-file-names.ts';
+import { kpcYaml } from '../../base/file-names.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { loadFile } from '../../input/files/load-files.ts';

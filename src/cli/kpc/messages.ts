@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
-import { foldDiagnostics } from '../../input/fold-diagnostics.ts';
+import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
 import { renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';

@@ -1,4 +1,4 @@
-import { findConflict } from '../../base/merge-conflict.ts';
+import { findConflict } from '../../base/odd-texts.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Location } from '../../kernel/place.ts';
 

@@ -4,7 +4,7 @@ import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { IgnorePatterns } from './ignore-patterns.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
-import { bundleHead, goldenHead, kpcYaml } from '../../base/kpc-file-names.ts';
+import { bundleHead, goldenHead, kpcYaml } from '../../base/file-names.ts';
 
 /** What a folder's files must be called to be read. */
 const manifestName = /\.(?:ya?ml|json)$/;
@@ -37,22 +37,15 @@ export interface FolderListing {
 export function listFolder(folder: string, exclude: readonly string[]): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
-  const excluded =
-    exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude, () => '--exclude'));
-  const chartNames = new Map<string, string | undefined>();
-  /** `parent` is the chart whose charts/ the folder is in, where it is in one: rendering it renders them, too. */
-  const visit = (
-    path: string,
-    chart: string | undefined,
-    parent: string | undefined,
-    inherited: readonly Rule[],
-  ): void => {
+  const bases = exclude.length === 0 ? [] : [resolve('.'), resolve(folder)];
+  const excluded = bases.map((base) => rule(base, exclude, () => '--exclude'));
+  /** `own` is the chart whose templates the folder is in, and `parent` the one whose charts/: rendering it renders them, too. */
+  const visit = (path: string, own: Chart | undefined, parent: Chart | undefined, inherited: readonly Rule[]): void => {
     const entries = readdirSync(path, { withFileTypes: true });
     const names = entries.map(({ name }) => name);
     const rules = [...inherited, ...rulesOf(path, names)];
     if (path !== folder && isCompiled(path, entries)) return;
-    const isChart = entries.some(({ name }) => name === 'Chart.yaml');
-    if (isChart) chartNames.set(path, nameOfChart(path));
+    const chart = names.includes('Chart.yaml') ? (parent ?? { path, name: nameOfChart(path) }) : undefined;
     for (const entry of entries) {
       const child = join(path, entry.name);
       const isFolder = entry.isDirectory();
@@ -60,23 +53,20 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
       if (matches(excluded, child, isFolder)) continue;
       if (matches(rules, child, isFolder)) ignored.push(isFolder ? child + sep : child);
       else if (isFolder) {
-        const own = isChart ? (parent ?? path) : undefined;
-        const templatesOf = own !== undefined && entry.name === 'templates' ? own : chart;
-        visit(child, templatesOf, own !== undefined && entry.name === 'charts' ? own : parent, rules);
-      } else
-        files.push({
-          path: child,
-          origin: { folder, chart, ...(chart === undefined ? {} : { chartName: chartNames.get(chart) }) },
-        });
+        const isPart = (name: string): boolean => chart !== undefined && entry.name === name;
+        visit(child, isPart('templates') ? chart : own, isPart('charts') ? chart : parent, rules);
+      } else files.push({ path: child, origin: { folder, chart: own?.path, ...(own && { chartName: own.name }) } });
     }
   };
-  visit(
-    folder,
-    undefined,
-    undefined,
-    above(folder).flatMap((path) => rulesOf(path, readdirSync(path))),
-  );
+  const rulesAbove = above(folder).flatMap((path) => rulesOf(path, readdirSync(path)));
+  visit(folder, undefined, undefined, rulesAbove);
   return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
+}
+
+/** A Helm chart, by its folder and by what it calls itself. */
+interface Chart {
+  readonly path: string;
+  readonly name: string | undefined;
 }
 
 /** Whether a folder is a bundle or a golden: kpc wrote it, and no object is in it. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
-import { describePacked } from '../../base/decode-text.ts';
+import { describePacked } from '../../base/odd-texts.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { FileProblem } from '../../diagnostics/files.ts';
@@ -31,7 +31,7 @@ export function loadFiles(
   const files = new Map<string, TextFile>();
   const diagnostics: Diagnostic[] = [];
   const unreadable: Diagnostic[] = [];
-  const outside: OutsideLink[] = [];
+  const outside: ListedFile[] = [];
   for (const source of sources) {
     for (const { path, origin } of listFiles(source, exclude, { diagnostics, outside })) {
       const key = path === '-' ? path : realPath(path);
@@ -42,9 +42,10 @@ export function loadFiles(
       else (origin ? unreadable : diagnostics).push(loaded);
     }
   }
-  for (const { path, folder } of outside) {
+  for (const { path, origin } of outside) {
     // What is named itself, too, has been read.
-    if (!files.has(realPath(path))) unreadable.push(fileError(path, { problem: 'link-outside', folder }));
+    if (!files.has(realPath(path)))
+      unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }
   return { files: [...files.values()], diagnostics, unreadable };
 }
@@ -69,35 +70,23 @@ function findMistake(path: string): FileProblem | undefined {
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
-/** What is to be read of a source: itself, or the files of a folder. */
-type Listed = Pick<ListedFile, 'path'> & Partial<ListedFile>;
-
-/** A link in a folder to something outside it. */
-interface OutsideLink {
-  readonly path: string;
-  readonly folder: string;
-}
-
+/** Lists what is to be read of a source: itself, or the files of a folder; `outside` gets links to something outside it. */
 function listFiles(
   source: string,
   exclude: readonly string[],
-  { diagnostics, outside }: { readonly diagnostics: Diagnostic[]; readonly outside: OutsideLink[] },
-): readonly Listed[] {
+  { diagnostics, outside }: { readonly diagnostics: Diagnostic[]; readonly outside: ListedFile[] },
+): readonly (Pick<ListedFile, 'path'> & Partial<ListedFile>)[] {
   if (source === '-') return [{ path: source }];
   try {
     if (!statSync(source).isDirectory()) return [{ path: source }];
     const { files, ignored } = listFolder(source, exclude);
-    if (files.length === 0) {
-      const hasOthers = exclude.length > 0 || ignored.length > 0;
-      diagnostics.push(diagnose('empty-folder', { hasOthers }, placeAtLine(source)));
-    }
+    const hasOthers = exclude.length > 0 || ignored.length > 0;
+    if (files.length === 0) diagnostics.push(diagnose('empty-folder', { hasOthers }, placeAtLine(source)));
     if (ignored.length > 0) diagnostics.push(diagnose('ignored-files', { by: ignoreFile, files: ignored }));
     const root = realPath(source);
-    return files.filter(({ path }) => {
-      const inside = isInside(path, root);
-      if (!inside) outside.push({ path, folder: source });
-      return inside;
-    });
+    const inside: ListedFile[] = [];
+    for (const file of files) (isInside(file.path, root) ? inside : outside).push(file);
+    return inside;
   } catch (error) {
     diagnostics.push(fileError(source, findMistake(source) ?? explainSystemError(source, error)));
     return [];

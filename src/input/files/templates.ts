@@ -44,6 +44,10 @@ export function findChartTemplate(file: TextFile): Template | undefined {
   return offset < 0 ? undefined : { kind: 'helm', file, offset, mark: '{{' };
 }
 
+/** How far from what is wrong in a line a template is looked for: a long line holds much else. */
+const mostBefore = 80;
+const mostAfter = 200;
+
 /**
  * The templates that a file is, to judge by what is wrong with it: one of each kind, and the diagnostics that do not result
  * from them. What stands in braces elsewhere is a matter of what the file configures.
@@ -52,47 +56,31 @@ export function findTemplates(
   file: TextFile,
   faults: readonly Diagnostic[],
 ): { readonly templates: readonly Template[]; readonly others: readonly Diagnostic[] } {
-  const found = new Map<TemplateKind, Template>();
-  const others: Diagnostic[] = [];
+  const inLines = faults.map((fault) => (isError(fault) ? findInLine(file, fault) : undefined));
+  const found = inLines.filter((template) => template !== undefined).sort((a, b) => a.offset - b.offset);
   const hasBadYaml = faults.some(({ code }) => code === 'bad-yaml');
-  for (const fault of faults) {
-    const template = isError(fault) ? findInLine(file, fault) : undefined;
-    if (!template) {
-      others.push(fault);
-      continue;
-    }
-    const first = found.get(template.kind);
-    if (!first || template.offset < first.offset) found.set(template.kind, template);
+  for (const { kind: own, anywhere } of marks) {
+    const match = hasBadYaml || found.some(({ kind }) => kind === own) ? anywhere.exec(file.text) : undefined;
+    // Whatever else is wrong with it is so because the template is not rendered.
+    if (match) return { templates: [{ kind: own, file, offset: match.index, mark: match[0] }], others: [] };
   }
-  if (hasBadYaml || found.size > 0) {
-    for (const { kind, anywhere } of marks) {
-      const match = anywhere.exec(file.text);
-      if (match && (hasBadYaml || found.has(kind))) {
-        // Whatever else is wrong with it is so because the template is not rendered.
-        return { templates: [{ kind, file, offset: match.index, mark: match[0] }], others: [] };
-      }
-    }
-  }
-  return { templates: [...found.values()], others };
+  return {
+    templates: found.filter(({ kind }, i) => found.findIndex((other) => other.kind === kind) === i),
+    others: faults.filter((_, i) => !inLines[i]),
+  };
 }
 
 function findInLine(file: TextFile, { place }: Diagnostic): Template | undefined {
   if (!place) return undefined;
   const { line, column } = place.locate();
-  const text = file.lineAt(line);
-  // A long line holds much else.
   const start = Math.max(0, column - 1 - mostBefore);
-  const near = text.slice(start, column - 1 + mostAfter);
+  const near = file.lineAt(line).slice(start, column - 1 + mostAfter);
   for (const { kind, inLine } of marks) {
     const match = inLine.exec(near);
     if (match) return { kind, file, offset: file.offsetOf(line) + start + match.index, mark: match[0] };
   }
   return undefined;
 }
-
-/** How far from what is wrong in a line a template is looked for. */
-const mostBefore = 80;
-const mostAfter = 200;
 
 /** One error for each chart or folder with templates, and for each template that stands alone. */
 export function describeTemplates(
@@ -111,23 +99,13 @@ export function describeTemplates(
 
 function describe({ kind, file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Diagnostic {
   const { chart, chartName, folder } = file.origin ?? {};
-  if (kind !== 'helm') {
-    return diagnose('unrendered-template', { count, folder, isLeftOut, mark, into }, placeAt(file, offset));
-  }
+  const place = placeAt(file, offset);
+  if (kind !== 'helm') return diagnose('unrendered-template', { count, folder, isLeftOut, mark, into }, place);
   const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);
-  const details = {
-    count,
-    chart,
-    folder,
-    isLeftOut,
-    chartWords: [
-      ...(chartName === undefined ? [] : [chartName]),
-      chart !== undefined && isPlain(chart) ? chart : 'CHART',
-    ].join(' '),
-    into,
-    exclude: below !== '' && isPlain(below) ? below : undefined,
-  };
-  return diagnose('helm-template', details, placeAt(file, offset));
+  const chartFolder = chart !== undefined && isPlain(chart) ? chart : 'CHART';
+  const chartWords = chartName === undefined ? chartFolder : `${chartName} ${chartFolder}`;
+  const exclude = below !== '' && isPlain(below) ? below : undefined;
+  return diagnose('helm-template', { count, chart, folder, isLeftOut, chartWords, into, exclude }, place);
 }
 
 /** Whether a shell takes the word as it is. */

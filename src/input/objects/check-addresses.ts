@@ -11,7 +11,7 @@ import type { AddressUse } from '../../diagnostics/fields.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './schemas/node.ts';
-import { fieldName } from '../../base/quote.ts';
+import { fieldName } from '../../base/printable.ts';
 
 /** The address as kube-proxy reads it; undefined, with an error in the report, for what is none. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
@@ -40,6 +40,13 @@ export function warnOfSpecial(address: Address, text: string, use: AddressUse, p
   if (kind === undefined) return;
   const isRefused = describeUnusable(address) !== undefined;
   report.add(path, 'special-address', { field: fieldName(path), value: text, use, kind, isRefused });
+}
+
+/** Like checkUsableAddress, and warns of an address that no host on a network has. */
+export function checkHostAddress(text: string, use: AddressUse, path: FieldPath, report: Report): Address | undefined {
+  const address = checkUsableAddress(text, path, report);
+  if (address) warnOfSpecial(address, text, use, path, report);
+  return address;
 }
 
 /** The network as kube-proxy reads it; undefined, with an error in the report, for what is none. */

@@ -4,7 +4,7 @@ import { StatusSharing } from '../../cluster/endpoint-status.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/shared.ts';
-import { fieldName } from '../../base/quote.ts';
+import { fieldName } from '../../base/printable.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;
@@ -84,8 +84,9 @@ export function readTexts(
 ): Texts {
   if (!map) return noTexts;
   if (hasNoNulls(map)) return map;
-  for (const name in map) if (map[name] === null) report.add([...path, name], 'null-value', { of, name });
-  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']));
+  const entries = Object.entries(map);
+  for (const [name, value] of entries) if (value === null) report.add([...path, name], 'null-value', { of, name });
+  return Object.fromEntries(entries.map(([key, value]) => [key, value ?? '']));
 }
 
 function hasNoNulls(map: Readonly<Record<string, string | null>>): map is Texts {

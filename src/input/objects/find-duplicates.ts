@@ -6,7 +6,7 @@ import { groupBy } from '../../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';
-import { findOutermost } from '../files/kustomizations.ts';
+import { findOutermost } from '../files/beside-manifests.ts';
 import { isPlain } from '../files/templates.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 
@@ -101,26 +101,16 @@ function duplicatesOf(
 ): readonly Duplicate[] {
   const seen = new ByName<(typeof objects)[number]>();
   const isNamespaced = !clusterScoped.has(kind);
+  const at = ['metadata', 'name'];
   const duplicates: Duplicate[] = [];
-  objects.forEach((sourced) => {
-    const { metadata } = sourced.object;
-    const { name } = metadata;
-    if (name === '') return;
-    const namespace = isNamespaced ? metadata.namespace : '';
-    const first = seen.get(namespace, name);
-    if (!first) {
-      seen.set(namespace, name, sourced);
-      return;
-    }
+  for (const again of objects) {
+    const { name, namespace: own } = again.object.metadata;
+    const namespace = isNamespaced ? own : '';
+    const first = name === '' ? again : seen.get(namespace, name);
+    if (!first) seen.set(namespace, name, again);
+    if (!first || first === again) continue;
     const label = isNamespaced ? `${namespace}/${name}` : name;
-    const at = ['metadata', 'name'];
-    duplicates.push({
-      kind,
-      label,
-      first: first.source.place(at).locate(),
-      place: sourced.source.place(at),
-      again: sourced,
-    });
-  });
+    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: again.source.place(at), again });
+  }
   return duplicates;
 }

@@ -16,8 +16,7 @@ import type {
 import { readServiceCidr } from './check-addresses.ts';
 import { readMetadata, type CommonNames } from './check-names.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
-import { readNode } from './read-node.ts';
-import { readPod, readWorkload } from './read-pod.ts';
+import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
 import { readIngress, readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';
@@ -25,23 +24,26 @@ import type { RawObjects } from './schemas/all.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import type { Validator } from './validate.ts';
 
-/** The objects read so far, each kind in the order of the input. */
-export interface ObjectLists {
-  readonly services: Sourced<Service>[];
-  readonly slices: Sourced<EndpointSlice>[];
+/** What is in each list of objects. */
+interface ObjectTypes {
+  services: Service;
+  slices: EndpointSlice;
   /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
-  readonly endpoints: Sourced<Endpoints>[];
-  readonly nodes: Sourced<Node>[];
-  readonly serviceCidrs: Sourced<ServiceCidr>[];
-  readonly pods: Sourced<Pod>[];
-  /** Empty where they were not asked for, as the next three: they count as skipped then. */
-  readonly workloads: Sourced<Workload>[];
-  readonly policies: Sourced<NetworkPolicy>[];
-  readonly ingresses: Sourced<Ingress>[];
-  readonly namespaces: Sourced<Namespace>[];
+  endpoints: Endpoints;
+  nodes: Node;
+  serviceCidrs: ServiceCidr;
+  pods: Pod;
+  /** None where they were not asked for, as of the next three: they count as skipped then. */
+  workloads: Workload;
+  policies: NetworkPolicy;
+  ingresses: Ingress;
+  namespaces: Namespace;
   /** kube-proxy's configuration, where the inputs happen to hold one. */
-  readonly configs: Sourced<KubeProxyConfig>[];
+  configs: KubeProxyConfig;
 }
+
+/** The objects read so far, each kind in the order of the input. */
+export type ObjectLists = { readonly [List in keyof ObjectTypes]: Sourced<ObjectTypes[List]>[] };
 
 /** What checks the objects of one run. */
 interface Readers {
@@ -58,12 +60,12 @@ interface Kind {
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
 }
 
-function kindOf<Schema extends keyof RawObjects, T>(
+function kindOf<Schema extends keyof RawObjects, List extends keyof ObjectTypes>(
   group: Kind['group'],
+  list: List,
   versions: readonly string[],
   schema: Schema,
-  read: (raw: RawObjects[Schema], report: Report, names: CommonNames) => T,
-  listIn: (into: ObjectLists) => Sourced<T>[],
+  read: (raw: RawObjects[Schema], report: Report, names: CommonNames) => ObjectTypes[List],
 ): Kind {
   return {
     versions,
@@ -71,43 +73,35 @@ function kindOf<Schema extends keyof RawObjects, T>(
     read: (value, report, { validator, names }, into) => {
       const raw = validator.validate(schema, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
-      if (object !== undefined && !report.hasErrors) listIn(into).push({ object, source: report.source });
+      if (object !== undefined && !report.hasErrors) into[list].push({ object, source: report.source });
     },
   };
 }
 
 /** Clusters before 1.16 served the old versions. */
 function workload(kind: WorkloadKind, ...versions: readonly string[]): Kind {
-  return kindOf(
-    'workloads',
-    versions,
-    'Workload',
-    (raw, report, names) => readWorkload(kind, raw, report, names),
-    ({ workloads }) => workloads,
-  );
+  return kindOf('workloads', 'workloads', versions, 'Workload', (raw, report, names) => {
+    return readWorkload(kind, raw, report, names);
+  });
 }
 
+const slice = 'discovery.k8s.io/v1';
 const apps = ['apps/v1', 'apps/v1beta2'] as const;
+const networking = 'networking.k8s.io/v1';
 
 const kinds: Readonly<Record<string, Kind>> = {
-  Service: kindOf('always', ['v1'], 'Service', readService, ({ services }) => services),
-  EndpointSlice: kindOf('always', ['discovery.k8s.io/v1'], 'EndpointSlice', readEndpointSlice, ({ slices }) => slices),
-  Endpoints: kindOf('always', ['v1'], 'Endpoints', readEndpoints, ({ endpoints }) => endpoints),
-  Node: kindOf('always', ['v1'], 'Node', readNode, ({ nodes }) => nodes),
-  Pod: kindOf('always', ['v1'], 'Pod', readPod, ({ pods }) => pods),
-  ServiceCIDR: kindOf(
-    'always',
-    ['networking.k8s.io/v1', 'networking.k8s.io/v1beta1'],
-    'ServiceCIDR',
-    readServiceCidr,
-    ({ serviceCidrs }) => serviceCidrs,
-  ),
+  Service: kindOf('always', 'services', ['v1'], 'Service', readService),
+  EndpointSlice: kindOf('always', 'slices', [slice], 'EndpointSlice', readEndpointSlice),
+  Endpoints: kindOf('always', 'endpoints', ['v1'], 'Endpoints', readEndpoints),
+  Node: kindOf('always', 'nodes', ['v1'], 'Node', readNode),
+  Pod: kindOf('always', 'pods', ['v1'], 'Pod', readPod),
+  ServiceCIDR: kindOf('always', 'serviceCidrs', [networking, `${networking}beta1`], 'ServiceCIDR', readServiceCidr),
   KubeProxyConfiguration: kindOf(
     'always',
+    'configs',
     ['kubeproxy.config.k8s.io/v1alpha1'],
     'KubeProxyConfiguration',
     (raw) => raw,
-    ({ configs }) => configs,
   ),
   Deployment: workload('Deployment', ...apps, 'apps/v1beta1', 'extensions/v1beta1'),
   StatefulSet: workload('StatefulSet', ...apps, 'apps/v1beta1'),
@@ -115,21 +109,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   ReplicaSet: workload('ReplicaSet', ...apps, 'extensions/v1beta1'),
   ReplicationController: workload('ReplicationController', 'v1'),
   Job: workload('Job', 'batch/v1'),
-  NetworkPolicy: kindOf(
-    'traffic',
-    ['networking.k8s.io/v1'],
-    'NetworkPolicy',
-    readNetworkPolicy,
-    ({ policies }) => policies,
-  ),
-  Ingress: kindOf('traffic', ['networking.k8s.io/v1'], 'Ingress', readIngress, ({ ingresses }) => ingresses),
-  Namespace: kindOf(
-    'traffic',
-    ['v1'],
-    'Namespace',
-    (raw, report, names) => ({ metadata: readMetadata(raw.metadata, 'subdomain', report, names) }),
-    ({ namespaces }) => namespaces,
-  ),
+  NetworkPolicy: kindOf('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
+  Ingress: kindOf('traffic', 'ingresses', [networking], 'Ingress', readIngress),
+  Namespace: kindOf('traffic', 'namespaces', ['v1'], 'Namespace', (raw, report, names) => {
+    return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
+  }),
 };
 
 /** Which groups of kinds a command asks for. */

@@ -1,5 +1,5 @@
 import { findingOf } from '../../diagnostics/value-in-words.ts';
-import { printable } from '../../base/printable.ts';
+import { fieldName, printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
   EndpointAddress,
@@ -11,7 +11,7 @@ import type {
 } from '../../cluster/objects.ts';
 import { describeSpecial, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
+import { checkHostAddress, checkUsableAddress } from './check-addresses.ts';
 import { isName } from '../../base/object-names.ts';
 import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
@@ -21,8 +21,7 @@ import type {
   RawEndpoints,
   RawEndpointSlice,
   RawSliceEndpoint,
-} from './schemas/endpoints.ts';
-import { fieldName } from '../../base/quote.ts';
+} from './schemas/service.ts';
 
 const none: readonly never[] = [];
 
@@ -37,12 +36,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   } else if (!isName(service, 'label')) {
     report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
   }
-  if (!raw.addressType)
-    report.add(['addressType'], 'missing-field', {
-      owner: 'the EndpointSlice',
-      field: 'addressType',
-      expected: 'IPv4, IPv6 or FQDN',
-    });
+  if (!raw.addressType) report.addMissing(['addressType'], 'the EndpointSlice', 'IPv4, IPv6 or FQDN');
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (raw.ports) checkPortNumbers(raw.ports, report);
@@ -56,13 +50,11 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
 /** What the API server takes of a slice: more of it has no cluster, though kube-proxy would not mind. */
 const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
 
-function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void {
-  const tooMany = (field: 'endpoints' | 'ports', count: number): void => {
-    const limit = most[field];
+function checkSize(slice: RawEndpointSlice, report: Report): void {
+  for (const field of ['endpoints', 'ports'] as const) {
+    const [count, limit] = [slice[field]?.length ?? 0, most[field]];
     if (count > limit) report.add([field], 'too-many', { of: 'slice', field, count, limit });
-  };
-  tooMany('endpoints', endpoints?.length ?? 0);
-  tooMany('ports', ports?.length ?? 0);
+  }
 }
 
 /** The API server takes port 0. */
@@ -81,18 +73,16 @@ function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): vo
 
 /** kube-proxy tells ports by name and protocol; the API server takes a name once, whatever the protocol. */
 function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
-  const seen = new Map<string, number[]>();
-  for (const [i, { name, protocol }] of ports.entries()) {
-    const before = seen.get(name);
-    if (!before) {
-      seen.set(name, [i]);
-      continue;
+  const seen = new Map<string, number>();
+  for (const [index, { name, protocol }] of ports.entries()) {
+    const same = seen.get(`${name}/${protocol}`);
+    const first = same ?? seen.get(name);
+    if (same === undefined) seen.set(`${name}/${protocol}`, index);
+    if (first === undefined) seen.set(name, index);
+    else {
+      const details = { problem: 'slice-port', index, name, first, sameProtocol: same !== undefined } as const;
+      report.add(['ports', index], 'duplicate-port', details);
     }
-    const same = before.find((at) => ports[at]?.protocol === protocol);
-    const first = same ?? before[0] ?? 0;
-    const details = { problem: 'slice-port', index: i, name, first, sameProtocol: same !== undefined } as const;
-    report.add(['ports', i], 'duplicate-port', details);
-    before.push(i);
   }
 }
 
@@ -115,11 +105,7 @@ function readEndpoint(
   const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
-    report.add(['endpoints', index, 'addresses'], 'missing-field', {
-      owner: `endpoints[${index}]`,
-      field: 'addresses',
-      expected: 'one, or leave the endpoint out',
-    });
+    report.addMissing(['endpoints', index, 'addresses'], `endpoints[${index}]`, 'one, or leave the endpoint out');
   }
   if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
   const address =
@@ -132,7 +118,11 @@ function readEndpoint(
     checkName(raw.nodeName, 'subdomain', ['endpoints', index, 'nodeName'], report);
   }
   const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
-  if (raw.zone && zone === undefined) reportZone(raw.zone, ['endpoints', index, 'zone'], report);
+  if (raw.zone && zone === undefined) {
+    // No rule depends on it: the hints name zones, too.
+    const path = ['endpoints', index, 'zone'];
+    report.add(path, 'bad-zone', { of: 'endpoint', field: fieldName(path), value: raw.zone });
+  }
   return {
     address,
     written: addresses.length === 1 && address?.text === addresses[0] ? undefined : addresses,
@@ -178,24 +168,13 @@ function checkEndpointAddresses(
     const fits = address && (!addressType || address.family === familyOf[addressType]);
     if (fits && address.text === text && describeSpecial(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
-    const usable = checkUsableAddress(text, path, report);
-    if (usable && !fits && addressType) {
-      const details = {
-        field: fieldName(path),
-        value: text,
-        expected: `an ${addressType} address, as addressType says`,
-      };
-      report.add(path, 'bad-address', details);
-    } else if (usable) {
-      warnOfSpecial(usable, text, 'endpoint', path, report);
+    if (!address || fits || !addressType) checkHostAddress(text, 'endpoint', path, report);
+    else if (checkUsableAddress(text, path, report)) {
+      const expected = `an ${addressType} address, as addressType says`;
+      report.add(path, 'bad-address', { field: fieldName(path), value: text, expected });
     }
   }
   return first;
-}
-
-/** No rule depends on it: the hints name zones, too. */
-function reportZone(zone: string, path: FieldPath, report: Report): void {
-  report.add(path, 'bad-zone', { of: 'endpoint', field: fieldName(path), value: zone });
 }
 
 /** Hints are compared with the node's name and zone: one that is no name fits none. */
@@ -237,11 +216,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {
     if (port === undefined) {
-      report.add([...path, i, 'port'], 'missing-field', {
-        owner: `ports[${i}] of Endpoints`,
-        field: 'port',
-        expected: 'a number from 1 to 65535',
-      });
+      report.addMissing([...path, i, 'port'], `ports[${i}] of Endpoints`, 'a number from 1 to 65535');
     }
     if (name === '' && ports.length > 1) report.add([...path, i], 'unnamed-port', {});
   }
@@ -250,9 +225,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
 
 function readAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
   return raw.map(({ ip, hostname, nodeName }, i) => {
-    const at = [...path, i, 'ip'];
-    const address = checkUsableAddress(ip ?? '', at, report);
-    if (address) warnOfSpecial(address, ip ?? '', 'endpoint', at, report);
+    checkHostAddress(ip ?? '', 'endpoint', [...path, i, 'ip'], report);
     if (hostname) checkName(hostname, 'label', [...path, i, 'hostname'], report);
     if (nodeName) checkName(nodeName, 'subdomain', [...path, i, 'nodeName'], report);
     return { ip: ip ?? '', hostname: hostname || undefined, nodeName: nodeName || undefined };

@@ -6,7 +6,7 @@ import { CommonNames } from './check-names.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
-import { findMaker } from '../files/no-objects.ts';
+import { findMaker } from '../files/beside-manifests.ts';
 import { findMeantKind, findReader, isOfOtherVersion, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
 import { holdsMark } from '../files/templates.ts';

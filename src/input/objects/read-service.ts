@@ -3,7 +3,7 @@ import type { IgnoredFieldReason } from '../../diagnostics/services.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { checkAddress, checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
+import { checkAddress, checkNetwork, checkHostAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../../base/object-names.ts';
 import { checkName, readMetadata, readTexts, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
@@ -29,15 +29,13 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
   if (!raw.spec) {
-    report.add(['spec'], 'missing-field', { owner: 'the Service', field: 'spec', expected: 'one with ports' });
+    report.addMissing(['spec'], 'the Service', 'one with ports');
     report.settle(['spec']);
   }
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
   externalIPs.forEach((text, i) => {
-    const path = ['spec', 'externalIPs', i];
-    const address = checkUsableAddress(text, path, report);
-    if (address) warnOfSpecial(address, text, 'external-ip', path, report);
+    checkHostAddress(text, 'external-ip', ['spec', 'externalIPs', i], report);
   });
   const sourceRanges = spec.loadBalancerSourceRanges ?? none;
   sourceRanges.forEach((range, i) => {
@@ -78,27 +76,22 @@ function readClusterIPs(spec: RawSpec, type: Type, report: Report): Pick<Service
   const given = spec.clusterIPs ?? [];
   const clusterIP = spec.clusterIP || (given[0] ?? '');
   const clusterIPs = given.length > 0 || clusterIP === '' ? given : [clusterIP];
-  if (clusterIP === '' && type !== 'ExternalName') report.need(['spec', 'clusterIP']);
-  if (type !== 'ExternalName') {
-    if (spec.clusterIP && given.length === 0) checkClusterIP(spec.clusterIP, 0, ['spec', 'clusterIP'], spec, report);
-    checkClusterIPList(given, spec, report);
-  }
-  return { clusterIP, clusterIPs };
-}
-
-function checkClusterIPList(given: readonly string[], spec: RawSpec, report: Report): void {
-  const families = given.map((text, i) => checkClusterIP(text, i, ['spec', 'clusterIPs', i], spec, report));
+  if (type === 'ExternalName') return { clusterIP, clusterIPs };
+  if (clusterIP === '') report.need(['spec', 'clusterIP']);
+  const path = given.length > 0 ? ['spec', 'clusterIPs'] : ['spec', 'clusterIP'];
+  const families = clusterIPs.map((text, i) => {
+    return checkClusterIP(text, i, given.length > 0 ? [...path, i] : path, spec, report);
+  });
   if (given.length > 2 || (given.length === 2 && families[0] !== undefined && families[0] === families[1])) {
-    report.add(['spec', 'clusterIPs'], 'bad-cluster-ips', { problem: 'too-many' });
+    report.add(path, 'bad-cluster-ips', { problem: 'too-many' });
   }
   if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
     const details = { problem: 'contradiction', clusterIPs: given[0], clusterIP: spec.clusterIP } as const;
-    report.add(['spec', 'clusterIPs', 0], 'bad-cluster-ips', details);
+    report.add([...path, 0], 'bad-cluster-ips', details);
   }
   const named = spec.ipFamilies?.length ?? 0;
-  if (given.length === 2 && named < 2) {
-    report.add(['spec', 'clusterIPs', 1], 'missing-ip-families', { families: named });
-  }
+  if (given.length === 2 && named < 2) report.add([...path, 1], 'missing-ip-families', { families: named });
+  return { clusterIP, clusterIPs };
 }
 
 /** The address's family; undefined for 'None' and for what is wrong. */
@@ -115,20 +108,16 @@ function checkClusterIP(
     return undefined;
   }
   const address = checkAddress(text, path, report);
-  if (address && (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address))) {
-    report.add(path, 'bad-address', {
-      field: 'clusterIP',
-      value: text,
-      expected: 'an address that a Service can have',
-    });
-  } else if (address) {
-    warnOfSpecial(address, text, 'cluster-ip', path, report);
-  }
+  if (!address) return undefined;
+  if (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address)) {
+    const expected = 'an address that a Service can have';
+    report.add(path, 'bad-address', { field: 'clusterIP', value: text, expected });
+  } else warnOfSpecial(address, text, 'cluster-ip', path, report);
   const wanted = spec.ipFamilies?.[index];
-  if (address && wanted && wanted.toLowerCase() !== address.family) {
+  if (wanted && wanted.toLowerCase() !== address.family) {
     report.add(path, 'bad-cluster-ips', { problem: 'other-family', value: text, family: wanted, index });
   }
-  return address?.family;
+  return address.family;
 }
 
 function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[] {
@@ -156,16 +145,10 @@ function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[]
 }
 
 function readPort(raw: RawServicePort, index: number, count: number, report: Report): ServicePortSpec {
-  const name = raw.name ?? '';
+  const [name, port] = [raw.name ?? '', raw.port ?? 0];
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
   else if (count > 1) report.add(['spec', 'ports', index, 'name'], 'unnamed-port', {});
-  const port = raw.port ?? 0;
-  if (port === 0)
-    report.add(['spec', 'ports', index, 'port'], 'missing-field', {
-      owner: `ports[${index}]`,
-      field: 'port',
-      expected: 'a number from 1 to 65535',
-    });
+  if (port === 0) report.addMissing(['spec', 'ports', index, 'port'], `ports[${index}]`, 'a number from 1 to 65535');
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
     name,
@@ -193,52 +176,43 @@ function isPortName(text: string): boolean {
   return text === '' || (text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text));
 }
 
+/** Reports ports of one Service that have the same value in a field. */
 function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): void {
-  checkDistinct(ports, 'name', ({ name }) => name, report);
-  checkUnnamed(ports, report);
-  checkDistinct(ports, 'port', ({ port, protocol }) => (port === 0 ? '' : `${port}/${protocol}`), report);
-  checkDistinct(
-    ports,
-    'nodePort',
-    ({ nodePort, protocol }) => (nodePort === 0 ? '' : `${nodePort}/${protocol}`),
-    report,
-  );
-}
-
-/** kube-proxy tells ports by name and protocol: of two without a name it keeps one. */
-function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
-  // A port that is wrong may have lost its name.
-  if (report.hasErrors) return;
-  const seen = new Map<string, number>();
-  for (const [i, { name, protocol }] of ports.entries()) {
-    if (name !== '') continue;
-    const first = seen.get(protocol);
-    if (first === undefined) seen.set(protocol, i);
-    else report.add(['spec', 'ports', i, 'name'], 'duplicate-port', { problem: 'unnamed', index: i, protocol, first });
-  }
-}
-
-/** Reports ports of one Service that have the same value in a field; '' stands for none. */
-function checkDistinct(
-  ports: readonly ServicePortSpec[],
-  field: 'name' | 'port' | 'nodePort',
-  keyOf: (port: ServicePortSpec) => string,
-  report: Report,
-): void {
-  const seen = new Map<string, number>();
-  for (const [i, port] of ports.entries()) {
-    const key = keyOf(port);
-    const first = seen.get(key);
-    if (key === '') continue;
-    if (first === undefined) {
-      seen.set(key, i);
-      continue;
+  const keysOf = {
+    name: ({ name }: ServicePortSpec) => name,
+    port: ({ port, protocol }: ServicePortSpec) => (port === 0 ? '' : `${port}/${protocol}`),
+    nodePort: ({ nodePort, protocol }: ServicePortSpec) => (nodePort === 0 ? '' : `${nodePort}/${protocol}`),
+  };
+  for (const field of ['name', 'port', 'nodePort'] as const) {
+    for (const { index, first, key } of findRepeated(ports, keysOf[field])) {
+      // Their protocols may be meant to differ.
+      const areTold = [first, index].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
+      if (field !== 'name' && areTold) continue;
+      report.add(['spec', 'ports', index, field], 'duplicate-port', { problem: 'value', field, value: key, first });
     }
-    // Their protocols may be meant to differ.
-    const areTold = [first, i].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
-    if (field !== 'name' && areTold) continue;
-    report.add(['spec', 'ports', i, field], 'duplicate-port', { problem: 'value', field, value: key, first });
+    // kube-proxy tells ports by name and protocol: of two without a name it keeps one. A port that is wrong may have lost its name.
+    if (field !== 'name' || report.hasErrors) continue;
+    const unnamed = findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
+    for (const { index, first, key } of unnamed) {
+      const protocol = key as ServicePortSpec['protocol'];
+      report.add(['spec', 'ports', index, 'name'], 'duplicate-port', { problem: 'unnamed', index, protocol, first });
+    }
   }
+}
+
+/** The items with a key that an earlier one has; '' is no key. */
+function findRepeated<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): readonly { readonly index: number; readonly first: number; readonly key: string }[] {
+  const keys = items.map(keyOf);
+  const seen = new Map<string, number>();
+  return keys.flatMap((key, index) => {
+    const first = seen.get(key);
+    if (key === '') return [];
+    if (first === undefined) seen.set(key, index);
+    return first === undefined ? [] : [{ index, first, key }];
+  });
 }
 
 /** `isServed`: whether kube-proxy writes rules for the Service. */
@@ -277,10 +251,22 @@ const trafficDistributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
 function checkCombinations(raw: RawService, spec: RawSpec, type: Type, report: Report): void {
   if (type === 'ExternalName') checkExternalName(spec, report);
   else checkFamilies(spec, report);
-  checkHeadless(spec, type, report);
-  checkExternalTraffic(spec, type, report);
-  checkLoadBalancerFields(raw, spec, type, report);
-  checkTrafficDistribution(spec.trafficDistribution, report);
+  const isExternal = type === 'NodePort' || type === 'LoadBalancer';
+  if (isExternal && (spec.clusterIP || spec.clusterIPs?.[0]) === 'None') {
+    const path = spec.clusterIP ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', 0];
+    report.add(path, 'bad-cluster-ips', { problem: 'headless', type });
+  }
+  if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isSet(spec.externalIPs))) {
+    ignore('externalTrafficPolicy', { reason: 'no-external-addresses', type }, report);
+  }
+  if (spec.healthCheckNodePort && !(type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local')) {
+    ignore('healthCheckNodePort', { reason: 'no-local-load-balancer' }, report);
+  }
+  if (type !== 'LoadBalancer') checkLoadBalancerFields(raw, spec, type, report);
+  const value = spec.trafficDistribution;
+  if (!value || trafficDistributions.includes(value)) return;
+  const hint = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
+  report.add(['spec', 'trafficDistribution'], 'bad-traffic-distribution', { value, hint });
 }
 
 /** Whether an optional list or text says anything. */
@@ -291,30 +277,24 @@ function isSet(value: string | readonly unknown[] | null | undefined): boolean {
 function checkExternalName(spec: RawSpec, report: Report): void {
   // It may end in a dot.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
-  if (name === '') {
-    report.add(['spec', 'externalName'], 'missing-field', {
-      owner: 'a Service of type ExternalName',
-      field: 'externalName',
-      expected: 'the DNS name that it stands for',
-    });
-  } else {
-    checkName(name, 'subdomain', ['spec', 'externalName'], report);
-  }
+  const path = ['spec', 'externalName'];
+  if (name === '') report.addMissing(path, 'a Service of type ExternalName', 'the DNS name that it stands for');
+  else checkName(name, 'subdomain', path, report);
   for (const field of ['clusterIP', 'clusterIPs'] as const) {
     if (isSet(spec[field])) report.add(['spec', field], 'bad-cluster-ips', { problem: 'external-name', field });
   }
   for (const field of ['ipFamilies', 'ipFamilyPolicy'] as const) {
-    if (isSet(spec[field])) ignore(['spec', field], { reason: 'type', type: 'ExternalName' }, report);
+    if (isSet(spec[field])) ignore(field, { reason: 'type', type: 'ExternalName' }, report);
   }
 }
 
 function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: RawSpec, report: Report): void {
   const families = ipFamilies ?? [];
-  const again = families.findIndex((each, i) => families.indexOf(each) !== i);
-  const family = families[again];
-  if (family !== undefined) {
-    const details = { field: `ipFamilies[${again}]`, found: findingOf(family), expected: 'each family once' };
-    report.add(['spec', 'ipFamilies', again], 'bad-ip-family', details);
+  const [again] = findRepeated(families, (family) => family);
+  if (again) {
+    const field = `ipFamilies[${again.index}]`;
+    const details = { field, found: findingOf(again.key), expected: 'each family once' };
+    report.add(['spec', 'ipFamilies', again.index], 'bad-ip-family', details);
   } else if (ipFamilyPolicy === 'SingleStack' && families.length > 1) {
     const expected = 'PreferDualStack or RequireDualStack for two ipFamilies';
     const details = { field: 'ipFamilyPolicy', found: findingOf(ipFamilyPolicy), expected, isLeftOut: true };
@@ -325,44 +305,21 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   }
 }
 
-function checkHeadless({ clusterIP, clusterIPs }: RawSpec, type: Type, report: Report): void {
-  if (type !== 'NodePort' && type !== 'LoadBalancer') return;
-  const isHeadless = (clusterIP || clusterIPs?.[0]) === 'None';
-  if (!isHeadless) return;
-  const path = clusterIP ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', 0];
-  report.add(path, 'bad-cluster-ips', { problem: 'headless', type });
-}
-
-function checkExternalTraffic(spec: RawSpec, type: Type, report: Report): void {
-  const isExternal =
-    type === 'NodePort' || type === 'LoadBalancer' || (type === 'ClusterIP' && isSet(spec.externalIPs));
-  if (spec.externalTrafficPolicy && !isExternal) {
-    ignore(['spec', 'externalTrafficPolicy'], { reason: 'no-external-addresses', type }, report);
-  }
-  if (spec.healthCheckNodePort && !(type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local')) {
-    ignore(['spec', 'healthCheckNodePort'], { reason: 'no-local-load-balancer' }, report);
-  }
-}
-
-function checkLoadBalancerFields(raw: RawService, spec: RawSpec, type: Type, report: Report): void {
-  if (type === 'LoadBalancer') return;
+function checkLoadBalancerFields(
+  raw: RawService,
+  spec: RawSpec,
+  type: Exclude<Type, 'LoadBalancer'>,
+  report: Report,
+): void {
   const why = { reason: 'type', type } as const;
-  if (isSet(spec.loadBalancerSourceRanges)) ignore(['spec', 'loadBalancerSourceRanges'], why, report);
-  if (typeof spec.allocateLoadBalancerNodePorts === 'boolean') {
-    ignore(['spec', 'allocateLoadBalancerNodePorts'], why, report);
-  }
+  if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', why, report);
+  if (typeof spec.allocateLoadBalancerNodePorts === 'boolean') ignore('allocateLoadBalancerNodePorts', why, report);
   const ingress = raw.status?.loadBalancer?.ingress ?? [];
   if (type === 'ExternalName' || !ingress.some(({ ip }) => Boolean(ip))) return;
   report.add(['status', 'loadBalancer', 'ingress'], 'stale-ingress', { type });
 }
 
-function checkTrafficDistribution(value: string | null | undefined, report: Report): void {
-  if (!value || trafficDistributions.includes(value)) return;
-  const hint = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
-  report.add(['spec', 'trafficDistribution'], 'bad-traffic-distribution', { value, hint });
-}
-
 /** Warns of a field that means nothing for such a Service, unless something about the Service is wrong anyhow. */
-function ignore(path: FieldPath, why: IgnoredFieldReason, report: Report): void {
-  if (!report.hasErrors) report.add(path, 'ignored-field', { ...why, field: String(path.at(-1)) });
+function ignore(field: string, why: IgnoredFieldReason, report: Report): void {
+  if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { ...why, field });
 }

@@ -34,6 +34,11 @@ export class Report {
     this.diagnostics.push(diagnostic);
   }
 
+  /** Says that an object or a part of it, which is told as `owner`, lacks a field, and what belongs there. */
+  addMissing(path: FieldPath, owner: string, expected: string): void {
+    this.add(path, 'missing-field', { owner, field: String(path.at(-1)), expected });
+  }
+
   /** Like add, but at the name of the field. */
   addAtKey<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));

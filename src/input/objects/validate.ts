@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { findNearest } from '../../base/find-nearest.ts';
 import { isObject } from '../../base/json-shape.ts';
-import { fieldName } from '../../base/quote.ts';
+import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';

@@ -185,7 +185,7 @@ class FastReader {
         this.#scanPlainRest();
         scalars.push(this.#resolve(at, this.#plainEnd));
         at = this.#plainEnd;
-      } else if (at <= this.#end && isLineEnd(this.#charAt(at))) {
+      } else if (at <= this.#end && (at === this.#end || this.#charAt(at) === lineFeed)) {
         this.#pos = at;
         this.#toContent();
         // In the same column the mapping goes on, further in its last value does.
@@ -290,19 +290,10 @@ class FastReader {
   /** Whether a key with its colon stands at `pos`, and not some other value of an item whose dash is in `column`. */
   #atKey(column: number): boolean {
     const start = this.#pos;
-    switch (this.#charAt(start)) {
-      case doubleQuote:
-      case singleQuote:
-        this.#scanQuoted(column);
-        break;
-      case openBrace:
-      case openBracket:
-      case pipe:
-      case greater:
-        return false;
-      default:
-        this.#scanPlain();
-    }
+    const first = this.#charAt(start);
+    if (first === openBrace || first === openBracket || first === pipe || first === greater) return false;
+    if (first === doubleQuote || first === singleQuote) this.#scanQuoted(column);
+    else this.#scanPlain();
     const isKey = this.#charAt(this.#pos) === colon;
     this.#pos = start;
     return isKey;
@@ -310,25 +301,13 @@ class FastReader {
 
   /** A value that starts on the line of its key or dash, which stands in `column`. */
   #readInline(column: number): unknown {
-    switch (this.#charAt(this.#pos)) {
-      case doubleQuote:
-      case singleQuote: {
-        const value = this.#readQuoted(column);
-        this.#endLine();
-        return value;
-      }
-      case openBrace:
-      case openBracket: {
-        const value = this.#readFlow();
-        this.#endLine();
-        return value;
-      }
-      case pipe:
-      case greater:
-        return this.#readBlockScalar(column);
-      default:
-        return this.#readPlain(column);
-    }
+    const first = this.#charAt(this.#pos);
+    if (first === pipe || first === greater) return this.#readBlockScalar(column);
+    const isQuoted = first === doubleQuote || first === singleQuote;
+    if (!isQuoted && first !== openBrace && first !== openBracket) return this.#readPlain(column);
+    const value = isQuoted ? this.#readQuoted(column) : this.#readFlow();
+    this.#endLine();
+    return value;
   }
 
   #readPlain(column: number): unknown {
@@ -470,48 +449,27 @@ class FastReader {
   /** A flow mapping or sequence on one line; `pos` is then after it. */
   #readFlow(): unknown {
     this.#enter();
-    const value = this.#charAt(this.#pos) === openBrace ? this.#readFlowMapping() : this.#readFlowSequence();
-    this.#depth--;
-    return value;
-  }
-
-  #readFlowSequence(): unknown[] {
-    const items: unknown[] = [];
-    this.#pos++;
-    this.#skipSpaces();
-    if (this.#charAt(this.#pos) !== closeBracket) {
-      do items.push(this.#readFlowValue());
-      while (this.#nextInFlow(closeBracket));
-    }
-    this.#pos++;
-    return items;
-  }
-
-  #readFlowMapping(): Record<string, unknown> {
+    const isMapping = this.#charAt(this.#pos++) === openBrace;
+    const close = isMapping ? closeBrace : closeBracket;
     const mapping: Record<string, unknown> = {};
-    this.#pos++;
+    const items: unknown[] = [];
     this.#skipSpaces();
-    if (this.#charAt(this.#pos) !== closeBrace) {
-      do {
+    for (let isFirst = true; this.#charAt(this.#pos) !== close; isFirst = false) {
+      if (!isFirst) {
+        if (this.#charAt(this.#pos++) !== comma) throw unsure;
+        this.#skipSpaces();
+      }
+      if (isMapping) {
         const key = this.#readFlowKey();
         this.#checkKey(key, mapping);
         this.#skipSpaces();
         mapping[key] = this.#readFlowValue();
-      } while (this.#nextInFlow(closeBrace));
+      } else items.push(this.#readFlowValue());
+      this.#skipSpaces();
     }
     this.#pos++;
-    return mapping;
-  }
-
-  /** Moves to the next item, true, or to the end, false. */
-  #nextInFlow(close: number): boolean {
-    this.#skipSpaces();
-    const char = this.#charAt(this.#pos);
-    if (char === close) return false;
-    if (char !== comma) throw unsure;
-    this.#pos++;
-    this.#skipSpaces();
-    return true;
+    this.#depth--;
+    return isMapping ? mapping : items;
   }
 
   #readFlowKey(): string {
@@ -527,22 +485,16 @@ class FastReader {
   }
 
   #readFlowValue(): unknown {
-    switch (this.#charAt(this.#pos)) {
-      case doubleQuote:
-      case singleQuote:
-        return this.#readQuoted(-1);
-      case openBrace:
-      case openBracket:
-        return this.#readFlow();
-      default:
-        return this.#readFlowPlain();
-    }
+    const first = this.#charAt(this.#pos);
+    if (first === doubleQuote || first === singleQuote) return this.#readQuoted(-1);
+    return first === openBrace || first === openBracket ? this.#readFlow() : this.#readFlowPlain();
   }
 
   #readFlowPlain(): unknown {
     const start = this.#pos;
     while (isFlowWord(this.#charAt(this.#pos))) this.#pos++;
-    if (this.#pos === start || (this.#charAt(start) === dash && !isNumberStart(this.#charAt(start + 1)))) throw unsure;
+    if (this.#pos === start || (this.#charAt(start) === dash && !/[\d.]/.test(this.#text.charAt(start + 1))))
+      throw unsure;
     return this.#resolve(start, this.#pos);
   }
 
@@ -671,17 +623,9 @@ function resolveFinite(text: string): unknown {
   return value;
 }
 
-function isLineEnd(char: number): boolean {
-  return char === lineFeed || char === endOfText;
-}
-
 /** White space after an indicator, or the end of the text. */
 function isBlank(char: number): boolean {
   return char === space || char === lineFeed || char === endOfText;
-}
-
-function isNumberStart(char: number): boolean {
-  return isDigit(char) || char === dot;
 }
 
 function isLetterOrDigit(char: number): boolean {

@@ -1,10 +1,8 @@
 import type { DescribedValue, Schema } from '../../../diagnostics/json-schema.ts';
-import { endpointSliceSchema, endpointsSchema } from './endpoints.ts';
+import { endpointSliceSchema, endpointsSchema, serviceSchema } from './service.ts';
 import { kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
-import { nodeSchema, serviceCidrSchema } from './node.ts';
+import { nodeSchema, podSchema, serviceCidrSchema, workloadSchema } from './node.ts';
 import { packetTestsSchema } from './packet-tests.ts';
-import { podSchema, workloadSchema } from './pod.ts';
-import { serviceSchema } from './service.ts';
 import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Schema } from '../../../diagnostics/json-schema.ts';
 import { schemas, type RawObjects } from './all.ts';
-import { podSpecSchema } from './pod.ts';
+import { podSpecSchema } from './node.ts';
 import { metadata, objectConditions, targetRef } from './shared.ts';
 
 /** What several kinds have in common, by the names under which ajv knows it. */

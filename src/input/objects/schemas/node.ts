@@ -1,5 +1,5 @@
-import { anything, flag, item, list, object, openObject, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
-import { conditions, metadata, objectConditions, typed } from './shared.ts';
+import { anything, type DescribedValue, flag, integer, item, list, object, openItem, openObject, type Schema, text, texts } from '../../../diagnostics/json-schema.ts';
+import { conditions, metadata, objectConditions, port, protocol, typed, word } from './shared.ts';
 
 const cpu: Schema<string | number | null> = {
   type: ['string', 'number', 'null'],
@@ -48,3 +48,51 @@ export const serviceCidrSchema = object({
 
 export type RawNode = DescribedValue<typeof nodeSchema>;
 export type RawServiceCidr = DescribedValue<typeof serviceCidrSchema>;
+
+const containers = list(
+  openItem({ restartPolicy: text, ports: list(openItem({ name: text, containerPort: port, protocol })) }),
+);
+
+/** What kpc reads of a Pod's spec, in a Pod or in a template. */
+export const podSpecSchema = openObject({
+  nodeName: text,
+  hostname: text,
+  subdomain: text,
+  hostNetwork: flag,
+  containers,
+  initContainers: containers,
+});
+
+const podStatus = openObject({
+  phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'bad-phase'),
+  conditions,
+  podIP: text,
+  podIPs: list(openItem({ ip: text })),
+});
+
+/** What kpc reads of a v1 Pod. */
+export const podSchema = openObject({ metadata, spec: podSpecSchema, status: podStatus });
+
+const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
+
+/** What kpc reads of an object that makes Pods from a template: a Deployment, a StatefulSet, a DaemonSet, a Job. */
+export const workloadSchema = openObject({
+  metadata,
+  spec: openObject({
+    replicas: amount,
+    parallelism: amount,
+    completions: amount,
+    suspend: flag,
+    serviceName: text,
+    ordinals: openObject({ start: amount }),
+    /** Only whether it is there counts. */
+    selector: anything,
+    template: openObject({ metadata, spec: podSpecSchema }),
+  }),
+  status: openObject({ conditions }),
+});
+
+export type RawPod = DescribedValue<typeof podSchema>;
+export type RawPodSpec = DescribedValue<typeof podSpecSchema>;
+export type RawPodStatus = DescribedValue<typeof podStatus>;
+export type RawWorkload = DescribedValue<typeof workloadSchema>;

@@ -1,5 +1,5 @@
-import { anything, flag, integer, item, list, object, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
-import { metadata, objectConditions, optionalPort, port, protocol, textMap, typed, word } from './shared.ts';
+import { anything, type DescribedValue, flag, integer, item, list, object, type Schema, text, texts } from '../../../diagnostics/json-schema.ts';
+import { metadata, objectConditions, optionalPort, port, protocol, targetRef, textMap, typed, word } from './shared.ts';
 
 const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');
 
@@ -63,3 +63,41 @@ export const serviceSchema = object({
 export type RawService = DescribedValue<typeof serviceSchema>;
 export type RawServicePort = DescribedValue<typeof servicePort>;
 export type RawIngress = DescribedValue<typeof ingress>;
+
+const endpointPort = item({ name: text, protocol, port: optionalPort, appProtocol: text });
+const hintNames = list(item({ name: text }));
+
+const sliceEndpoint = item({
+  addresses: texts,
+  conditions: object({ ready: flag, serving: flag, terminating: flag }),
+  hostname: text,
+  nodeName: text,
+  zone: text,
+  targetRef,
+  deprecatedTopology: textMap,
+  hints: object({ forZones: hintNames, forNodes: hintNames }),
+});
+
+/** A discovery.k8s.io/v1 EndpointSlice. */
+export const endpointSliceSchema = object({
+  ...typed,
+  metadata,
+  addressType: word(['IPv4', 'IPv6', 'FQDN'], 'bad-address-type'),
+  ports: list(endpointPort),
+  endpoints: list(sliceEndpoint),
+});
+
+const endpointAddress = item({ ip: text, hostname: text, nodeName: text, targetRef });
+
+/** v1 Endpoints. */
+export const endpointsSchema = object({
+  ...typed,
+  metadata,
+  subsets: list(item({ addresses: list(endpointAddress), notReadyAddresses: list(endpointAddress), ports: list(endpointPort) })),
+});
+
+export type RawEndpointSlice = DescribedValue<typeof endpointSliceSchema>;
+export type RawSliceEndpoint = DescribedValue<typeof sliceEndpoint>;
+export type RawEndpoints = DescribedValue<typeof endpointsSchema>;
+export type RawEndpointAddress = DescribedValue<typeof endpointAddress>;
+export type RawEndpointPort = DescribedValue<typeof endpointPort>;

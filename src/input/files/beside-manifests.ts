@@ -2,6 +2,7 @@ import { baseName, folderOf, resolvePath } from '../../base/file-names.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { InputDocument } from '../documents/document.ts';
+import type { TextFile } from '../documents/text-file.ts';
 import { isPlain } from './templates.ts';
 
 /** Whether a document says how kustomize builds objects of others. Beside them, in a file of this name, it needs no kind. */
@@ -22,7 +23,12 @@ export function describeKustomizations(
   files: readonly string[],
   into: string,
 ): readonly Diagnostic[] {
-  const places = placesOf(files);
+  /** The files, and all folders that they are in. */
+  const places = new Set<string>();
+  for (const file of files) {
+    const names = resolvePath('.', file).split('/');
+    for (let depth = names.length; depth > 0; depth--) places.add(names.slice(0, depth).join('/'));
+  }
   const changing = kustomizations.filter(
     ({ file, value }) => changesOf(value).length > 0 && takesFrom(folderOf(file.name), value, places),
   );
@@ -81,25 +87,45 @@ function selects(labels: unknown): boolean {
   return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }
 
-/** The files, and all folders that they are in or below. */
-function placesOf(files: readonly string[]): ReadonlySet<string> {
-  const places = new Set<string>();
-  for (const file of files) {
-    let place = resolvePath('.', file);
-    while (place !== '' && !places.has(place)) {
-      places.add(place);
-      place = place.slice(0, Math.max(0, place.lastIndexOf('/')));
-    }
-  }
-  return places;
-}
-
 /** Whether a kustomization in a folder takes objects of one of the places. */
 function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>): boolean {
   if (!isObject(value)) return false;
-  return [value['resources'], value['bases']].some(
-    (entries) =>
-      Array.isArray(entries) &&
-      entries.some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry))),
+  return [value['resources'], value['bases']]
+    .flatMap((entries): readonly unknown[] => (Array.isArray(entries) ? entries : []))
+    .some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry)));
+}
+
+/** Files that charts and kustomize have beside their manifests. */
+const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.ya?ml)$/;
+
+/**
+ * Whether a document of a folder's file is plainly another program's: no mapping, or one that has nothing of what tells an
+ * object of Kubernetes. One that has some of it, and lacks its kind, is a mistake to tell of.
+ */
+export function isForeign({ file, value }: InputDocument): boolean {
+  if (!file.origin) return false;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return true;
+  const { apiVersion, kind } = value as Readonly<Record<string, unknown>>;
+  if (isWord(apiVersion) && isWord(kind)) return false;
+  if (otherFiles.test(baseName(file.name))) return true;
+  const hasShape = Object.hasOwn(value, 'metadata') || Object.hasOwn(value, 'spec') || Object.hasOwn(value, 'items');
+  return !hasShape && !(isWord(apiVersion) && Object.hasOwn(value, 'kind'));
+}
+
+function isWord(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Whether a folder's file that cannot be read as YAML is none of Kubernetes': nothing in it looks like an object. */
+export function isForeignText({ origin, text }: TextFile): boolean {
+  return (
+    origin !== undefined && !/^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) && !/"kind"\s*:/.test(text)
   );
+}
+
+/** What makes objects of a file of a chart or of kustomize that was named itself; undefined for any other. */
+export function findMaker(name: string): 'helm' | 'kustomize' | undefined {
+  const file = baseName(name);
+  if (/^kustomization\.ya?ml$/.test(file)) return 'kustomize';
+  return otherFiles.test(file) ? 'helm' : undefined;
 }

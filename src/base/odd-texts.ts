@@ -29,3 +29,38 @@ export function decodePrinted(bytes: Uint8Array): Decoded {
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
   return { kind: 'text', text: new TextDecoder(encoding).decode(bytes) };
 }
+
+/** The line, from 1, where Git began to mark a merge conflict in a text; undefined where it marks none. */
+export function findConflict(text: string): number | undefined {
+  const start = /(?:^|\n)(?=<{7} \S)/.exec(text.includes('<<<<<<< ') ? text : '');
+  if (!start) return undefined;
+  const from = start.index + start[0].length;
+  const rest = text.slice(from);
+  if (!/\n={7}\r?\n/.test(rest) && !/\n>{7} \S/.test(rest)) return undefined;
+  return text.slice(0, from).split('\n').length;
+}
+
+/** What to do about it, as a clause about the file. */
+export const conflictText =
+  'Git left a merge conflict here: resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>';
+
+/** Characters that look like a space, or like nothing, where YAML takes spaces: pages and chats put them in. */
+const oddSpaces = '\\u00a0\\u1680\\u2000-\\u200b\\u202f\\u205f\\u3000';
+
+const oddSpace = new RegExp(`[${oddSpaces}]`);
+
+/** What to do about the first such character of a text; undefined for a text without. */
+export function adviseOnOddSpace(text: string): string | undefined {
+  const found = oddSpace.exec(text);
+  return found ? describeOddSpace(found[0].charCodeAt(0)) : undefined;
+}
+
+/** What to do about such a character. */
+function describeOddSpace(codePoint: number): string {
+  return `replace ${nameCharacter(codePoint)}, which only looks like a space, with a normal space`;
+}
+
+/** "U+00A0". */
+export function nameCharacter(codePoint: number): string {
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
+}
