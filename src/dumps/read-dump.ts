@@ -7,7 +7,7 @@ import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
 import { parseIpAddrText } from './ip-addr-text.ts';
 import { saveIpsetList, saveIpvsadmList } from './listed-outputs.ts';
 import { listLinks, listServers, listSets, type Listing } from './listings.ts';
-import { isReadable, refusalOf } from './output-kinds.ts';
+import { isReadable, recognisers } from './output-kinds.ts';
 import { readNftTable } from './read-nftables.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 import { splitOutputs, type ToolOutput } from './split-outputs.ts';
@@ -85,7 +85,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine, text, command } = output;
   if (!isReadable(kind)) {
-    draft.refuse(file, firstLine, kind, refusalOf(kind) ?? '');
+    draft.refuse(file, firstLine, kind, recognisers[kind].refusal ?? '');
     return;
   }
   if (kind === 'rules') return readRules(draft, file, output);
