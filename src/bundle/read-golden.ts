@@ -7,7 +7,14 @@ import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { releases } from '../kube-proxy/releases.ts';
 import { formatVersion, writeSettings, assignedShape, assumedShape, manifestShape, type Manifest } from './manifest.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import { assignedSection, assumedSection, goldenVersion, parseSections, type GoldenContext, type GoldenHead } from './golden.ts';
+import {
+  assignedSection,
+  assumedSection,
+  goldenVersion,
+  parseSections,
+  type GoldenContext,
+  type GoldenHead,
+} from './golden.ts';
 import { goldenHead } from '../base/file-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import { compileContent, makeBundle, type BundleFiles } from './make-bundle.ts';

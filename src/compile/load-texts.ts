@@ -13,7 +13,13 @@ import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
 import { parseHostAddresses, type HostText } from './host-addresses.ts';
-import { parseVersionChoice, startingRelease, type VersionChoice, checkReleases, releaseOfNode } from './kubernetes-version.ts';
+import {
+  parseVersionChoice,
+  startingRelease,
+  type VersionChoice,
+  checkReleases,
+  releaseOfNode,
+} from './kubernetes-version.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {

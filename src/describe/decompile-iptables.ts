@@ -251,7 +251,8 @@ function readRule(rule: Rule) {
     port: ports?.first === ports?.last ? ports?.first : undefined,
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
-    clients: clientsOf(rule),
+    /** Whose packets it marks to be masqueraded. */
+    clients: jumpsTo === baseChains.markMasquerade ? clientsOf(rule) : undefined,
     isFromNode: comesFromNode(rule),
     isOfAddressType: find(rule, 'address-type') !== undefined,
     affinitySeconds: recent?.kind === 'rcheck' ? recent.seconds : undefined,

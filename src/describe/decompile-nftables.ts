@@ -2,7 +2,7 @@ import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from
 import { targetsOf } from '../diff/changes/nft-owners.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { Protocol } from '../kernel/family.ts';
+import { protocols, type Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { Right } from '../kernel/nftables/expression.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
@@ -20,6 +20,15 @@ export function decompileNftables(state: KernelState, owners: Owners): readonly 
     .filter(({ name }) => isKubeProxyTable(name))
     .flatMap((table) => new TableReader(table, owners).read());
 }
+
+/** The sets and maps that have addresses and node ports. Source ranges bind load balancers alone: these come first. */
+const readSets = [
+  nftSets.firewallIPs,
+  nftSets.serviceIPs,
+  nftSets.noEndpointServices,
+  nftSets.serviceNodePorts,
+  nftSets.noEndpointNodePorts,
+];
 
 /** Reads one table. */
 class TableReader {
@@ -39,12 +48,8 @@ class TableReader {
   }
 
   read(): readonly ShownPort[] {
-    // Source ranges bind load balancers alone: what they guard is known for one.
-    for (const name of [nftSets.firewallIPs, nftSets.serviceIPs, nftSets.noEndpointServices]) {
-      for (const element of this.#elements(name)) this.#readAddress(name, element);
-    }
-    for (const name of [nftSets.serviceNodePorts, nftSets.noEndpointNodePorts]) {
-      for (const element of this.#elements(name)) this.#readNodePort(name, element);
+    for (const name of readSets) {
+      for (const element of this.#elements(name)) this.#readElement(name, element);
     }
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
     return [...this.#drafts.values()].map((draft) => sortAddresses(draft.finish()));
@@ -64,52 +69,52 @@ class TableReader {
     return draft;
   }
 
-  /** An address of a Service port: what its element leads to tells which. */
-  #readAddress(set: string, element: Element): void {
-    const [address = '', protocol, port] = element.key.map((value) => formatKey([value]));
+  /** An address of a Service port, or its node port: what its element leads to shows which. */
+  #readElement(set: string, element: Element): void {
+    const values = element.key.map((value) => formatKey([value]));
+    const [port = '', protocol, address] = values.toReversed();
     const draft = this.#draftOf(this.#owners.ofNftElement(this.#table.family, { name: set }, element), protocol);
     if (!draft) return;
-    const chain = chainOf(element);
-    const kind = this.#kindOf(address, set, chain);
-    draft.addAddress(kind, address);
+    const { value } = element;
+    const leadsTo = value?.kind === 'goto' ? parseNftName(value.chain) : undefined;
+    const kind = address === undefined ? undefined : this.#kindOf(address, set, leadsTo);
+    if (address === undefined || kind === undefined) draft.nodePort ??= parsePort(port);
+    else {
+      draft.addAddress(kind, address);
+      draft.port ??= parsePort(port);
+    }
     if (set === nftSets.firewallIPs) draft.hasFirewall = true;
-    if (kind === 'cluster-ip' && chain && this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
-    draft.port ??= parsePort(port ?? '');
-    if (kind !== 'cluster-ip') return noteRefusal(draft, 'externalTrafficPolicy', element);
-    if (chain) draft.internalTrafficPolicy = chain.kind === 'local' ? 'Local' : 'Cluster';
-    noteRefusal(draft, 'internalTrafficPolicy', element);
+    const policy = kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+    if (kind === 'cluster-ip' && leadsTo) {
+      draft[policy] = leadsTo.kind === 'local' ? 'Local' : 'Cluster';
+      if (this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
+    }
+    // Packets are dropped where the policy is Local and another node may have endpoints.
+    if (value?.kind === 'drop') {
+      draft[policy] = 'Local';
+      draft.refusals.add('drop');
+    } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
   }
 
-  /** What else is reached from outside may be an external IP or a load balancer's: nothing tells. */
-  #kindOf(address: string, set: string, chain: NftName | undefined): PortAddress['kind'] {
+  /** What else is reached from outside may be an external IP or a load balancer's: nothing shows which. */
+  #kindOf(address: string, set: string, leadsTo: NftName | undefined): PortAddress['kind'] {
     if (set === nftSets.firewallIPs) return 'load-balancer-ip';
-    if (chain) return chain.kind === 'external' ? 'unknown' : 'cluster-ip';
+    if (leadsTo) return leadsTo.kind === 'external' ? 'unknown' : 'cluster-ip';
     return this.#clusterIPs.has(address) ? 'cluster-ip' : 'unknown';
-  }
-
-  #readNodePort(set: string, element: Element): void {
-    const [protocol, port] = element.key.map((value) => formatKey([value]));
-    const draft = this.#draftOf(this.#owners.ofNftElement(this.#table.family, { name: set }, element), protocol);
-    if (!draft) return;
-    draft.nodePort ??= parsePort(port ?? '');
-    noteRefusal(draft, 'externalTrafficPolicy', element);
   }
 
   #readChain(chain: NftChain): void {
     const name = parseNftName(chain.name);
     const draft = name && this.#draftOf(this.#owners.ofNftChain(chain), name.protocol);
     if (!draft) return;
-    for (const rule of chain.rules) {
-      const clients = clientsOf(rule);
-      if (clients && name.kind === 'external') draft.masquerade.external ??= clients;
-      else if (clients && (name.kind === 'cluster' || name.kind === 'local')) draft.masquerade.clusterIP ??= clients;
-    }
+    const clients = chain.rules.map(clientsOf).find((each) => each !== undefined);
     switch (name.kind) {
       case 'cluster':
-        return this.#readEndpoints(chain, 'Cluster', draft);
       case 'local':
-        return this.#readEndpoints(chain, 'Local', draft);
+        if (clients) draft.masquerade.clusterIP ??= clients;
+        return this.#readEndpoints(chain, name.kind === 'local' ? 'Local' : 'Cluster', draft);
       case 'external':
+        if (clients) draft.masquerade.external ??= clients;
         draft.externalTrafficPolicy = looksAtSource(chain) ? 'Local' : 'Cluster';
         return;
       case 'firewall':
@@ -170,26 +175,7 @@ function compareAddresses(a: PortAddress, b: PortAddress): number {
 }
 
 function protocolOf(text = ''): Protocol {
-  const name = text.toUpperCase();
-  return name === 'UDP' || name === 'SCTP' ? name : 'TCP';
-}
-
-/** The Service port's chain that an element leads to. */
-function chainOf({ value }: Element): NftName | undefined {
-  return value?.kind === 'goto' ? parseNftName(value.chain) : undefined;
-}
-
-/** Packets are dropped where the policy is Local and another node may have endpoints. */
-function noteRefusal(
-  draft: PortDraft,
-  policy: 'internalTrafficPolicy' | 'externalTrafficPolicy',
-  element: Element,
-): void {
-  const { value } = element;
-  if (value?.kind === 'drop') {
-    draft[policy] = 'Local';
-    draft.refusals.add('drop');
-  } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
+  return protocols.find((each) => each === text.toUpperCase()) ?? 'TCP';
 }
 
 function endpointsOf(chain: NftChain): readonly string[] {

@@ -1,6 +1,7 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { count, formatCount } from '../base/format-count.ts';
+import { familyNames } from '../kernel/family.ts';
 import type { Location } from '../kernel/place.ts';
 import { tableWords } from '../diff/changes/kernel-change.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
@@ -44,15 +45,13 @@ export function describeServiceInWords(
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
       'DNS names, as pods see them',
-      dns,
+      dns.map(({ name, type: record, value }) => `${name} ${record} ${value}`),
       words.limit,
-      ({ name, type: record, value }) => `${name} ${record} ${value}`,
     ),
     ...section(
       `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} created after this Service`,
-      environment,
+      environment.map(({ name, value }) => `${name}=${value}`),
       words.limit,
-      ({ name, value }) => `${name}=${value}`,
     ),
   ];
 }
@@ -106,7 +105,7 @@ function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonl
   return [
     line('heading', 0, `Port ${port.label}${at(port.place)}`),
     ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
-    ...section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2, (text) => text),
+    ...section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2),
   ];
 }
 
@@ -117,6 +116,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
     ...(port.nodePort === undefined ? [] : [`node port ${mark(String(port.nodePort))}`]),
   ];
   const used = port.endpoints.filter(isUsedInWords).length;
+  const family = dual ? `${familyNames[port.family]} ` : '';
   return [
     line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
     ...pathLines(port),
@@ -124,7 +124,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
     line(
       'plain',
       1,
-      `${count(port.endpoints.length, dual ? `${port.family === 'ipv4' ? 'IPv4' : 'IPv6'} endpoint` : 'endpoint')}, ${formatCount(used)} used on ${words.node}`,
+      `${count(port.endpoints.length, `${family}endpoint`)}, ${formatCount(used)} used on ${words.node}`,
     ),
     ...cutLines(alignEndpoints(port.endpoints), words.limit, 2),
   ];
@@ -182,14 +182,8 @@ function masqueradeWords({ clusterIP, external }: Masquerade): string {
 }
 
 function clientWords(clients: MasqueradedClients): string {
-  switch (clients.kind) {
-    case 'all':
-      return '';
-    case 'all-but':
-      return ` that is not from ${clients.clients}`;
-    case 'node':
-      return ' of the node itself';
-  }
+  if (clients.kind === 'all') return '';
+  return clients.kind === 'node' ? ' of the node itself' : ` that is not from ${clients.clients}`;
 }
 
 const fallbackWords: { readonly [K in NonNullable<PortInFamily['fallback']>]: string } = {
@@ -286,42 +280,30 @@ function kernelLines(item: KernelItem): readonly string[] {
 }
 
 /** A chain or a set that belongs to no single Service port. */
-export function describeSharedInWords(subject: SharedSubject, limit: number): readonly DescriptionLine[] {
-  const owners = new Set(subject.items.flatMap(({ owner }) => owner ?? []));
+export function describeSharedInWords(
+  { kind, name, family, table, type, items }: SharedSubject,
+  limit: number,
+): readonly DescriptionLine[] {
+  const owners = new Set(items.flatMap(({ owner }) => owner ?? []));
   const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
-  const where = subject.family && subject.table ? ` (${tableWords(subject.family, subject.table)})` : '';
+  const where = family && table ? ` (${tableWords(family, table)})` : '';
+  const entries = `${name}${where}, ${type ?? ''}: ${count(items.length, 'entry', 'entries')}${ofPorts}`;
   const title = {
-    chain: `Chain ${subject.name}${where}: ${count(subject.items.length, 'rule')}${ofPorts}`,
-    set: `Set ${subject.name}${where}, ${subject.type ?? ''}: ${count(subject.items.length, 'entry', 'entries')}${ofPorts}`,
-    map: `Map ${subject.name}${where}, ${subject.type ?? ''}: ${count(subject.items.length, 'entry', 'entries')}${ofPorts}`,
-    rule: `A rule of chain ${subject.name}${where}, which every node has: it belongs to no Service`,
-  }[subject.kind];
-  const lines = subject.items.map(({ text, owner }) =>
-    line(owner === undefined ? 'plain' : 'good', 1, owner === undefined ? text : `${text}  ${owner}`),
+    chain: `Chain ${name}${where}: ${count(items.length, 'rule')}${ofPorts}`,
+    set: `Set ${entries}`,
+    map: `Map ${entries}`,
+    rule: `A rule of chain ${name}${where}, which every node has: it belongs to no Service`,
+  }[kind];
+  const lines = items.map(({ text, owner }) =>
+    owner === undefined ? line('plain', 1, text) : line('good', 1, `${text}  ${owner}`),
   );
   return [line('heading', 0, title), ...cutLines(lines, limit, 1)];
 }
 
-/** Instead of the Services that are too many to show. */
-export function describeHidden(hidden: number): DescriptionLine {
-  return line('dim', 0, `… and ${count(hidden, 'more Service')}`);
-}
-
-function section<T>(
-  title: string,
-  items: readonly T[],
-  limit: number,
-  words: (item: T) => string,
-): readonly DescriptionLine[] {
-  if (items.length === 0) return [];
-  return [
-    line('heading', 0, title),
-    ...cutLines(
-      items.map((item) => line('plain', 1, words(item))),
-      limit,
-      1,
-    ),
-  ];
+function section(title: string, texts: readonly string[], limit: number): readonly DescriptionLine[] {
+  if (texts.length === 0) return [];
+  const lines = texts.map((text) => line('plain', 1, text));
+  return [line('heading', 0, title), ...cutLines(lines, limit, 1)];
 }
 
 /** The first lines, and how many there are more. */

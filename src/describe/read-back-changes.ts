@@ -7,7 +7,7 @@ import { diffEndpointStates, field, list, type EndpointState, type ServiceReason
 import { classifyServers } from '../diff/virtual-servers.ts';
 import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
-import type { PortFacts } from '../diff/port-facts.ts';
+import type { PortAddress, PortFacts } from '../diff/port-facts.ts';
 import { decompile } from './decompile.ts';
 import type { ShownPort } from './shown-port.ts';
 import { parseServiceChain } from '../kube-proxy/chain-names.ts';
@@ -60,23 +60,21 @@ function factsOf(ports: ReadonlyMap<string, readonly ShownPort[]>): ReadonlyMap<
   );
 }
 
+const addressLists: { readonly [K in PortAddress['kind']]: string } = {
+  'cluster-ip': 'cluster IPs',
+  'external-ip': 'external IPs',
+  'load-balancer-ip': 'load balancer addresses',
+  unknown: 'addresses',
+};
+
 function diffPort(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
-  const kinds = ['cluster-ip', 'external-ip', 'load-balancer-ip', 'unknown'] as const;
-  const names = {
-    'cluster-ip': 'cluster IPs',
-    'external-ip': 'external IPs',
-    'load-balancer-ip': 'load balancer addresses',
-    unknown: 'addresses',
-  } as const;
-  // Whose kind one side does not tell may be of any on the other.
-  const isTold = [from, to].every(({ addresses }) => addresses.every(({ kind }) => kind !== 'unknown'));
-  const all = ({ addresses }: ShownPort): readonly string[] => addresses.map(({ address }) => address);
-  const ofKind = (port: ShownPort, kind: (typeof kinds)[number]): readonly string[] =>
-    port.addresses.filter((each) => each.kind === kind).map(({ address }) => address);
+  // Addresses whose kind one side does not show may be of any on the other.
+  const isUnknown = [from, to].some(({ addresses }) => addresses.some(({ kind }) => kind === 'unknown'));
+  const kinds = isUnknown ? (['unknown'] as const) : (['cluster-ip', 'external-ip', 'load-balancer-ip'] as const);
+  const ofKind = ({ addresses }: ShownPort, wanted: PortAddress['kind']): readonly string[] =>
+    addresses.filter(({ kind }) => isUnknown || kind === wanted).map(({ address }) => address);
   return [
-    ...(isTold
-      ? kinds.flatMap((kind) => list(names[kind], ofKind(from, kind), ofKind(to, kind)))
-      : list(names.unknown, all(from), all(to))),
+    ...kinds.flatMap((kind) => list(addressLists[kind], ofKind(from, kind), ofKind(to, kind))),
     ...known('port', from.port, to.port),
     ...known('node port', from.nodePort, to.nodePort),
     ...known('internalTrafficPolicy', from.internalTrafficPolicy, to.internalTrafficPolicy),

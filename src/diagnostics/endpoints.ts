@@ -1,7 +1,27 @@
-import { anIP, container, deployment, endpoint, manifests, aNode, pod, aSelector, aService, slice, web } from './examples.ts';
+import {
+  anIP,
+  container,
+  deployment,
+  endpoint,
+  manifests,
+  aNode,
+  pod,
+  aSelector,
+  aService,
+  slice,
+  web,
+} from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
 import { printable, quote } from '../base/printable.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Lists, type Numbers, type Texts, type Words } from './diagnostic-rows.ts';
+import {
+  severityBy,
+  wordsBy,
+  type DiagnosticTable,
+  type Lists,
+  type Numbers,
+  type Texts,
+  type Words,
+} from './diagnostic-rows.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 

@@ -1,4 +1,17 @@
-import { aNode, aService, anIP, configured, container, manifests, pod, slice, type Example, web, withFields, withPorts } from './examples.ts';
+import {
+  aNode,
+  aService,
+  anIP,
+  configured,
+  container,
+  manifests,
+  pod,
+  slice,
+  type Example,
+  web,
+  withFields,
+  withPorts,
+} from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import { joinWords } from '../base/join-words.ts';
 import { quote } from '../base/printable.ts';

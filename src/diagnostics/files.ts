@@ -2,7 +2,17 @@ import { aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { escapeText, quote } from '../base/printable.ts';
-import { severityBy, type DetailsBy, type DiagnosticTable, type Lists, type Numbers, type Texts, type Wordings, type Words, wordsBy } from './diagnostic-rows.ts';
+import {
+  severityBy,
+  type DetailsBy,
+  type DiagnosticTable,
+  type Lists,
+  type Numbers,
+  type Texts,
+  type Wordings,
+  type Words,
+  wordsBy,
+} from './diagnostic-rows.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
 
 /** The words for a file or folder that cannot be read, by `problem`. */

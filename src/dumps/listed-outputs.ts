@@ -1,6 +1,5 @@
 import { splitSetWords } from '../kernel/ipset/ipset.ts';
 import { isEntryOf } from '../kernel/ipset/set-entry.ts';
-import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** A list in the form in which its tool saves it, line by line; lines that stand for nothing in that form are empty. */
@@ -23,6 +22,8 @@ function convertLines(text: string, convert: (line: string) => Converted): Saved
   });
   return { saved: lines.join('\n'), unread };
 }
+
+const numericSocket = /^(?:[\d.]+|\[[\da-f:.]+\]):\d+$/i;
 
 /** Where there is a name, the list was printed without -n. */
 function whyNoSocket(name: string, otherwise: string): { readonly reason: string } {
@@ -85,7 +86,7 @@ export function saveIpvsadmList(text: string): SavedForm & { readonly lacksForwa
 function saveOptions(protocol: string, name: string, [scheduler = '', ...words]: readonly string[]): Converted {
   if (protocol === 'FWM') return { reason: 'a firewall-mark virtual server, which kube-proxy does not make' };
   if (!serviceFlags.has(protocol)) return { reason: 'not an ipvsadm line' };
-  if (!parseSocketAddress(name)) return whyNoSocket(name, 'cut off: a virtual server without a port');
+  if (!numericSocket.test(name)) return whyNoSocket(name, 'cut off: a virtual server without a port');
   if (!/^[a-z_]{1,16}$/.test(scheduler)) return { reason: 'a virtual server without a scheduler' };
   const options = ` ${words.join(' ')}`
     .replace(/ \(([^ ()]+)\)/, ' -b $1')
@@ -101,7 +102,7 @@ function saveOptions(protocol: string, name: string, [scheduler = '', ...words]:
 
 /** What stands after "->": how packets are forwarded, and the weight. */
 function saveReal(name: string, [forwarding = '', weight = '']: readonly string[]): Converted {
-  if (!parseSocketAddress(name)) return whyNoSocket(name, 'a real server without a port');
+  if (!numericSocket.test(name)) return whyNoSocket(name, 'a real server without a port');
   const flag = forwardingFlags.get(forwarding);
   if (flag === undefined || !/^\d{1,10}$/.test(weight)) return { reason: 'a real server without all of its columns' };
   return `-r ${name} ${flag} -w ${weight}`;

@@ -4,16 +4,10 @@ interface Recogniser {
   readonly starts: (line: string, next: string) => boolean;
   /** Whether a line that could be anything goes on with an output that has begun; where not given, none does. */
   readonly continues?: (line: string, raw: string) => boolean;
-}
-
-interface ReadRecogniser extends Recogniser {
   /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
   readonly once?: RegExp;
-}
-
-interface RefusedRecogniser extends Recogniser {
-  /** Why it is refused, and what to print in its place: a clause about the output. */
-  readonly refusal: string;
+  /** Why it is refused, if it is, and what to print in its place: a clause about the output. */
+  readonly refusal?: string;
 }
 
 /** What goes on up to the next line that another output begins with. */
@@ -22,7 +16,7 @@ const anyLine = (): boolean => true;
 const isComment = (line: string): boolean => line.startsWith('#');
 
 /** What is printed in place of ipvsadm -Ln, by a word of its titles. */
-function listWith(title: string, shows: string): RefusedRecogniser {
+function listWith(title: string, shows: string): Recogniser {
   const starts = (line: string, next: string): boolean => {
     if (listTitles.test(line)) return line.includes(title);
     return line.startsWith('IP Virtual Server version ') && listTitles.test(next) && next.includes(title);
@@ -81,7 +75,7 @@ const refused = {
     refusal:
       'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
   },
-} satisfies Record<string, RefusedRecogniser>;
+} satisfies Record<string, Recogniser>;
 
 const rule = /^(?:\[\d+:\d+\] )?-[AI] [^-\s]\S*(?: \d+)?(?: +[-!]|$)/;
 const chain = /^:[^\s:]+ (?:ACCEPT|DROP|-)(?: \[\d+:\d+\])?$/;
@@ -157,28 +151,21 @@ const readable = {
   // Both go on to their closing brackets: split-outputs.ts finds them.
   'ip -j addr': { starts: () => false },
   'nft list ruleset': { starts: () => false },
-} satisfies Record<string, ReadRecogniser>;
+} satisfies Record<string, Recogniser>;
 
 export type ReadableKind = keyof typeof readable;
 export type OutputKind = ReadableKind | keyof typeof refused;
 
-const refusals: ReadonlyMap<string, RefusedRecogniser> = new Map(Object.entries(refused));
-
-/** Why a kind of output is refused; undefined for what is read. */
-export function refusalOf(kind: OutputKind): string | undefined {
-  return refusals.get(kind)?.refusal;
-}
-
 /** Whether kpc reads a kind of output. */
 export function isReadable(kind: OutputKind): kind is ReadableKind {
-  return !refusals.has(kind);
+  return recognisers[kind].refusal === undefined;
 }
 
 /**
  * All kinds of output, in the order in which they are tried: a list of ipvsadm with other columns looks like one that is read.
  * A new kind of output is a row of one of the two tables, and a case in read-dump.ts.
  */
-export const recognisers: { readonly [K in OutputKind]: ReadRecogniser } = { ...refused, ...readable };
+export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 /** The same, one by one. */
-export const recogniserList = Object.entries(recognisers) as readonly (readonly [OutputKind, ReadRecogniser])[];
+export const recogniserList = Object.entries(recognisers) as readonly (readonly [OutputKind, Recogniser])[];

@@ -1,4 +1,4 @@
-import { refusalOf, isReadable } from './output-kinds.ts';
+import { isReadable, recognisers } from './output-kinds.ts';
 import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText } from './ip-addr-text.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
@@ -85,7 +85,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine, text, command } = output;
   if (!isReadable(kind)) {
-    draft.refuse(file, firstLine, kind, refusalOf(kind) ?? '');
+    draft.refuse(file, firstLine, kind, recognisers[kind].refusal ?? '');
     return;
   }
   if (kind === 'rules') return readRules(draft, file, output);

@@ -85,9 +85,9 @@ export function splitOutputs(text: string): SplitText {
       if (kind !== undefined || (current && recognisers[current.kind].continues?.(bare, bare))) raw = line = bare;
     }
     if (kind !== undefined) {
-      if (!current || !goesOn(current, kind, line)) current = begin(kind);
-      take(current, line);
       const single = recognisers[kind].once?.exec(line)?.[0];
+      if (!current || !goesOn(current, kind, line, single)) current = begin(kind);
+      take(current, line);
       if (single !== undefined) current.once.add(single);
       continue;
     }
@@ -152,19 +152,20 @@ function isManifest(line: string): boolean {
 
 /** The kind of output that a line begins or goes on with, seen by itself. */
 function startOf(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
-  const isTitle = titleOfList.test(line);
-  // Most lines are of the kind that the line before them was of.
-  if (current && !isTitle && recognisers[current.kind].starts(line, next)) return current.kind;
+  // Most lines are of the kind that the line before them was of; titles of a list may be of one with other columns.
+  if (current && recognisers[current.kind].starts(line, next)) {
+    if (current.kind !== 'ipvsadm -Ln' || !titleOfList.test(line)) return current.kind;
+  }
   // Below the titles of other columns stand lines like those of a list.
-  const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
+  const isOther = current !== undefined && !isReadable(current.kind) && !titleOfList.test(line);
   return recogniserList.find(([kind, { starts }]) => !(isOther && kind === 'ipvsadm -Ln') && starts(line, next))?.[0];
 }
 
-/** Whether a line that an output of its kind may begin with goes on with the one that has begun. */
-function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
+/** Whether a line that an output of its kind may begin with goes on with the one that has begun; `single` is what it has once. */
+function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
   // What a tool prints once is in a second listing when it comes again: of another node, or at another time.
-  if (!current.hasEllipsis && current.once.has(recognisers[kind].once?.exec(line)?.[0] ?? '')) return false;
+  if (!current.hasEllipsis && single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
   // Each table of iptables-save has such a line above it.

@@ -28,7 +28,17 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
-import { sideOfBundle, sideOfDump, sideOfGolden, sideOfManifests, unreadable, type DumpedSide, type SideReading, type StoredSide, type UnreadableSide } from './stored-side.ts';
+import {
+  sideOfBundle,
+  sideOfDump,
+  sideOfGolden,
+  sideOfManifests,
+  unreadable,
+  type DumpedSide,
+  type SideReading,
+  type StoredSide,
+  type UnreadableSide,
+} from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {

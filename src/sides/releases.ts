@@ -3,14 +3,33 @@ import { quote } from '../base/printable.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
 import { compileNode, prepareForBehaviours, prepareForRelease } from '../compile/compile-node.ts';
-import { checkReleases, parseVersionChoice, releaseOfNode, releaseRunBy, type VersionChoice } from '../compile/kubernetes-version.ts';
+import {
+  checkReleases,
+  parseVersionChoice,
+  releaseOfNode,
+  releaseRunBy,
+  type VersionChoice,
+} from '../compile/kubernetes-version.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { behaviourChanges, behaviours, behavioursOf, concernsMode, isModeOf, newestRelease, releases, type Behaviour, type BehaviourChange, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import {
+  behaviourChanges,
+  behaviours,
+  behavioursOf,
+  concernsMode,
+  isModeOf,
+  newestRelease,
+  releases,
+  type Behaviour,
+  type BehaviourChange,
+  type Behaviours,
+  type FeatureGates,
+  type Release,
+} from '../kube-proxy/releases.ts';
 import { sideOfManifests } from './stored-side.ts';
 
 /** What there is to tell by which release manifests are to be compiled that are compared with another side. */

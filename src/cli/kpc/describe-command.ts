@@ -1,6 +1,6 @@
+import { count } from '../../base/format-count.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
-import type { Finding } from '../../describe/find-subject.ts';
 import type { View } from '../../describe/described-node.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/colours.ts';
@@ -144,9 +144,7 @@ async function runDescribe(
   const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
   const input = await recogniseInputs(paths, { node, stdin });
   const refusal = refuseInput(input, options, flags);
-  if (refusal !== undefined) {
-    return refuse(terminal, ...refusal);
-  }
+  if (refusal) return refuse(terminal, ...refusal);
   if (input.kind === 'dump') {
     const { describeDump } = await import('./describe-dump.ts');
     return describeDump(input.stored, input.manifests, what, options, terminal);
@@ -157,11 +155,12 @@ async function runDescribe(
   return what === undefined ? printTable(view, options, terminal) : printSubject(what, view, options, terminal);
 }
 
-/** What is wrong, and what to do about it. */
-type Refusal = readonly [wrong: string, help?: string];
-
-/** Why an input does not match the flags; undefined if it does. */
-function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonly string[]): Refusal | undefined {
+/** Why an input does not match the flags, and what to do about it; undefined if it does. */
+function refuseInput(
+  input: NamedInput,
+  options: DescribeOptions,
+  flags: readonly string[],
+): readonly [wrong: string, help?: string] | undefined {
   const { bundle, fromDump, file } = options;
   if (input.kind === 'unreadable') return undefined;
   if (input.kind === 'mixed') return [input.text];
@@ -230,7 +229,9 @@ async function printSubject(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { findSubject } = await import('../../describe/find-subject.ts');
-  const { namespace } = options;
+  const words = await import('../../describe/describe-words.ts');
+  const { describeService } = await import('../../describe/describe-services.ts');
+  const { namespace, limit } = options;
   const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
   const own = isBare ? findSubject(`${namespace}/${what}`, view) : undefined;
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
@@ -238,47 +239,27 @@ async function printSubject(
     await terminal.err(`error: ${printable(finding.why)}\n`);
     return exitStatus.differs;
   }
-  await terminal.out(await formatFinding(finding, view, options, terminal));
-  return exitStatus.ok;
-}
-
-async function formatFinding(
-  finding: Exclude<Finding, { kind: 'nothing' }>,
-  view: View,
-  options: DescribeOptions,
-  terminal: Terminal,
-): Promise<string> {
-  const words = await import('../../describe/describe-words.ts');
-  const { describeService } = await import('../../describe/describe-services.ts');
   const isJson = options.output === 'json';
-  switch (finding.kind) {
-    case 'shared':
-      if (isJson) return formatJson(finding.subjects);
-      return formatDescription(
-        finding.subjects.map((subject) => words.describeSharedInWords(subject, options.limit)),
-        terminal.colour.out,
-      );
-    case 'services': {
-      if (isJson) {
-        return formatJson(
-          finding.matches.map(({ service, labels, because }) => {
-            return { because, ...describeService(service, labels, view, options.clusterDomain) };
-          }),
-        );
-      }
-      const { node, assumed } = view.services;
-      const name = assumed.node ? `${node.name} (assumed)` : node.name;
-      const limits = { node: name === '' ? 'a node without a name' : name, limit: options.limit };
-      const shown = finding.matches.slice(0, options.limit);
-      const hidden = finding.matches.length - shown.length;
-      const blocks = shown.map(({ service, labels, because }) =>
-        words.describeServiceInWords(describeService(service, labels, view, options.clusterDomain), because, limits),
-      );
-      return formatDescription(
-        hidden > 0 ? [...blocks, [words.describeHidden(hidden)]] : blocks,
-        terminal.colour.out,
-        terminal.width,
-      );
-    }
+  const { out } = terminal.colour;
+  if (finding.kind === 'shared') {
+    const { subjects } = finding;
+    const blocks = subjects.map((subject) => words.describeSharedInWords(subject, limit));
+    await terminal.out(isJson ? formatJson(subjects) : formatDescription(blocks, out));
+    return exitStatus.ok;
   }
+  const { matches } = finding;
+  const described = (isJson ? matches : matches.slice(0, limit)).map(({ service, labels, because }) => {
+    return { because, ...describeService(service, labels, view, options.clusterDomain) };
+  });
+  if (isJson) await terminal.out(formatJson(described));
+  else {
+    const { node, assumed } = view.services;
+    const name = assumed.node ? `${node.name} (assumed)` : node.name;
+    const limits = { node: name === '' ? 'a node without a name' : name, limit };
+    const blocks = described.map((each) => words.describeServiceInWords(each, each.because, limits));
+    const hidden = matches.length - described.length;
+    const rest = hidden > 0 ? [[words.line('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : [];
+    await terminal.out(formatDescription([...blocks, ...rest], out, terminal.width));
+  }
+  return exitStatus.ok;
 }
