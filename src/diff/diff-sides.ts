@@ -85,7 +85,11 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const renamed = new Map(
     told?.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
   );
-  const owners = { from: findOwners(statesOf(from, to), renamed), to: findOwners(statesOf(to, from)) };
+  const known: Parameters<typeof findOwners>[2] = new Map();
+  const owners = {
+    from: findOwners(statesOf(from, to), renamed, known),
+    to: findOwners(statesOf(to, from), new Map(), known),
+  };
   const listPair = (pair: StatePair) => listKernelChanges(diffStates(pair.from, pair.to), owners);
   const { delta, comments } = diffAligned(own);
   const changes = listKernelChanges(delta, owners);
@@ -116,7 +120,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   return {
     servicePorts,
     base: [...base, ...diffSettings(from, to)],
-    foreign: options.foreign ? listPair(foreign) : [],
+    foreign: options.foreign ? listPair(foreign()) : [],
     dead: changes.filter((change) => leftOf(change) === 'dead'),
     live: changes.filter((change) => leftOf(change) === 'live'),
     unaccounted: doubtful.filter((each) => !isExplained(each)),

@@ -22,7 +22,7 @@ export interface StatePair {
 export interface Separation {
   /** Only what both sides can tell. */
   readonly own: StatePair;
-  readonly foreign: StatePair;
+  readonly foreign: () => StatePair;
   /** Virtual servers that may be either. */
   readonly untold: StatePair;
   /** All that is kube-proxy's on each side, whether the other can tell it or not. */
@@ -36,14 +36,16 @@ export function separate(from: Side, to: Side): Separation {
   const belongingOf = classifyServers(from, to);
   const owns = ownershipOf(from, to, belongingOf);
   const both = (take: (state: KernelState) => KernelState): StatePair => ({ from: take(pair.from), to: take(pair.to) });
+  const own = both((state) => restrictState(state, owns));
+  const isAllTold = [from, to].every(({ kind }) => kind !== 'dump');
   return {
-    own: both((state) => restrictState(state, owns)),
-    foreign: both((state) => foreignState(state, owns, belongingOf)),
+    own,
+    foreign: () => both((state) => foreignState(state, owns, belongingOf)),
     untold: both(({ virtualServers }) => ({
       ...emptyState,
       virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold'),
     })),
-    whole: { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
+    whole: isAllTold ? own : { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
 }
 

@@ -11,6 +11,7 @@ import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
 import { parseNftName } from '../../kube-proxy/nftables.ts';
 import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
+import type { Origin } from '../../kernel/place.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
 import { setFamily } from '../../kube-proxy/sets.ts';
@@ -52,34 +53,106 @@ interface ServerLabels {
   readonly nodePorts: Labels;
 }
 
+/** What a state tells, by the key of each item. Each is made when it is first asked for: few comparisons ask. */
+interface StateLabels {
+  /** What comments and jumps tell of chains; `originOf` is what origins tell of one. */
+  readonly comments: (originOf: (chain: string) => string | undefined) => Labels;
+  /** What origins tell. */
+  readonly chains: () => Labels;
+  readonly entries: () => Labels;
+  readonly servers: () => Labels;
+  readonly addresses: () => Labels;
+}
+
 /**
  * Finds the owners of the items of some states. An item's own origin wins; else an item of the same name in any of the
  * states tells; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
- * `renamed` has are called by their other name.
+ * `renamed` has are called by their other name. Calls that share `known` index each state once.
  */
-export function findOwners(states: readonly KernelState[], renamed: ReadonlyMap<string, string> = new Map()): Owners {
+export function findOwners(
+  states: readonly KernelState[],
+  renamed: ReadonlyMap<string, string> = new Map(),
+  known = new Map<KernelState, StateLabels>(),
+): Owners {
   const name = (label: string | undefined) => (label === undefined ? undefined : (renamed.get(label) ?? label));
-  // Each index is made when it is first asked for.
-  const chains = once(() => indexChains(states));
-  const entries = once(() => indexEntries(states));
+  const all = states.map((state) => {
+    const labels = known.get(state) ?? labelsIn(state);
+    known.set(state, labels);
+    return labels;
+  });
+  const first = (key: string, labelsOf: (state: StateLabels) => Labels): string | undefined => {
+    for (const state of all) {
+      const label = labelsOf(state).get(key);
+      if (label !== undefined) return label;
+    }
+    return undefined;
+  };
+  const originOf = (chain: string) => first(chain, ({ chains }) => chains());
+  const ofJumps = (chain: string) => first(chain, ({ comments }) => comments(originOf));
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
   return {
-    ofChain: (chain) => name(chain.origin?.servicePort ?? chains().get(chain.name)),
-    ofRule: (rule) => name(rule.origin?.servicePort ?? labelInComment(rule) ?? ownerOfRule(rule, chains, servers)),
+    ofChain: (chain) =>
+      name(chain.origin?.servicePort ?? originOf(chain.name) ?? labelInside(chain) ?? ofJumps(chain.name)),
+    ofRule: (rule) =>
+      name(
+        rule.origin?.servicePort ??
+          labelInComment(rule) ??
+          ownerOfRule(rule, servers, (chain) => originOf(chain) ?? ofJumps(chain)),
+      ),
     ofEntry: (set, entry) =>
       name(
         entry.origin?.servicePort ??
-          entries().get(`${set.name} ${entryKey(entry)}`) ??
+          first(keyIn(set, entry), ({ entries }) => entries()) ??
           ownerOfEntry(set, entry, servers()),
       ),
-    ofServer: (server) => name(server.origin?.servicePort ?? servers().servers.get(virtualServerKey(server))),
-    ofAddress: (address) => name(address.origin?.servicePort ?? servers().addresses.get(address.address.text)),
+    ofServer: (server) =>
+      name(
+        server.origin?.servicePort ??
+          first(virtualServerKey(server), (state) => state.servers()) ??
+          servers().servers.get(virtualServerKey(server)),
+      ),
+    ofAddress: ({ address: { text }, origin }) =>
+      name(origin?.servicePort ?? first(text, ({ addresses }) => addresses()) ?? servers().addresses.get(text)),
     ofNftChain: (chain) => name(chain.origin?.servicePort ?? parseNftName(chain.name)?.label),
     ofNftSet: (set) => name(set.origin?.servicePort ?? parseNftName(set.name)?.label),
     ofNftElement: (family, set, element) =>
       name(element.origin?.servicePort ?? labelOfValue(element) ?? findNft()(family, set.name, element)),
   };
+}
+
+function labelsIn(state: KernelState): StateLabels {
+  let comments: Labels | undefined;
+  return {
+    comments: (originOf) => (comments ??= indexComments(state, originOf)),
+    chains: once(() => labelsOf(allChains(state), (chain) => chain.name)),
+    entries: once(() => {
+      const labels: Labels = new Map();
+      for (const set of state.sets) {
+        for (const entry of set.entries)
+          if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
+      }
+      return labels;
+    }),
+    servers: once(() => labelsOf(state.virtualServers, virtualServerKey)),
+    addresses: once(() => {
+      const addresses = state.links.flatMap((link) => link.addresses);
+      return labelsOf(addresses, ({ address }) => address.text);
+    }),
+  };
+}
+
+function labelsOf<T extends { readonly origin?: Origin | undefined }>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): Labels {
+  const labels: Labels = new Map();
+  for (const item of items) if (item.origin) remember(labels, keyOf(item), item.origin.servicePort);
+  return labels;
+}
+
+function keyIn(set: IpSet, entry: SetEntry): string {
+  return `${set.name} ${entryKey(entry)}`;
 }
 
 function once<T>(make: () => T): () => T {
@@ -99,17 +172,19 @@ export function isServiceChain(name: string): boolean {
   return serviceChain.test(name);
 }
 
-function indexChains(states: readonly KernelState[]): Labels {
-  const labels: Labels = new Map();
-  for (const state of states) {
-    for (const chain of allChains(state)) remember(labels, chain.name, chain.origin?.servicePort);
+/** The Service port that the comments in its own chain name. */
+function labelInside(chain: Chain): string | undefined {
+  if (!isServiceChain(chain.name)) return undefined;
+  for (const rule of chain.rules) {
+    const label = rule.origin?.servicePort ?? labelInComment(rule);
+    if (label !== undefined) return label;
   }
-  for (const state of states) indexComments(state, labels);
-  return labels;
+  return undefined;
 }
 
 /** In iptables mode the comments name the Service port; where a large cluster has none, the jumps lead to it. */
-function indexComments(state: KernelState, labels: Labels): void {
+function indexComments(state: KernelState, originOf: (chain: string) => string | undefined): Labels {
+  const labels: Labels = new Map();
   const own: Chain[] = [];
   for (const chain of allChains(state)) {
     const isOwn = isServiceChain(chain.name);
@@ -124,26 +199,15 @@ function indexComments(state: KernelState, labels: Labels): void {
     if (isOwn) own.push(chain);
   }
   for (const chain of own) {
-    const label = labels.get(chain.name);
+    const label = originOf(chain.name) ?? labels.get(chain.name);
     for (const rule of chain.rules) rememberTarget(labels, rule, label);
   }
+  return labels;
 }
 
 function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): void {
   const target = jumpChain(rule);
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
-}
-
-function indexEntries(states: readonly KernelState[]): Labels {
-  const labels: Labels = new Map();
-  for (const { sets } of states) {
-    for (const { name, entries } of sets) {
-      for (const entry of entries) {
-        if (entry.origin) remember(labels, `${name} ${entryKey(entry)}`, entry.origin.servicePort);
-      }
-    }
-  }
-  return labels;
 }
 
 function indexServers(states: readonly KernelState[]): ServerLabels {
@@ -213,13 +277,17 @@ export function labelInComment(rule: Rule): string | undefined {
   return undefined;
 }
 
-function ownerOfRule(rule: Rule, chains: () => Labels, servers: () => ServerLabels): string | undefined {
+function ownerOfRule(
+  rule: Rule,
+  servers: () => ServerLabels,
+  ofChain: (chain: string) => string | undefined,
+): string | undefined {
   for (const arg of rule.args) {
     if (arg.kind === 'virtual-server') {
       return servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address.text} ${arg.port}`);
     }
     if (arg.kind === 'jump' && arg.target.kind === 'chain' && isServiceChain(arg.target.chain)) {
-      return chains().get(arg.target.chain);
+      return ofChain(arg.target.chain);
     }
   }
   return undefined;
