@@ -1,7 +1,7 @@
 import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
-import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { explore, type Choices } from './explore.ts';
@@ -13,7 +13,6 @@ import {
   sourceText,
   sumChances,
   type Decision,
-  type End,
   type Fate,
   type Hook,
   type Packet,
@@ -202,21 +201,19 @@ function walk({ family, routing, visitors }: World, packet: Packet, choices: Cho
 function arrive(flow: Flow, visitors: Visitors): Verdict {
   flow.output = '';
   const before = pass(flow, visitors, 'prerouting');
-  if (before) return endOf(flow, visitors, before);
+  if (before) return before;
   const { destination, family, routing } = flow;
   if (isLoopback(destination) && flow.input !== loopbackInterface && !admitsLoopback(flow)) {
     return lose(flow, 'loopback-outside');
   }
   if (routing.isLocal(destination)) {
     report(flow, { kind: 'local' });
-    const input = pass(flow, visitors, 'input');
-    return input ? endOf(flow, visitors, input) : arrived(flow, 'local');
+    return pass(flow, visitors, 'input') ?? arrived(flow, 'local');
   }
   if (routing.sysctl(forwardingSysctls[family]) === '0') return lose(flow, 'not-forwarding');
   flow.output = routing.interfaceOf(destination);
   report(flow, { kind: 'out', interface: flow.output });
-  const forward = pass(flow, visitors, 'forward');
-  return forward ? endOf(flow, visitors, forward) : depart(flow, visitors);
+  return pass(flow, visitors, 'forward') ?? depart(flow, visitors);
 }
 
 const forwardingSysctls: { readonly [F in Family]: string } = {
@@ -231,8 +228,7 @@ function admitsLoopback({ family, routing }: Flow): boolean {
 /** A packet that leaves from the node itself, or that IPVS sends on. */
 function leave(flow: Flow, visitors: Visitors): Verdict {
   flow.output = outputTo(flow, nextHop(flow));
-  const end = pass(flow, visitors, 'output');
-  return end ? endOf(flow, visitors, end) : depart(flow, visitors);
+  return pass(flow, visitors, 'output') ?? depart(flow, visitors);
 }
 
 /** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
@@ -242,7 +238,7 @@ function depart(flow: Flow, visitors: Visitors): Verdict {
   if (!isLocal && isLoopback(flow.source) && !admitsLoopback(flow)) return lose(flow, 'loopback-outside');
   flow.output = outputTo(flow, hop);
   const end = pass(flow, visitors, 'postrouting');
-  if (end) return endOf(flow, visitors, end);
+  if (end) return end;
   if (!isLocal) {
     report(flow, { kind: 'out', interface: flow.output });
     return arrived(flow, 'forwarded');
@@ -268,10 +264,6 @@ function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   return isOwn ? lose(flow, 'own-address') : 'delivered';
 }
 
-function endOf(flow: Flow, visitors: Visitors, end: End | Redirection): Verdict {
-  return end === 'sent-on' ? leave(flow, visitors) : end;
-}
-
 function lose(flow: Flow, kind: Exclude<RouteDecision['kind'], 'out'>): Verdict {
   report(flow, { kind });
   return 'dropped';
@@ -282,7 +274,7 @@ function report(flow: Flow, decision: RouteDecision): void {
 }
 
 /** Everything that sees packets at a hook, in order. Undefined if the packet goes on. */
-function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | undefined {
+function pass(flow: Flow, visitors: Visitors, hook: Hook): Verdict | undefined {
   flow.hook = hook;
   const { connection } = flow;
   const nat = natStations[hook];
@@ -294,6 +286,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | u
     if (nat && priority > nat.priority) connection?.settled.add(nat.decides);
     flow.priority = priority;
     const decision = visit(flow);
+    if (decision === 'sent-on') return leave(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
   }
   if (nat) connection?.settled.add(nat.decides);
@@ -331,32 +324,20 @@ function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
   return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
 }
 
-/** How likely a scheduler takes each real server for a new client, as long as no connections weigh on it. */
-const shares: Readonly<Record<string, (server: RealServer, all: readonly RealServer[]) => number>> = {
-  rr: () => 1,
-  lc: () => 1,
-  dh: () => 1,
-  ...Object.fromEntries(
-    'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, ({ weight }: RealServer) => weight]),
-  ),
+/** By what schedulers choose a real server for a new client, as long as no connections weigh on it. */
+const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
+  ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
+  ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
   // One of the heaviest: which one, the kernel's own order of them decides.
-  fo: isHeaviest,
-  ovf: isHeaviest,
-};
-
-function isHeaviest({ weight }: RealServer, all: readonly RealServer[]): number {
-  return all.every((other) => other.weight <= weight) ? 1 : 0;
-}
+  ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
+]);
 
 /** The real servers that may be chosen, with their probabilities; undefined for a scheduler that kpc does not know. */
-function schedule({
-  scheduler,
-  realServers,
-}: VirtualServer): { readonly servers: readonly RealServer[]; readonly probabilities: readonly number[] } | undefined {
-  const share = Object.hasOwn(shares, scheduler) ? shares[scheduler] : undefined;
-  if (!share) return undefined;
-  const open = realServers.filter(({ weight }) => weight > 0);
-  const servers = open.filter((server) => share(server, open) > 0);
-  const total = servers.reduce((sum, server) => sum + share(server, open), 0);
-  return { servers, probabilities: servers.map((server) => share(server, open) / total) };
+function schedule({ scheduler, realServers }: VirtualServer) {
+  const by = schedulers.get(scheduler);
+  const most = Math.max(...realServers.map(({ weight }) => weight));
+  const servers = realServers.filter(({ weight }) => weight > 0 && (by !== 'heaviest' || weight === most));
+  const shares = servers.map(({ weight }) => (by === 'weight' ? weight : 1));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return by && { servers, probabilities: shares.map((share) => share / total) };
 }

@@ -155,8 +155,5 @@ export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): nu
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
-/** How a packet's way ended. */
-export type End = Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;
-
 /** What a chain did: the packet goes back to the chain before, or on to the next table, or no further. */
-export type Decision = 'return' | 'accept' | End;
+export type Decision = 'return' | 'accept' | Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;

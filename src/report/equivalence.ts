@@ -3,6 +3,7 @@ import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Preparation } from '../packet/equivalence/preparations.ts';
 import type { Effect, Finding, Severity } from '../packet/equivalence/findings.ts';
 import { formatDescription } from './colours.ts';
+import { formatJson } from './format-json.ts';
 import { formatTestSuite } from './junit.ts';
 import { escapeMarkdown } from './text.ts';
 
@@ -79,7 +80,7 @@ function someOf(names: readonly string[]): string {
 }
 
 /** What to do before a change of mode, with how to check it. */
-export function preparationLines(preparations: readonly Preparation[]): readonly (readonly DescriptionLine[])[] {
+function preparationLines(preparations: readonly Preparation[] = []): readonly (readonly DescriptionLine[])[] {
   if (preparations.length === 0) return [];
   return [
     [
@@ -101,40 +102,46 @@ function notes({ unknown }: EquivalenceReport): readonly string[] {
   return [...(unknown > 0 ? [doubt] : []), looksAway];
 }
 
-export function formatEquivalenceText(
+export const equivalenceOutputs = ['text', 'json', 'markdown', 'junit'] as const;
+
+/** The report in one of the formats; in text and Markdown, the preparations come first. */
+export function formatEquivalence(
   report: EquivalenceReport,
-  before: readonly (readonly DescriptionLine[])[],
+  preparations: readonly Preparation[] | undefined,
+  output: (typeof equivalenceOutputs)[number],
   isColoured: boolean,
 ): string {
-  const summary = line(report.findings.length === 0 ? 'good' : 'heading', 0, summaryWords(report));
-  const end = notes(report).map((text) => line('dim', 0, text));
-  return formatDescription([[summary], ...before, ...findingLines(report), end], isColoured);
+  const blocks = [...preparationLines(preparations), ...findingLines(report)];
+  switch (output) {
+    case 'text': {
+      const summary = line(report.findings.length === 0 ? 'good' : 'heading', 0, summaryWords(report));
+      const end = notes(report).map((text) => line('dim', 0, text));
+      return formatDescription([[summary], ...blocks, end], isColoured);
+    }
+    case 'markdown': {
+      const end = notes(report).map(escapeMarkdown).join(' ');
+      return [`**${escapeMarkdown(summaryWords(report))}**\n`, ...blocks.map(markdownBlock), `${end}\n`].join('\n');
+    }
+    case 'junit':
+      return formatJunit(report);
+    case 'json':
+      return formatJson({ ...report, preparations });
+  }
 }
 
-/** The same as Markdown, for a pull request or a ticket. */
-export function formatEquivalenceMarkdown(
-  report: EquivalenceReport,
-  before: readonly (readonly DescriptionLine[])[],
-): string {
-  const blocks = [...before, ...findingLines(report)].map((lines) =>
-    lines
-      .map(({ depth, role, text }, i) => {
-        if (i === 0) return `### ${escapeMarkdown(text)}\n\n`;
-        return role === 'dim'
-          ? `  \`${text.replaceAll('`', "'")}\`\n`
-          : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`;
-      })
-      .join(''),
+/** A block in Markdown, for a pull request or a ticket. */
+function markdownBlock(lines: readonly DescriptionLine[]): string {
+  const [head, ...others] = lines;
+  const items = others.map(({ depth, role, text }) =>
+    role === 'dim'
+      ? `  \`${text.replaceAll('`', "'")}\`\n`
+      : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`,
   );
-  return [
-    `**${escapeMarkdown(summaryWords(report))}**\n`,
-    ...blocks,
-    `${notes(report).map(escapeMarkdown).join(' ')}\n`,
-  ].join('\n');
+  return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
 }
 
 /** One test case for each cause: it fails where packets end otherwise. */
-export function formatEquivalenceJunit(report: EquivalenceReport): string {
+function formatJunit(report: EquivalenceReport): string {
   const cases = findingLines(report).map((lines, i) => {
     const title = report.findings[i]?.title ?? '';
     return { name: title, place: undefined, failure: { title, lines: lines.slice(1).map(({ text }) => text) } };

@@ -32,15 +32,12 @@ interface HoldingTest {
 /** Writes a file of kpc test: what becomes of packets from every kind of sender to every address of a Service. */
 export function writeHoldingTests(head: TestFileHead, scenes: readonly Scene[]): string {
   const tests = (['from', 'to', 'nodes'] as const).reduce<readonly HoldingTest[]>(merge, scenes.flatMap(testsOnNode));
-  const { mode, release, nodes, hostAddresses, namespace } = head;
+  const { inputs, nodes, ...settings } = head;
   return [
     '# Written by kpc test --init: what holds now.',
-    ...listLines('inputs', head.inputs),
-    ...fieldLine('hostAddresses', hostAddresses),
-    ...fieldLine('namespace', namespace),
-    ...fieldLine('mode', mode),
-    ...fieldLine('release', release),
-    ...fieldLine(nodes === 'all' ? 'nodes' : 'node', nodes),
+    ...field('inputs', inputs),
+    ...Object.entries(settings).flatMap(([key, value]) => field(key, value)),
+    ...field(nodes === 'all' ? 'nodes' : 'node', nodes),
     tests.length === 0 ? 'tests: []' : 'tests:',
     ...tests.flatMap((test) => testLines(test, scenes.length)),
     '',
@@ -80,7 +77,7 @@ function outcomeLines(fate: Fate, sender: Sender): readonly string[] {
   const seen = source === 'changed' && fate.source !== 'masqueraded' ? fate.source.text : source;
   return [
     ...(isEven && isWhole
-      ? listLines(
+      ? field(
           'expect',
           shares.map(([at]) => at),
         )
@@ -105,27 +102,25 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'nodes'): r
 
 function testLines({ name, from, to, protocol, nodes, outcome }: HoldingTest, allNodes: number): readonly string[] {
   const lines = [
-    ...fieldLine('name', name),
-    ...fieldOrList('from', from),
-    ...fieldOrList('to', to),
-    ...(protocol === 'tcp' ? [] : fieldLine('proto', protocol)),
-    ...(nodes.length === allNodes ? [] : fieldOrList(nodes.length === 1 ? 'node' : 'nodes', nodes)),
+    ...field('name', name),
+    ...field('from', oneOf(from)),
+    ...field('to', oneOf(to)),
+    ...field('proto', protocol === 'tcp' ? undefined : protocol),
+    ...field(nodes.length === 1 ? 'node' : 'nodes', nodes.length === allNodes ? undefined : oneOf(nodes)),
     ...outcome,
   ];
   return lines.map((line, i) => `${i === 0 ? '  - ' : '    '}${line}`);
 }
 
-function fieldLine(key: string, value: string | undefined): readonly string[] {
-  return value === undefined ? [] : [`${key}: ${yaml(value)}`];
+function oneOf(values: readonly string[]): string | readonly string[] {
+  return values.length === 1 ? (values[0] ?? '') : values;
 }
 
-function fieldOrList(key: string, values: readonly string[]): readonly string[] {
-  return values.length === 1 ? fieldLine(key, values[0]) : listLines(key, values);
-}
-
-/** A list on one line if it is short. */
-function listLines(key: string, values: readonly string[]): readonly string[] {
-  const words = values.map(yaml);
+/** A field, unless it is left out; a list on one line if it is short. */
+function field(key: string, value: string | readonly string[] | undefined): readonly string[] {
+  if (value === undefined) return [];
+  if (typeof value === 'string') return [`${key}: ${yaml(value)}`];
+  const words = value.map(yaml);
   if (words.join(', ').length <= 80) return [`${key}: [${words.join(', ')}]`];
   return [`${key}:`, ...words.map((word) => `  - ${word}`)];
 }

@@ -1,15 +1,8 @@
 import { Option, type Command } from 'commander';
-import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { compareScenes } from '../../packet/equivalence/compare.ts';
 import { Findings } from '../../packet/equivalence/findings.ts';
 import { chooseStandIns, type StandIn } from '../../packet/equivalence/representatives.ts';
-import {
-  formatEquivalenceJunit,
-  formatEquivalenceMarkdown,
-  formatEquivalenceText,
-  type EquivalenceReport,
-} from '../../report/equivalence.ts';
-import { formatJson } from '../../report/format-json.ts';
+import { equivalenceOutputs, formatEquivalence, type EquivalenceReport } from '../../report/equivalence.ts';
 import { exitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
@@ -17,7 +10,7 @@ import { addMessageOptions, quieten, showProgress } from './messages.ts';
 import { readPairs, type PairOptions, type Pairs } from './read-pair.ts';
 
 export interface EquivalenceOptions extends PairOptions {
-  readonly output: 'text' | 'json' | 'markdown' | 'junit';
+  readonly output: (typeof equivalenceOutputs)[number];
 }
 
 export function addEquivalenceCommand(program: Command, terminal: Terminal, done: Done): void {
@@ -35,15 +28,13 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
   addInputOptions(command)
     .option('--node <name>', 'the node (default: hostnameOverride, or else the only Node in the input)')
     .option('--all-nodes', 'on every node of the input, each class of nodes once')
-    .addOption(
-      new Option('--output <format>', 'how to print').choices(['text', 'json', 'markdown', 'junit']).default('text'),
-    );
+    .addOption(new Option('--output <format>', 'how to print').choices(equivalenceOutputs).default('text'));
   addMessageOptions(command).action(async (from: string, to: string, options: EquivalenceOptions) => {
     const quiet = quieten(terminal, options);
     const pairs = await readPairs(from, to, options, quiet);
     const report = pairs && (await comparePairs(pairs, from, to, quiet));
     if (!report) return done(exitStatus.badInput);
-    await quiet.out(formatEquivalence(report, [], options.output, quiet.colour.out));
+    await quiet.out(formatEquivalence(report, undefined, options.output, quiet.colour.out));
     done(report.findings.length === 0 ? exitStatus.ok : exitStatus.differs);
   });
 }
@@ -74,22 +65,4 @@ export async function comparePairs(
   }
   await progress.end();
   return { from, to, nodes: nodes.length, asked: standIns.length, ...counts, findings: findings.list() };
-}
-
-export function formatEquivalence(
-  report: EquivalenceReport,
-  before: readonly (readonly DescriptionLine[])[],
-  output: EquivalenceOptions['output'],
-  isColoured: boolean,
-): string {
-  switch (output) {
-    case 'text':
-      return formatEquivalenceText(report, before, isColoured);
-    case 'json':
-      return formatJson(report);
-    case 'markdown':
-      return formatEquivalenceMarkdown(report, before);
-    case 'junit':
-      return formatEquivalenceJunit(report);
-  }
 }

@@ -2,11 +2,10 @@ import { Option, type Command } from 'commander';
 import { preparationsFor } from '../../packet/equivalence/preparations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { preparationLines } from '../../report/equivalence.ts';
+import { formatEquivalence } from '../../report/equivalence.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { comparePairs, formatEquivalence, type EquivalenceOptions } from './equivalence-command.ts';
+import { comparePairs, type EquivalenceOptions } from './equivalence-command.ts';
 import { addInputOptions, namedInputs } from './input-options.ts';
 import { addMessageOptions, quieten } from './messages.ts';
 import { readPairs } from './read-pair.ts';
@@ -62,10 +61,6 @@ async function runMigrate(options: MigrateOptions, terminal: Terminal): Promise<
   const preparations = preparationsFor(...scenes);
   const report = await comparePairs(pairs, from, options.to, reader);
   if (!report) return exitStatus.badInput;
-  await terminal.out(
-    options.output === 'json'
-      ? formatJson({ ...report, preparations })
-      : formatEquivalence(report, preparationLines(preparations), options.output, terminal.colour.out),
-  );
+  await terminal.out(formatEquivalence(report, preparations, options.output, terminal.colour.out));
   return report.findings.length === 0 ? exitStatus.ok : exitStatus.differs;
 }

@@ -1,7 +1,5 @@
 import { Option, type Command } from 'commander';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { DescriptionLine } from '../../describe/describe-words.ts';
-import type { Side } from '../../diff/compared-side.ts';
 import { packetProtocols, type PacketProtocol } from '../../packet/packet.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -11,7 +9,7 @@ import type { SideOptions } from '../../sides/read-side.ts';
 import { explainTrace, tellTrace, traceJson, type ToldTrace, assumedIn } from '../../packet/trace/explain.ts';
 import { followIngress } from '../../packet/trace/ingress.ts';
 import { traceMatrix } from '../../packet/trace/matrix.ts';
-import { ask, findPorts, readSender, type Trace } from '../../packet/trace/question.ts';
+import { ask, findPorts, readSender } from '../../packet/trace/question.ts';
 import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -73,82 +71,81 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
 async function runTrace(options: TraceOptions, terminal: Terminal): Promise<ExitStatus> {
   const scenes = await readScenes(options, options.allNodes === true, terminal);
   if (!scenes) return exitStatus.badInput;
-  const answers = scenes.map((scene) => answer(options, scene));
-  const wrong = answers.find((each) => each.kind === 'wrong');
-  if (wrong) {
-    await reportDiagnostics(wrong.diagnostics, new Map(), terminal);
-    return exitStatus.badInput;
+  const answers: (Answer & { readonly node: string })[] = [];
+  for (const scene of scenes) {
+    const found = options.all === undefined ? answer(options, scene) : answerAll(options.all, options, scene);
+    if (found.kind === 'wrong') {
+      await reportDiagnostics(found.diagnostics, new Map(), terminal);
+      return exitStatus.badInput;
+    }
+    answers.push({ ...found, node: nameOf(scene) });
   }
-  const values = answers.flatMap((each) => (each.kind === 'read' ? [each.value] : []));
   if (options.output === 'json') {
-    const byNode = values.map(({ json }, i) => ({ node: nameOf(scenes[i]?.side), trace: json }));
-    await terminal.out(formatJson(options.allNodes ? byNode : values[0]?.json));
-  } else if (options.output === 'svg') await terminal.out(drawTraces(values.flatMap(({ told }) => told)));
-  else await terminal.out(values.map(({ text }) => text(terminal.colour.out, terminal.width)).join('\n'));
+    const byNode = answers.map(({ node, json }) => ({ node, trace: json }));
+    await terminal.out(formatJson(options.allNodes ? byNode : answers[0]?.json));
+  } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ told }) => told)));
+  else await terminal.out(answers.map(({ text }) => text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
 }
 
-function nameOf(side: Side | undefined): string {
-  return side?.services?.node.name ?? '';
+function nameOf({ side }: Scene): string {
+  return side.services?.node.name ?? '';
 }
 
 interface Answer {
+  readonly kind: 'read';
   readonly json: unknown;
   readonly text: (colour: boolean, width: number | undefined) => string;
   readonly told: readonly ToldTrace[];
 }
 
-function answer(
-  options: TraceOptions,
-  scene: Scene,
-):
-  | { readonly kind: 'read'; readonly value: Answer }
-  | { readonly kind: 'wrong'; readonly diagnostics: readonly Diagnostic[] } {
-  const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
-  const question = { from, to, protocol, inInterface, namespace };
-  if (options.all !== undefined) {
-    const ports = findPorts(options.all, namespace, scene);
-    if (ports.kind === 'wrong') return { kind: 'wrong', diagnostics: [ports.diagnostic] };
-    const named = options.from === undefined ? undefined : question;
-    const senders = named && ports.value.map(({ family }) => readSender(named, family, scene));
-    const wrong = senders?.find(({ kind }) => kind === 'wrong');
-    if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) {
-      return { kind: 'wrong', diagnostics: [wrong.diagnostic] };
-    }
-    const matrix = traceMatrix(ports.value, scene, named);
-    const text = (colour: boolean, width?: number): string => {
-      const table = formatMatrix(matrix, nameOf(scene.side), { isColoured: colour, width });
-      const assumed = assumedIn([table], scene.side);
-      return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], colour)}`;
-    };
-    return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
-  }
-  const over = followIngress(question, scene);
-  if (over?.kind === 'wrong') return { kind: 'wrong', diagnostics: [over.diagnostic] };
-  if (over) {
-    const { name, routes, lines, traces } = over.value;
-    const json = { ingress: name, routes, traces: traces.map((trace) => traceJson(trace, scene)) };
-    return { kind: 'read', value: answerOf(json, [lines], traces, scene) };
-  }
-  const trace = ask(question, scene);
-  if (trace.kind === 'wrong') return { kind: 'wrong', diagnostics: trace.faults.map(({ diagnostic }) => diagnostic) };
-  return { kind: 'read', value: answerOf(traceJson(trace.value, scene), [], [trace.value], scene) };
+interface NoAnswer {
+  readonly kind: 'wrong';
+  readonly diagnostics: readonly Diagnostic[];
 }
 
-function answerOf(
-  json: unknown,
-  before: readonly (readonly DescriptionLine[])[],
-  traces: readonly Trace[],
-  scene: Scene,
-): Answer {
+/** A table of all packets to a Service. */
+function answerAll(service: string, options: TraceOptions, scene: Scene): Answer | NoAnswer {
+  const { from, inInterface, namespace } = options;
+  const ports = findPorts(service, namespace, scene);
+  if (ports.kind === 'wrong') return { kind: 'wrong', diagnostics: [ports.diagnostic] };
+  const named = from === undefined ? undefined : { from, inInterface, namespace };
+  const senders = named ? ports.value.map(({ family }) => readSender(named, family, scene)) : [];
+  const [wrong] = senders;
+  if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) {
+    return { kind: 'wrong', diagnostics: [wrong.diagnostic] };
+  }
+  const matrix = traceMatrix(ports.value, scene, named);
+  const text = (isColoured: boolean, width?: number): string => {
+    const table = formatMatrix(matrix, nameOf(scene), { isColoured, width });
+    const assumed = assumedIn([table], scene.side);
+    return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
+  };
+  return { kind: 'read', json: matrixJson(matrix), text, told: [] };
+}
+
+/** The trace of one packet, or those of a request over an Ingress. */
+function answer(options: TraceOptions, scene: Scene): Answer | NoAnswer {
+  const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
+  const question = { from, to, protocol, inInterface, namespace };
+  const over = followIngress(question, scene);
+  if (over?.kind === 'wrong') return { kind: 'wrong', diagnostics: [over.diagnostic] };
+  const found = over ?? ask(question, scene);
+  if (found.kind === 'wrong') return { kind: 'wrong', diagnostics: found.faults.map(({ diagnostic }) => diagnostic) };
+  const traces = 'traces' in found.value ? found.value.traces : [found.value];
   const told = traces.map((trace) => tellTrace(trace, scene));
-  const blocks = [...before, ...told.map(explainTrace)].map((lines) => {
-    const [first, ...others] = lines;
+  const json = traces.map((trace) => traceJson(trace, scene));
+  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)].map(([head, ...lines]) => {
     const assumed = assumedIn(
-      lines.map(({ text }) => text),
+      [head, ...lines].map((line) => line?.text ?? ''),
       scene.side,
     );
-    return first ? [first, ...assumed, ...others] : lines;
+    return head ? [head, ...assumed, ...lines] : [];
   });
-  return { json, told, text: (colour, width) => formatDescription(blocks, colour, width) };
+  return {
+    kind: 'read',
+    json: over ? { ingress: over.value.name, routes: over.value.routes, traces: json } : json[0],
+    text: (isColoured, width) => formatDescription(blocks, isColoured, width),
+    told,
+  };
 }

@@ -6,7 +6,7 @@ import type { Fate, Packet, PacketProtocol, Way } from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
 import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
 import { wholeState, type Scene } from '../trace/scene.ts';
-import { portKey, readQuestions, transports, type PortKey, type Questions, isSingle, keyOfSpan } from './questions.ts';
+import { portKey, transports, type PortKey, Questions, isSingle, keyOfSpan } from './questions.ts';
 import { representatives, type Only } from './representatives.ts';
 
 /** A class of packets that the two sides treat differently, with one packet as its example. */
@@ -35,7 +35,7 @@ interface Destination {
  * apart: destinations and ports are cut at all that occur, and sources at those that rules on the packet's way look at.
  */
 export function compareScenes(from: Scene, to: Scene, found: (difference: Difference) => void, only?: Only): Counts {
-  const sides = [readQuestions(wholeState(from.side)), readQuestions(wholeState(to.side))] as const;
+  const sides = [new Questions(wholeState(from.side)), new Questions(wholeState(to.side))] as const;
   const nodes = ownAddresses([from, to]);
   const clients = new Clients(from.side.services ? from : to, [from, to], sides);
   let classes = 0;
@@ -94,7 +94,7 @@ function* destinationsOf(
   const spans = sides.flatMap((side) => side.spans);
   const others = representatives(family, spans, ({ text }) => asked.has(text) || nodes.has(text));
   /** Ports that are asked for whatever the address. */
-  const unbound = sides.flatMap(({ ports }) => ports);
+  const unbound = sides.flatMap(({ ports }) => [...ports.values()]);
   const free = freePorts(sides, unbound);
   let turn = 0;
   for (const address of new Map([...asked, ...nodes, ...others.map((each) => [each.text, each] as const)]).values()) {

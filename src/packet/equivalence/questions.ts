@@ -34,20 +34,6 @@ export function keyOfSpan({ family, first, last }: AddressSpan): string {
   return `${family} ${first} ${last}`;
 }
 
-/** Everything that a state asks of packets: it cannot tell apart two packets that answer all of it alike. */
-export interface Questions {
-  /** Addresses that are asked for as destinations, by their text. */
-  readonly destinations: ReadonlyMap<string, AskedDestination>;
-  /** Networks and ranges that are asked for as destinations. */
-  readonly spans: readonly AddressSpan[];
-  /** Ports that are asked for whatever the destination, by the chain or set that asks. */
-  readonly ports: readonly (readonly PortKey[])[];
-  /** Names of the interfaces that are asked for. */
-  readonly interfaces: ReadonlySet<string>;
-  /** The sources that rules on a packet's ways ask for, and the endpoints that it may get to. */
-  readonly sourcesAsked: (packet: Packet, fate: Fate) => Iterable<AddressSpan>;
-}
-
 interface AskedDestination {
   readonly address: Address;
   readonly ports: Set<PortKey>;
@@ -68,52 +54,54 @@ interface ChainSources {
   readonly sets: ReadonlyMap<string, readonly AddressSpan[]>[];
 }
 
-export function readQuestions(state: KernelState): Questions {
-  const reader = new Reader(state);
-  for (const family of families) {
-    for (const table of tableNames) {
-      for (const { name, policy, rules } of state.iptables[family]?.[table]?.values() ?? []) {
-        const chain = reader.chain(chainKey('iptables', family, table, name), policy !== undefined);
-        for (const rule of rules) reader.readIptablesRule(rule, chain);
-      }
-    }
-  }
-  for (const table of state.nftables) {
-    for (const { name, base, rules } of table.chains.values()) {
-      const chain = reader.chain(chainKey('nftables', table.family, table.name, name), base !== undefined);
-      for (const rule of rules) reader.readNftRule(rule, chain, table);
-    }
-  }
-  for (const { protocol, address, port } of state.virtualServers)
-    reader.askFor(undefined, { to: spanOfAddress(address), ports: [portKey(protocol, port)] });
-  return reader.questions();
-}
-
 function chainKey(tool: string, family: string, table: string, chain: string): string {
   return `${tool} ${family} ${table} ${chain}`;
 }
 
-class Reader {
+/** Everything that a state asks of packets: it cannot tell apart two packets that answer all of it alike. */
+export class Questions {
+  /** Addresses that are asked for as destinations, by their text. */
+  readonly destinations = new Map<string, AskedDestination>();
+  /** Networks and ranges that are asked for as destinations. */
+  readonly spans: AddressSpan[] = [];
+  /** Ports that are asked for whatever the destination, by the chain or set that asks. */
+  readonly ports = new Map<unknown, PortKey[]>();
+  /** Names of the interfaces that are asked for. */
+  readonly interfaces = new Set<string>();
   readonly #sets: ReadonlyMap<string, IpSet>;
-  readonly #bound: readonly AddressSpan[];
   readonly #noClients: ReadonlySet<string>;
   /** Chains that the kernel enters. */
   readonly #entered: ChainSources[] = [];
   readonly #chains = new Map<string, ChainSources>();
-  readonly #destinations = new Map<string, AskedDestination>();
-  readonly #spans: AddressSpan[] = [];
-  readonly #ports = new Map<unknown, PortKey[]>();
-  readonly #interfaces = new Set<string>();
   readonly #readSets = new Set<unknown>();
 
-  constructor({ sets, links }: KernelState) {
-    this.#sets = new Map(sets.map((set) => [set.name, set]));
-    this.#bound = links.flatMap(({ addresses }) => addresses.map(({ address }) => spanOfAddress(address)));
+  constructor(state: KernelState) {
+    this.#sets = new Map(state.sets.map((set) => [set.name, set]));
+    const bound = state.links.flatMap(({ addresses }) => addresses.map(({ address }) => spanOfAddress(address)));
     // An address that a mode gives the node for a Service is no client's.
-    this.#noClients = new Set(this.#bound.map(keyOfSpan));
+    this.#noClients = new Set(bound.map(keyOfSpan));
+    for (const family of families) {
+      for (const table of tableNames) {
+        for (const { name, policy, rules } of state.iptables[family]?.[table]?.values() ?? []) {
+          const chain = this.#chain(chainKey('iptables', family, table, name), policy !== undefined);
+          for (const rule of rules) this.#readIptablesRule(rule, chain);
+        }
+      }
+    }
+    for (const table of state.nftables) {
+      for (const { name, base, rules } of table.chains.values()) {
+        const chain = this.#chain(chainKey('nftables', table.family, table.name, name), base !== undefined);
+        for (const rule of rules) this.#readNftRule(rule, chain, table);
+      }
+    }
+    for (const { protocol, address, port } of state.virtualServers)
+      this.#askFor(undefined, { to: spanOfAddress(address), ports: [portKey(protocol, port)] });
+    for (const to of bound) this.#askFor(undefined, { to, ports: [] });
+    // No packet from elsewhere comes by these.
+    for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
   }
 
-  chain(key: string, isEntered: boolean): ChainSources {
+  #chain(key: string, isEntered: boolean): ChainSources {
     const chain: ChainSources = { spans: [], sets: [] };
     this.#chains.set(key, chain);
     if (isEntered) this.#entered.push(chain);
@@ -121,48 +109,48 @@ class Reader {
   }
 
   /** Takes what is asked of the destination. An address that is asked for without ports is whatever they are. */
-  askFor(asker: unknown, { to, ports }: Ask): void {
+  #askFor(asker: unknown, { to, ports }: Ask): void {
     if (to && isSingle(to)) {
       const address = addressAt(to.family, to.first);
-      let known = this.#destinations.get(address.text);
-      if (!known) this.#destinations.set(address.text, (known = { address, ports: new Set(), isWhole: false }));
+      let known = this.destinations.get(address.text);
+      if (!known) this.destinations.set(address.text, (known = { address, ports: new Set(), isWhole: false }));
       if (ports.length === 0) known.isWhole = true;
       for (const port of ports) known.ports.add(port);
       return;
     }
-    if (to) this.#spans.push(to);
-    const known = this.#ports.get(asker);
+    if (to) this.spans.push(to);
+    const known = this.ports.get(asker);
     if (known) known.push(...ports);
-    else if (ports.length > 0) this.#ports.set(asker, [...ports]);
+    else if (ports.length > 0) this.ports.set(asker, [...ports]);
   }
 
   #askSource(span: AddressSpan, { spans }: ChainSources): void {
     if (!this.#noClients.has(keyOfSpan(span))) spans.push(span);
   }
 
-  readIptablesRule({ args }: Rule, chain: ChainSources): void {
+  #readIptablesRule({ args }: Rule, chain: ChainSources): void {
     const find = <K extends RuleArg['kind']>(kind: K) =>
       args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
     const protocol = find('protocol')?.protocol;
     const names = protocol === undefined ? transports : [protocol];
     const to = find('destination')?.range;
     const ports = args.flatMap((arg) => (arg.kind === 'destination-port' ? edges(arg.ports, names) : []));
-    this.askFor(chain, { to: to && spanOf(to), ports });
+    this.#askFor(chain, { to: to && spanOf(to), ports });
     for (const arg of args) {
       if (arg.kind === 'source') this.#askSource(spanOf(arg.range), chain);
-      else if (arg.kind === 'in-interface') this.#interfaces.add(arg.name.replace(/\+$/, '0'));
+      else if (arg.kind === 'in-interface') this.interfaces.add(arg.name.replace(/\+$/, '0'));
       else if (arg.kind === 'match-set') {
         const set = this.#sets.get(arg.set);
         if (set) this.#readSet(set, asksOfSet(set, arg.directions, protocol), chain);
       } else if (arg.kind === 'other' && arg.words.includes('--dports')) {
         const texts = arg.words[arg.words.indexOf('--dports') + 1]?.split(',') ?? [];
         const ranges = texts.flatMap((text) => parsePortRange(text) ?? []);
-        this.askFor(chain, { to: undefined, ports: ranges.flatMap((range) => edges(range, names)) });
+        this.#askFor(chain, { to: undefined, ports: ranges.flatMap((range) => edges(range, names)) });
       }
     }
   }
 
-  readNftRule({ expressions }: NftRule, chain: ChainSources, table: NftTable): void {
+  #readNftRule({ expressions }: NftRule, chain: ChainSources, table: NftTable): void {
     for (const each of expressions) {
       if (each.kind === 'verdict-map') this.#readNftSet(each.key, table.sets.get(each.map), chain);
       if (each.kind !== 'match') continue;
@@ -175,11 +163,11 @@ class Reader {
   #read(field: Field | undefined, value: Value, chain: ChainSources): void {
     const span = spanOfValue(value);
     if (isField(field, 'saddr') && span) this.#askSource(span, chain);
-    else if (isField(field, 'daddr')) this.askFor(chain, { to: span, ports: [] });
+    else if (isField(field, 'daddr')) this.#askFor(chain, { to: span, ports: [] });
     else if (isField(field, 'dport') && value.kind === 'number')
-      this.askFor(chain, { to: undefined, ports: transports.map((name) => portKey(name, value.value)) });
+      this.#askFor(chain, { to: undefined, ports: transports.map((name) => portKey(name, value.value)) });
     else if (field?.kind === 'meta' && field.key.startsWith('iif') && value.kind === 'word')
-      this.#interfaces.add(value.text.replace(/\*$/, '0'));
+      this.interfaces.add(value.text.replace(/\*$/, '0'));
   }
 
   #readNftSet(key: Selector, set: NftSet | NftMap | undefined, chain: ChainSources): void {
@@ -213,38 +201,30 @@ class Reader {
     if (sources.size > 0) chain.sets.push(sources);
     if (this.#readSets.has(set) || asks.every(({ to, ports }) => !to && ports.length === 0)) return;
     this.#readSets.add(set);
-    for (const ask of asks) this.askFor(set, ask);
+    for (const ask of asks) this.#askFor(set, ask);
   }
 
-  questions(): Questions {
-    for (const to of this.#bound) this.askFor(undefined, { to, ports: [] });
-    const [chains, entered] = [this.#chains, this.#entered];
-    return {
-      destinations: this.#destinations,
-      spans: this.#spans,
-      ports: [...this.#ports.values()],
-      interfaces: new Set([...this.#interfaces].filter((name) => name !== 'lo' && name !== 'kube-ipvs0')),
-      sourcesAsked: function* ({ destination, protocol, port: asked }, { ways, endpoints }) {
-        const met = new Set(entered);
-        for (const step of ways.flatMap(({ steps }) => steps)) {
-          if (step.kind !== 'rule') continue;
-          const { tool, table, action } = step;
-          const names = 'chains' in action ? action.chains : 'chain' in action ? [action.chain] : [];
-          for (const name of names) {
-            const chain = chains.get(chainKey(tool, destination.family, table, name));
-            if (chain) met.add(chain);
-          }
-        }
-        const sockets = [{ address: destination, port: asked }, ...endpoints];
-        const keys = sockets.flatMap(({ address: { text }, port }) => [text, `${text} ${portKey(protocol, port)}`]);
-        // An endpoint cannot answer a packet that has its own address for source.
-        for (const { address } of endpoints) yield spanOfAddress(address);
-        for (const { spans, sets } of met) {
-          yield* spans;
-          for (const set of sets) for (const key of keys) yield* set.get(key) ?? [];
-        }
-      },
-    };
+  /** The sources that rules on a packet's ways ask for, and the endpoints that it may get to. */
+  *sourcesAsked(packet: Packet, { ways, endpoints }: Fate): Generator<AddressSpan> {
+    const { destination, protocol } = packet;
+    const met = new Set(this.#entered);
+    for (const step of ways.flatMap(({ steps }) => steps)) {
+      if (step.kind !== 'rule') continue;
+      const { tool, table, action } = step;
+      const names = 'chains' in action ? action.chains : 'chain' in action ? [action.chain] : [];
+      for (const name of names) {
+        const chain = this.#chains.get(chainKey(tool, destination.family, table, name));
+        if (chain) met.add(chain);
+      }
+    }
+    const sockets = [{ address: destination, port: packet.port }, ...endpoints];
+    const keys = sockets.flatMap(({ address: { text }, port }) => [text, `${text} ${portKey(protocol, port)}`]);
+    // An endpoint cannot answer a packet that has its own address for source.
+    for (const { address } of endpoints) yield spanOfAddress(address);
+    for (const { spans, sets } of met) {
+      yield* spans;
+      for (const set of sets) for (const key of keys) yield* set.get(key) ?? [];
+    }
   }
 }
 
