@@ -245,7 +245,7 @@ async function readCompared(
   compare: (text: string) => Promise<string | undefined>,
 ): Promise<string> {
   for (let turn = 1; ; turn++) {
-    const text = await readPart(node, part, command, (printed) => faultOfLines(printed, isPrinted));
+    const text = await readPart(node, part, command, (printed) => faultOfLines(printed.split('\n'), isPrinted));
     const fault = text === undefined ? undefined : await compare(text);
     if (fault === undefined || turn === comparisons) return assertWhole(command, text ?? '', fault);
   }
