@@ -104,8 +104,9 @@ const pauseMilliseconds = 10_000;
  * process itself, or one that confirms, applies or rolls back.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
-  const { host, folder, signal } = session;
-  for (let attempt = 0; attempt < attempts && !signal?.aborted;) {
+  const { host, folder } = session;
+  const isStopped = () => session.signal?.aborted === true;
+  for (let attempt = 0; attempt < attempts && !isStopped();) {
     const unconfirmed = await findUnconfirmed(session, id);
     if (!unconfirmed) return 'nothing-to-do';
     let outcome: StandByOutcome | 'busy' = 'busy';
@@ -124,7 +125,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
       await host.sleep(pauseMilliseconds);
     } else return outcome;
   }
-  return signal?.aborted ? 'nothing-to-do' : 'stuck';
+  return isStopped() ? 'nothing-to-do' : 'stuck';
 }
 
 /** That very apply, on this very node, where it has not ended. */

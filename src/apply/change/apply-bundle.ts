@@ -1,7 +1,6 @@
 import { hashHex } from '#hash';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
-import type { ChainChange } from '../../kernel/iptables/iptables-delta.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
@@ -211,22 +210,12 @@ function concernsUdp(plan: Plan): boolean {
   const isUdpInput = (step: Step) =>
     step.kind === 'restore' &&
     ((step.tool === 'nft' && step.input.includes('udp')) || (step.tool === 'ipvsadm' && step.input.includes(' -u ')));
-  const chains = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  return listSteps(plan).some(isUdpInput) || chains.some((change) => rulesOf(change).some(isUdpRule));
-}
-
-function rulesOf(change: ChainChange): readonly Rule[] {
-  switch (change.kind) {
-    case 'write-chain':
-      return [...change.chain.rules, ...(change.from?.rules ?? [])];
-    case 'delete-chain':
-      return change.chain.rules;
-    case 'delete-rule':
-    case 'insert-rule':
-      return [change.rule];
-    default:
-      return change satisfies never;
-  }
+  const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
+  const rules = changes.flatMap((change) => {
+    if ('rule' in change) return [change.rule];
+    return [...change.chain.rules, ...(change.kind === 'write-chain' ? (change.from?.rules ?? []) : [])];
+  });
+  return listSteps(plan).some(isUdpInput) || rules.some(isUdpRule);
 }
 
 function isUdpRule({ args }: Rule): boolean {

@@ -1,7 +1,7 @@
 import { isEmptyDelta } from '../../kernel/delta.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { assertReadable, type ReadingPart } from '../node/node-reading.ts';
-import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
+import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardIn } from '../plan/access-guard.ts';
 import { describeConflict, type Conflict } from '../plan/share-draft.ts';
@@ -258,7 +258,7 @@ async function carryOut(session: Session, { plan, traffic, terms }: Observation)
   if (!leavesIpvs && plan.draining.length === 0) {
     return { plan, changed: changedParts([plan]), steps, traffic };
   }
-  const present = trafficIn(await listTraffic(session.host, leavesIpvs));
+  const present = await readTraffic(session.host, leavesIpvs);
   const release = planRelease(plan, present, terms);
   const all = [...steps, ...(await runPlan(session, release))];
   return { plan: joinRelease(plan, release), changed: changedParts([first, release]), steps: all, traffic: present };

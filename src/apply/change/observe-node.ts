@@ -9,7 +9,7 @@ import type { Step } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import { neededOf, parseReading, readNode, textsBut } from '../node/node-reading.ts';
-import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
+import { type OpenTraffic, readTraffic } from '../node/open-traffic.ts';
 import type { Claims, Conflict } from '../plan/share-draft.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
 import type { ChangeOrigin } from '../state/history.ts';
@@ -130,15 +130,14 @@ export async function look(
   const before = second?.earlier;
   const quick = request.settling && (await beginLook(host, request.settling, back));
   const target = await request.target(quick?.focus?.bundle());
-  const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
+  const traffic = second?.traffic ?? (await readTraffic(host, servesByRulesAlone(target.state)));
   const scope = {
-    ipvs: listing && (listing.ipvs ?? null),
+    ipvs: second ? undefined : (traffic.ipvs ?? null),
     ...neededOf(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     settings: target.settings.map((setting) => setting.path),
   };
-  const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
   const readWhole = async (): Promise<QuickReading> => {
     const reading = await readNode(host, scope, second && textsBut(second.earlier.reading, second.changed));
     return { reading, focus: undefined, nftStamp: undefined, isKnown: false };

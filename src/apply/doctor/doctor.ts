@@ -18,7 +18,7 @@ import {
   hasCapability,
   isRoots,
 } from '../node/processes.ts';
-import { isRefusal } from '../node/tool-output.ts';
+import { isRefusal } from '../node/tools.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';

@@ -7,8 +7,7 @@ import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-mo
 import { aboutTables, askKernel } from '../node/nft-netlink.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 import { adviseRights, capNetAdmin, hasCapability } from '../node/processes.ts';
-import { isRefusal } from '../node/tool-output.ts';
-import { compareVersions, parseVersion, type Version } from '../node/tools.ts';
+import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];

@@ -7,8 +7,7 @@ import type { Host } from '../node/host.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
 import { findUnreadable } from '../node/node-reading.ts';
 import { adviseRights } from '../node/processes.ts';
-import { isRefusal } from '../node/tool-output.ts';
-import { inspectTools, isOfMode, tools, type Tool, type ToolState } from '../node/tools.ts';
+import { inspectTools, isOfMode, isRefusal, tools, type Tool, type ToolState } from '../node/tools.ts';
 import type { Failure } from '../state/failure.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */

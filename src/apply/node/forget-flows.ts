@@ -4,7 +4,7 @@ import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-import { faultOfFlows, readWith } from './tool-output.ts';
+import { faultOfFlows, readWith } from './tools.ts';
 
 type ServicePorts = StoredBundle['cluster']['servicePorts'];
 

@@ -20,16 +20,14 @@ import {
   faultBetweenServers,
   faultBetweenSets,
   faultOfLinks,
+  faultOfLines,
   faultOfNamedSets,
   faultOfRules,
-  faultOfServers,
-  faultOfSets,
   faultOfTable,
-  faultOfTimeouts,
   mentionsTable,
   readWith,
   type FindFault,
-} from './tool-output.ts';
+} from './tools.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
@@ -230,6 +228,8 @@ export function readAddresses(host: Host): Promise<string> {
 }
 
 const saveSets: Command = { tool: 'ipset', args: ['save'] };
+const isSet = /^(?:create|add) \S+ \S/;
+const isServer = /^-[Aa] -\S+ \S+ -\S/;
 
 /** How often two listings of the same are compared: what changes in between makes them differ, too. */
 const comparisons = 3;
@@ -239,11 +239,11 @@ async function readCompared(
   node: ReadNode,
   part: ReadingPart,
   command: Command,
-  findFault: FindFault,
+  isPrinted: RegExp,
   compare: (text: string) => Promise<string | undefined>,
 ): Promise<string> {
   for (let turn = 1; ; turn++) {
-    const text = await readPart(node, part, command, findFault);
+    const text = await readPart(node, part, command, (printed) => faultOfLines(printed.split('\n'), isPrinted));
     const fault = text === undefined ? undefined : await compare(text);
     if (fault === undefined || turn === comparisons) return assertWhole(command, text ?? '', fault);
   }
@@ -251,14 +251,14 @@ async function readCompared(
 
 function readSets(node: ReadNode): Promise<string> {
   const list: Command = { tool: 'ipset', args: ['list', '-t'] };
-  return readCompared(node, 'ipset', saveSets, faultOfSets, async (saved) =>
+  return readCompared(node, 'ipset', saveSets, isSet, async (saved) =>
     faultBetweenSets(saved, await readWith(node.host, list)),
   );
 }
 
 function readServers(node: ReadNode, before: string): Promise<string> {
   let table: string | undefined = before;
-  return readCompared(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, faultOfServers, async (printed) => {
+  return readCompared(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, isServer, async (printed) => {
     const fault = faultBetweenServers(printed, table ?? '');
     if (fault !== undefined) table = await readIpvsTable(node.host);
     return fault;
@@ -380,6 +380,10 @@ export function parseNodeTables(text: string): readonly NftTable[] {
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };
   });
+}
+
+function faultOfTimeouts(text: string): string | undefined {
+  return parseTimeouts(text) && text.endsWith('\n') ? undefined : 'it has no timeouts';
 }
 
 /** "Timeout (tcp tcpfin udp): 900 120 300". */

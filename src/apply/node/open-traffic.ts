@@ -17,16 +17,12 @@ export type Connections = (virtualServer: string, realServer: string) => Connect
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {
+  /** What IPVS lists of itself; undefined where it is not in the kernel. */
+  readonly ipvs: string | undefined;
   /** Of IPVS. */
   readonly connections: Connections;
   /** The addresses that sockets in this network send from. */
   readonly sources: () => ReadonlySet<string>;
-}
-
-/** The files it is read from; an IPVS that is not in the kernel has none. */
-export interface TrafficListing {
-  readonly ipvs: string | undefined;
-  readonly sockets: readonly (string | undefined)[];
 }
 
 /** What IPVS lists of itself without a process; undefined where it is not in the kernel. */
@@ -40,15 +36,13 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
 }
 
 /** Reads what IPVS lists; and where `withSockets`, all sockets, which may be many. */
-export async function listTraffic(host: Host, withSockets: boolean): Promise<TrafficListing> {
+export async function readTraffic(host: Host, withSockets: boolean): Promise<OpenTraffic> {
   const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];
-  return { ipvs, sockets: await Promise.all(files.map((file) => host.readFile(`/proc/net/${file}`))) };
-}
-
-export function trafficIn({ ipvs, sockets }: TrafficListing): OpenTraffic {
+  const sockets = await Promise.all(files.map((file) => host.readFile(`/proc/net/${file}`)));
   let sources: ReadonlySet<string> | undefined;
   return {
+    ipvs,
     connections: readConnections(ipvs ?? ''),
     sources: () => (sources ??= new Set(sockets.flatMap((table) => parseSources(table ?? '')))),
   };

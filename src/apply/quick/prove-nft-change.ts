@@ -7,6 +7,7 @@ import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
 import { nftTableName } from '../../kube-proxy/nftables.ts';
+import type { Plan } from '../plan/plan.ts';
 import type { Host } from '../node/host.ts';
 import { saveTools } from '../node/node-reading.ts';
 import {
@@ -62,14 +63,6 @@ export function isSameMoment(before: NftStamp | undefined, after: NftStamp | und
   );
 }
 
-/** A change to a few chains and sets of kube-proxy's tables, and what nft is given to make it: one input a transaction. */
-interface NftChangeMade {
-  readonly present: readonly NftTable[];
-  readonly wanted: readonly NftTable[];
-  readonly delta: KernelDelta['nftables'];
-  readonly inputs: readonly string[];
-}
-
 /**
  * Proves a change that was made just now, without a list of the whole table. It is rehearsed where everything can be read back;
  * then each chain, set and element that it was to change is read back from the node's kernel and must be
@@ -79,16 +72,17 @@ interface NftChangeMade {
 export async function proveNftChange(
   host: Host,
   before: NftStamp,
-  change: NftChangeMade,
+  plan: Plan,
+  inputs: readonly string[],
 ): Promise<NftStamp | undefined> {
-  const rehearsed = await rehearse(host, change).catch(() => undefined);
+  const rehearsed = await rehearse(host, plan, inputs).catch(() => undefined);
   const found = rehearsed && (await askKernel(host, [...aboutTables, ...rehearsed.questions]));
   if (!found) return undefined;
   const { network, generation, answers } = found;
   const tables = answers.slice(0, aboutTables.length);
   const after = { network, generation, tables, hasRules: before.hasRules };
   const isProven =
-    isSameMoment(before, after, change.inputs.length) &&
+    isSameMoment(before, after, inputs.length) &&
     rehearsed.answers.every((answer, i) => answer === answers[aboutTables.length + i]) &&
     tables.every((table, i) => {
       const grown = growth(before.tables[i] ?? '', table);
@@ -117,29 +111,29 @@ interface Rehearsed {
  * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
  * Undefined where that is not so, and where it cannot be tried.
  */
-async function rehearse(host: Host, change: NftChangeMade): Promise<Rehearsed | undefined> {
-  const subjects = listSubjects(change.delta);
+async function rehearse(host: Host, plan: Plan, inputs: readonly string[]): Promise<Rehearsed | undefined> {
+  const subjects = listSubjects(plan.delta.nftables);
   if (!subjects) return undefined;
-  const present = addStubs(change.present, change);
-  const wanted = addStubs(change.wanted, change);
+  const [before, after] = [plan.present.nftables, plan.state.nftables];
+  const [present, wanted] = [addStubs(before, before, after), addStubs(after, before, after)];
   const sets = subjects.filter(({ hasElements }) => hasElements);
-  const before: readonly NftQuestion[] = [
+  const asked: readonly NftQuestion[] = [
     ...aboutTables,
     ...sets.map(({ question }) => ({ ...question, about: 'elements' as const })),
   ];
   const objects = subjects.map(({ question }) => question);
-  const after = [...before, ...objects];
-  const stdin = writeScript(present, change.inputs, before, after);
+  const askedAfter = [...asked, ...objects];
+  const stdin = writeScript(present, inputs, asked, askedAfter);
   const result = await host.run({ tool: 'unshare', args: ['--net', 'sh', '-s'], stdin });
   if (result.kind !== 'ended' || result.status !== 0) return undefined;
   const [first = '', second = '', listed = ''] = result.stdout.split(/^=\n/m);
   const { tables, unread } = parseNftText(listed);
   if (unread.length > 0 || diffNftTables(tables, wanted).length > 0) return undefined;
-  const [start, end] = [readAnswers(first, before.length), readAnswers(second, after.length)];
+  const [start, end] = [readAnswers(first, asked.length), readAnswers(second, askedAfter.length)];
   // The kernel does not count a transaction that changes nothing. Another program's must not pass for one of these.
-  if (!start || !end || end.generation !== start.generation + change.inputs.length) return undefined;
+  if (!start || !end || end.generation !== start.generation + inputs.length) return undefined;
   const questions: NftQuestion[] = [...objects];
-  const answers = end.answers.slice(before.length);
+  const answers = end.answers.slice(asked.length);
   for (const [i, { question }] of sets.entries()) {
     const [old = '', now = ''] = [start, end].map((each) => each.answers[aboutTables.length + i]);
     for (const key of new Set([...keysIn(old), ...keysIn(now)])) {
@@ -194,10 +188,10 @@ function subjectOf(family: Family, change: NftChange): Subject | undefined {
   }
 }
 
-/** With an empty chain for each that something leads to and that is out of sight: it neither comes nor goes. */
-function addStubs(tables: readonly NftTable[], { present, wanted }: NftChangeMade): readonly NftTable[] {
+/** With an empty chain for each that something in either leads to and that is out of sight: it neither comes nor goes. */
+function addStubs(tables: readonly NftTable[], ...either: readonly (readonly NftTable[])[]): readonly NftTable[] {
   return tables.map((table) => {
-    const versions = [present, wanted].flatMap((version) => findTable(version, table.family, table.name) ?? []);
+    const versions = either.flatMap((version) => findTable(version, table.family, table.name) ?? []);
     const stubs = versions
       .flatMap(listTargets)
       .filter((name) => versions.every(({ chains }) => !chains.has(name)))

@@ -249,9 +249,7 @@ async function proveSteps(host: Host, { earlier, steps }: EarlierLook): Promise<
   const inputs = listNftInputs(steps);
   const { nftStamp, focus, plan } = earlier;
   if (!nftStamp || !focus?.cutsNftables || inputs.length === 0) return undefined;
-  const { present, state, delta } = plan;
-  const change = { present: present.nftables, wanted: state.nftables, delta: delta.nftables, inputs };
-  return proveNftChange(host, nftStamp, change);
+  return proveNftChange(host, nftStamp, plan, inputs);
 }
 
 /**
