@@ -15,15 +15,13 @@ export interface MonitorOptions {
   readonly healthz?: ListenAddress;
 }
 
-/** Measures a watch, and lets others see how it is. */
-export type WatchMonitor = ReturnType<typeof createWatchMonitor>;
-
 /** What is monitored; `warn` reports what goes wrong with that. */
 interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (problem: string) => Promise<void>;
 }
 
+/** Measures a watch, and lets others see how it is. */
 export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
   const metrics = new WatchMetrics(version, host);
   const notifier = createNotifier(host, process.env);

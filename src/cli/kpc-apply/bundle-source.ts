@@ -18,24 +18,17 @@ import {
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import type { TrustOptions } from './options.ts';
 
-/** Where a command has its bundle from: a folder, or a pack, which may be signed. */
-export interface BundleSource {
-  /** The files, with the signature if there is one. Throws a Failure for what --trust refuses: nothing of it has been parsed then. */
-  read(): Promise<BundleFiles>;
-  /** The same for files that were read before. */
-  check(files: BundleFiles): Promise<BundleFiles>;
-  /** Keeps the serial of what was read last: --trust refuses lower ones from then on. */
-  remember(): Promise<void>;
-}
-
 const largestKeyFile = 2 ** 20;
 const serialShape = objectOf({ serial: wholeNumber(0) });
+
+/** Where a command has its bundle from: a folder, or a pack, which may be signed. */
+export type BundleSource = ReturnType<typeof openSource>;
 
 export function openSource(
   path: string,
   { trust, stateDir }: TrustOptions & NodeOptions,
   { host, terminal }: Pick<ApplyEnvironment, 'host' | 'terminal'>,
-): BundleSource {
+) {
   const serialFile = `${stateFolder(stateDir).path}/newest-serial.json`;
   let serial = 0;
   let said = '';
@@ -69,8 +62,10 @@ export function openSource(
   }
 
   return {
+    /** Gives files that were read before, as read does. */
     check,
-    async read() {
+    /** The files, with the signature if there is one. Throws a Failure for what --trust refuses: nothing of it has been parsed then. */
+    async read(): Promise<BundleFiles> {
       // Other users can change a signed pack, but not without breaking its signature.
       if (trust.length > 0) return check((await readFiles(path)).files);
       const { files, isPack } = await readTrusted({ host, path, what: 'the bundle' }, () => readFiles(path));
@@ -83,7 +78,8 @@ export function openSource(
       );
       return files;
     },
-    async remember() {
+    /** Keeps the serial of what was read last: --trust refuses lower ones from then on. */
+    async remember(): Promise<void> {
       if (trust.length > 0 && serial > (await readNewest())) await writeJson(host, serialFile, { serial });
     },
   };

@@ -11,26 +11,14 @@ import type { BundleSource } from './bundle-source.ts';
 import { reportFailure, reportWarning, type ApplyEnvironment } from './environment.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 
-/** A bundle that may be replaced or damaged at any time. */
-export interface WatchedBundle {
-  /** The folder that it is in, as an absolute path. */
-  readonly path: string;
-  /**
-   * The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. `known`: the files
-   * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
-   */
-  read(known?: BundleFiles): Promise<StoredBundle | undefined>;
-  /** What is wrong with the bundle, so that the last good one is in its place; undefined if it is good. */
-  problem(): Failure | undefined;
-  /** Keeps what was read last for a watch to come: it has been applied. */
-  keep(): Promise<void>;
-}
-
 /**
  * The last good bundle as the state folder has it: its files, which are checked like any other bundle's, and where it was read
  * from: the last good bundle of another folder is none of this one's.
  */
 const keptShape = objectOf({ folder: text, files: mapOf(text) });
+
+/** A bundle that may be replaced or damaged at any time. */
+export type WatchedBundle = ReturnType<typeof watchBundle>;
 
 /** Follows the bundle in a folder. Reports once what is wrong with it, and once that it is good again. */
 export function watchBundle(
@@ -41,7 +29,7 @@ export function watchBundle(
     terminal,
     source,
   }: Pick<ApplyEnvironment, 'host' | 'terminal'> & { readonly folder: StateFolder; readonly source: BundleSource },
-): WatchedBundle {
+) {
   const kept = `${folder.path}/last-good-bundle.json`;
   let good: StoredBundle | undefined;
   let keptManifest: string | undefined;
@@ -71,8 +59,13 @@ export function watchBundle(
   }
 
   return {
+    /** The folder that it is in, as an absolute path. */
     path: resolve(path),
-    async read(known) {
+    /**
+     * The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. `known`: the files
+     * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
+     */
+    async read(known?: BundleFiles): Promise<StoredBundle | undefined> {
       try {
         good = await loadBundleToApply(path, source.read, known);
         await source.remember();
@@ -84,8 +77,10 @@ export function watchBundle(
       }
       return good;
     },
-    problem: () => wrong,
-    async keep() {
+    /** What is wrong with the bundle, so that the last good one is in its place; undefined if it is good. */
+    problem: (): Failure | undefined => wrong,
+    /** Keeps what was read last for a watch to come: it has been applied. */
+    async keep(): Promise<void> {
       const files = good?.files;
       // The manifest has the checksums of all others.
       const manifest = files?.get('manifest.json');
