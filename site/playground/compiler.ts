@@ -20,7 +20,7 @@ import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
 import { formatDescription, reportPainter } from '../../src/report/colours.ts';
 import { reportReview } from '../../src/report/diff-review.ts';
-import { formatEquivalenceText, preparationLines } from '../../src/report/equivalence.ts';
+import { formatEquivalence } from '../../src/report/equivalence.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../../src/report/json.ts';
 import { formatText } from '../../src/report/text.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
@@ -167,12 +167,7 @@ function load({ name, text, node, mode, release, assume }: Input): Loaded {
   const { prepared } = read;
   const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
   const chosen = nodes.includes(node) ? node : nodes[0];
-  const { content, diagnostics } = compileLoaded(read, {
-    node: chosen,
-    ipFamily: 'auto',
-    refusals: [],
-    namesMode: false,
-  });
+  const { content, diagnostics } = compileLoaded(read, { node: chosen, ipFamily: 'auto' }, []);
   return { nodes, diagnostics: diagnosticsToJson(diagnostics), content, objects: read.inputs };
 }
 
@@ -353,8 +348,7 @@ function compareFlags(from: Input, to: Input, scenes: readonly [Scene, Scene]): 
     unknown,
     findings: findings.list(),
   };
-  const before = isOfModes ? preparationLines(preparationsFor(...scenes)) : [];
-  return formatEquivalenceText(report, before, true);
+  return formatEquivalence(report, isOfModes ? preparationsFor(...scenes) : undefined, 'text', true);
 }
 
 /** Two versions of the manifests: what kpc diff says. */
