@@ -81,7 +81,8 @@ function readLine(
   if (command === '-I' && words[at + 2] !== String(chain.rules.length + 1)) {
     return 'inserted elsewhere than at the end of its chain';
   }
-  const rule = { args: parseRuleWords(words, command === '-A' ? at + 2 : at + 3).filter((arg) => !isCounter(arg)) };
+  const args = parseRuleWords(words, command === '-A' ? at + 2 : at + 3);
+  const rule = { args: args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args };
   chain.rules.push(rule);
   if (command === '-A') lines?.record(line, { chain: name, rule });
   return undefined;
