@@ -30,20 +30,15 @@ export function isCounter(arg: RuleArg): boolean {
  * puts a copy that matches less before the rule of a node port: what the copy takes, the rule would take.
  */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
+  const countsLocalhost = ({ args }: Rule): boolean =>
+    args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);
   if (!rules.some(countsLocalhost)) return rules;
+  // The rule for packets to any address.
+  const widened = ({ args }: Rule): Rule => ({ args: args.filter((arg) => arg.kind !== 'destination' || arg.negated) });
   return rules.filter((rule, i) => {
     const next = rules[i + 1];
-    return !countsLocalhost(rule) || !next || ruleMeaning(widen(rule)) !== ruleMeaning(next);
+    return !countsLocalhost(rule) || !next || ruleMeaning(widened(rule)) !== ruleMeaning(next);
   });
-}
-
-function countsLocalhost(rule: Rule): boolean {
-  return rule.args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);
-}
-
-/** The rule for packets to any address. */
-function widen(rule: Rule): Rule {
-  return { args: rule.args.filter((arg) => arg.kind !== 'destination' || arg.negated === true) };
 }
 
 /**

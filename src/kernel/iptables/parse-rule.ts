@@ -124,21 +124,22 @@ function parseShortMatch(
     return option === '--physdev-is-in' && count === 1 ? withNegation({ kind: 'physdev-is-in' }, negated) : undefined;
   }
   if (value === undefined || count !== (name === 'set' ? 3 : 2)) return undefined;
-  switch (`${name} ${option}`) {
-    case 'comment --comment':
-      return negated ? undefined : { kind: 'comment', text: value };
-    case 'mark --mark': {
-      const mark = parseMark(value);
+  switch (name) {
+    case 'comment':
+      return option === '--comment' && !negated ? { kind: 'comment', text: value } : undefined;
+    case 'mark': {
+      const mark = option === '--mark' ? parseMark(value) : undefined;
       return mark && withNegation({ kind: 'mark', value: mark.value, mask: mark.mask ?? 0xffffffff }, negated);
     }
-    case 'conntrack --ctstate':
+    case 'conntrack':
+      if (option !== '--ctstate') return undefined;
       return withNegation({ kind: 'conntrack-state', states: value.split(',') }, negated);
-    case 'addrtype --src-type':
-      return withNegation({ kind: 'address-type', which: 'source', type: value }, negated);
-    case 'addrtype --dst-type':
-      return withNegation({ kind: 'address-type', which: 'destination', type: value }, negated);
-    case 'set --match-set': {
-      const directions = second?.split(',') ?? [];
+    case 'addrtype': {
+      const which = option === '--src-type' ? 'source' : option === '--dst-type' ? 'destination' : undefined;
+      return which && withNegation({ kind: 'address-type', which, type: value }, negated);
+    }
+    case 'set': {
+      const directions = option === '--match-set' ? (second?.split(',') ?? []) : [''];
       const areKnown = directions.every((word) => word === 'src' || word === 'dst');
       return areKnown ? withNegation({ kind: 'match-set', set: value, directions }, negated) : undefined;
     }
@@ -261,17 +262,14 @@ function parseTarget(words: readonly string[], from: number, count: number): Tar
   const name = words[from] ?? '';
   if (count === 1) return parseBareTarget(name);
   const option = words[from + 1] ?? '';
-  const value = words[from + 2] ?? '';
-  switch (`${name} ${option}`) {
-    case 'MASQUERADE --random-fully':
-      return count === 2 ? { kind: 'masquerade', randomFully: true } : undefined;
-    case 'REJECT --reject-with':
-      return count === 3 ? { kind: 'reject', with: value } : undefined;
-    case 'DNAT --to-destination':
-      return count === 3 ? parseDnat(value) : undefined;
-    default:
-      return name === 'MARK' && count === 3 ? parseMarkTarget(option, value) : undefined;
+  const value = words[from + 2];
+  if (name === 'MASQUERADE' && option === '--random-fully' && count === 2) {
+    return { kind: 'masquerade', randomFully: true };
   }
+  if (count !== 3 || value === undefined) return undefined;
+  if (name === 'REJECT' && option === '--reject-with') return { kind: 'reject', with: value };
+  if (name === 'DNAT' && option === '--to-destination') return parseDnat(value);
+  return name === 'MARK' ? parseMarkTarget(option, value) : undefined;
 }
 
 function parseBareTarget(name: string): Target | undefined {

@@ -9,7 +9,7 @@ import {
 } from './iptables.ts';
 import { parseRuleWords, splitWords } from './parse-rule.ts';
 import type { Family } from '../family.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
 
 /** A chain while its lines are read. */
 interface DraftChain {
@@ -33,38 +33,27 @@ export function parseIptablesSave(
 } {
   known?.rewind();
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
-  const unread: UnreadLine[] = [];
   let table: TableName | undefined;
   let complete = true;
   let open = false;
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
-    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
-    const first = line.charCodeAt(0);
-    if (line === '' || first === hash) continue;
-    let reason: string | undefined;
-    if (first === asterisk) {
-      if (open) complete = false;
-      open = true;
-      table = tableNames.find((name) => name === line.slice(1).trim());
-      if (table) tables[table] ??= new Map();
-      else reason = 'not a table that iptables has';
-    } else if (line === 'COMMIT') {
+  const unread = readLines(text, ['#'], (line) => {
+    if (line === 'COMMIT') {
       table = undefined;
       open = false;
-    } else if (line.trim() !== '') {
-      reason = table ? readLine(table, (tables[table] ??= new Map()), line, known) : 'outside a table';
+      return undefined;
     }
-    if (reason !== undefined) unread.push({ line: number, text: line, reason });
-  }
+    if (!line.startsWith('*')) {
+      return table ? readLine(table, (tables[table] ??= new Map()), line, known) : 'outside a table';
+    }
+    if (open) complete = false;
+    open = true;
+    table = tableNames.find((name) => name === line.slice(1).trim());
+    if (!table) return 'not a table that iptables has';
+    tables[table] ??= new Map();
+    return undefined;
+  });
   return { tables, unread, complete: complete && !open };
 }
-
-const asterisk = 42;
-const colon = 58;
-const hash = 35;
-const bracket = 91;
 
 /** Reads a line of a table. Returns why it cannot be read. */
 function readLine(
@@ -81,9 +70,9 @@ function readLine(
   if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
-  if (line.charCodeAt(0) === colon) return declareChain(table, chains, words);
+  if (line.startsWith(':')) return declareChain(table, chains, words);
   // iptables-save -c puts [packets:bytes] in front of a rule.
-  const at = line.charCodeAt(0) === bracket ? 1 : 0;
+  const at = line.startsWith('[') ? 1 : 0;
   const command = words[at];
   const name = words[at + 1];
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
@@ -92,7 +81,8 @@ function readLine(
   if (command === '-I' && words[at + 2] !== String(chain.rules.length + 1)) {
     return 'inserted elsewhere than at the end of its chain';
   }
-  const rule = { args: parseRuleWords(words, command === '-A' ? at + 2 : at + 3).filter((arg) => !isCounter(arg)) };
+  const args = parseRuleWords(words, command === '-A' ? at + 2 : at + 3);
+  const rule = { args: args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args };
   chain.rules.push(rule);
   if (command === '-A') lines?.record(line, { chain: name, rule });
   return undefined;
