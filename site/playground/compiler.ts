@@ -167,12 +167,7 @@ function load({ name, text, node, mode, release, assume }: Input): Loaded {
   const { prepared } = read;
   const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
   const chosen = nodes.includes(node) ? node : nodes[0];
-  const { content, diagnostics } = compileLoaded(read, {
-    node: chosen,
-    ipFamily: 'auto',
-    refusals: [],
-    namesMode: false,
-  });
+  const { content, diagnostics } = compileLoaded({ ...read, modeNote: undefined }, { node: chosen, ipFamily: 'auto' });
   return { nodes, diagnostics: diagnosticsToJson(diagnostics), content, objects: read.inputs };
 }
 
