@@ -45,7 +45,7 @@ export function compile(texts: InputTexts, options: CompileOptions, refusals: re
 export function compileLoaded(
   read: LoadedInputs,
   { node, ipFamily }: Pick<CompileOptions, 'node' | 'ipFamily'>,
-  refusals: readonly Diagnostic[],
+  refusals: readonly Diagnostic[] = [],
 ): Compilation {
   const nodeName = chooseNodeName(node, read.prepared);
   const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);

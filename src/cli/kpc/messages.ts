@@ -65,9 +65,8 @@ export async function reportInput(
   return !failsStrictly(diagnostics, options);
 }
 
-/** How many diagnostics of one file are shown, and how many of all. */
-const maxPerFile = 200;
-const maxInAll = 1000;
+/** How many diagnostics are shown. */
+const mostShown = 200;
 
 /** Prints diagnostics to stderr, each with the line of the file that it speaks of. */
 export async function reportDiagnostics(
@@ -78,10 +77,8 @@ export async function reportDiagnostics(
   const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
   if (wanted.length === 0) return;
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  const folded = foldDiagnostics(wanted);
-  const shown = chooseShown(folded);
-  const more = describeOthers(folded, shown);
-  await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
+  const shown = limitShown(foldDiagnostics(wanted));
+  await terminal.err(renderDiagnostics(shown, lineOf, terminal.colour.err));
 }
 
 /** Whether --quiet prints it: an error, or that the result leaves out a part of the input. */
@@ -89,28 +86,15 @@ function isLoud(diagnostic: Diagnostic): boolean {
   return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
 }
 
-/** The first of each file, errors before all else, in the order they came. */
-function chooseShown(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
-  if (diagnostics.length <= maxPerFile) return diagnostics;
-  const perFile = new Map<string, number>();
-  const shown = new Set<Diagnostic>();
-  for (const diagnostic of [...diagnostics.filter(isError), ...diagnostics.filter((each) => !isError(each))]) {
-    const file = diagnostic.place?.file ?? '';
-    const count = perFile.get(file) ?? 0;
-    if (count === maxPerFile || shown.size === maxInAll) continue;
-    perFile.set(file, count + 1);
-    shown.add(diagnostic);
-  }
-  return diagnostics.filter((diagnostic) => shown.has(diagnostic));
-}
-
-/** What is not shown, in a line for each severity. */
-function describeOthers(all: readonly Diagnostic[], shown: readonly Diagnostic[]): readonly Diagnostic[] {
-  return (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const count = (list: readonly Diagnostic[]): number => list.filter((each) => each.severity === severity).length;
-    const left = count(all) - count(shown);
-    return left === 0 ? [] : [diagnose('not-shown', { severity, count: left })];
+/** The first, errors before all else, in the order they came; and a line for each severity of what is not shown. */
+function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
+  if (all.length <= mostShown) return all;
+  const shown = new Set([...all.filter(isError), ...all.filter((each) => !isError(each))].slice(0, mostShown));
+  const others = (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const { length: count } = all.filter((each) => each.severity === severity && !shown.has(each));
+    return count === 0 ? [] : [diagnose('not-shown', { severity, count })];
   });
+  return [...all.filter((diagnostic) => shown.has(diagnostic)), ...others];
 }
 
 /** Shows on a terminal how far a long run is; elsewhere nothing. */

@@ -118,7 +118,7 @@ function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnost
   return [diagnose('assumed-endpoints', { pods: workloads.reduce((sum, { pods }) => sum + pods, 0), workloads })];
 }
 
-/** Pods that look like endpoints, and that the controller leaves out all the same. */
+/** Pods that look like endpoints, and that the controller leaves out all the same: those on no Node, and those on unknown ones. */
 function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Diagnostic[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {
@@ -126,16 +126,12 @@ function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonl
       if (isEndpoint(pod.object) && isOnUnknownNode(pod.object, service.object, known)) left.add(pod);
     }
   }
-  const unscheduled = [...left].filter(({ object }) => object.spec.nodeName === '');
-  const elsewhere = [...left].filter(({ object }) => object.spec.nodeName !== '');
-  const nodeNames = [...new Set(elsewhere.map(({ object }) => object.spec.nodeName))].toSorted(compareText);
-  return [...describePods(unscheduled, []), ...describePods(elsewhere, nodeNames)];
-}
-
-/** `nodes` are those that the Pods name; none where they name none. */
-function describePods(pods: readonly Sourced<Pod>[], nodes: readonly string[]): readonly Diagnostic[] {
-  const names = pods.map(({ object }) => fullName(object.metadata)).toSorted(compareText);
-  const [first] = pods;
-  if (!first) return [];
-  return [diagnose('unknown-node', { what: 'pods', pods: names, nodes }, first.source.place(['spec', 'nodeName']))];
+  return [...groupBy([...left], ({ object }) => (object.spec.nodeName === '' ? '' : 'on a Node'))]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .flatMap(([, its]) => {
+      const pods = its.map(({ object }) => fullName(object.metadata)).toSorted(compareText);
+      const nodeNames = new Set(its.map(({ object }) => object.spec.nodeName).filter((name) => name !== ''));
+      const details = { what: 'pods', pods, nodes: [...nodeNames].toSorted(compareText) } as const;
+      return [diagnose('unknown-node', details, its[0]?.source.place(['spec', 'nodeName']))];
+    });
 }
