@@ -7,7 +7,7 @@ import { cutLines, pathLines, type DescriptionLine } from './describe-words.ts';
 import { nameInKubectl, parseAskedName } from './asked-name.ts';
 import { hasOwnPort, roleOfAddress, roleOfNumber, splitName, type AskedNode } from './find-port.ts';
 import { bareName, parseRuleLine } from './find-subject.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { LeftChain } from '../kube-proxy/left-chains.ts';
 import type { Leftovers } from './decompile.ts';

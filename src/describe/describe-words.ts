@@ -1,7 +1,7 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { count, formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import type { Location } from '../kernel/place.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { tableWords } from '../diff/changes/change-words.ts';

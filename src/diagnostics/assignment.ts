@@ -1,6 +1,6 @@
 import { anIP, manifests, aService } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { severityBy, wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 const asTheClusterHasThem =

@@ -1,4 +1,4 @@
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { anIP, manifests, aService, web } from './examples.ts';
 import { escapeText, quote } from '../base/printable.ts';
 import { describeFound, type Found } from './value-in-words.ts';

@@ -1,5 +1,5 @@
 import { manifests, aNode, aService } from './examples.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { wordsBy, type DiagnosticTable, type Words } from './diagnostic-rows.ts';
 
 /** Why nothing is programmed for a Service. */

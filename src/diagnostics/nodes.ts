@@ -1,6 +1,5 @@
 import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, aSelector, web } from './examples.ts';
-import { joinWords } from '../base/join-words.ts';
-import { nameSome } from '../base/name-some.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
 import { quote } from '../base/printable.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';

@@ -1,6 +1,6 @@
 import { dump, rules, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { wordsBy, type DetailsBy, type DiagnosticTable, type Wordings, type Words } from './diagnostic-rows.ts';
 
 /** What shows that an output was cut off. */

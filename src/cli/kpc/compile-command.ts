@@ -14,7 +14,7 @@ import {
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
-import { nameSome } from '../../base/name-some.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';

@@ -1,4 +1,4 @@
-import type { Span } from '../documents/split-documents.ts';
+import type { Span } from '../documents/text-file.ts';
 import { KnownKeys, Leaf, type Example, type Pattern } from './known-keys.ts';
 import { resolvePlainScalar } from './scalars.ts';
 
