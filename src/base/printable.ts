@@ -30,7 +30,7 @@ export function printableLines(text: string): string {
 }
 
 /** A character as JSON writes it escaped: a code point beyond U+FFFF becomes two escapes. */
-export function escapeCharacter(character: string): string {
+function escapeCharacter(character: string): string {
   return Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
     .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
     .join('');

@@ -298,13 +298,6 @@ export interface Namespace {
   readonly metadata: ObjectMeta;
 }
 
-/** What has a say in the way of packets besides kube-proxy. */
-export interface TrafficObjects {
-  readonly policies: readonly Sourced<NetworkPolicy>[];
-  readonly ingresses: readonly Sourced<Ingress>[];
-  readonly namespaces: readonly Sourced<Namespace>[];
-}
-
 /** What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in. */
 export interface ProxySettings extends SettingValues {
   /** The release of Kubernetes whose kube-proxy is meant. */

@@ -1,5 +1,5 @@
 import { count } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { ServerBelonging } from '../diff/virtual-servers.ts';
 import type { Coverage } from '../dumps/coverage.ts';

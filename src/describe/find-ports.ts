@@ -1,4 +1,4 @@
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
 import type { Node, Service, Sourced } from '../cluster/objects.ts';
 import type { SideServices } from '../diff/compared-side.ts';

@@ -11,7 +11,7 @@ import {
   slice,
   web,
 } from './examples.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { printable, quote } from '../base/printable.ts';
 import {
   severityBy,

@@ -1,6 +1,6 @@
 import { aService, manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { escapeText, quote } from '../base/printable.ts';
 import {
   severityBy,

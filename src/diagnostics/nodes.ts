@@ -1,19 +1,10 @@
 import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, aSelector, web } from './examples.ts';
 import { findNearest } from '../base/find-nearest.ts';
-import { joinWords } from '../base/join-words.ts';
-import { nameSome } from '../base/name-some.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
 import { quote } from '../base/printable.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import {
-  severityBy,
-  wordsBy,
-  type DiagnosticTable,
-  type Words,
-  type Lists,
-  type Numbers,
-  type Texts,
-} from './diagnostic-rows.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words, type Lists, type Numbers, type Texts } from './diagnostic-rows.ts';
 
 /** `known` are all that the input holds. */
 interface UnknownFlagNode extends Lists<'names' | 'known'> {

@@ -3,7 +3,7 @@ import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/printable.ts';
 import { describeFound, type Found } from './value-in-words.ts';
 import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf, type Numbers } from './diagnostic-rows.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 
 type WrongName = Texts<'field' | 'value'> & {
   readonly rule: 'label' | 'subdomain';

@@ -3,7 +3,7 @@ import { quote } from '../base/printable.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { severityBy, type DiagnosticTable, type Lists, type Numbers, type Texts, wordsBy } from './diagnostic-rows.ts';
 import { formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 
 /** The kind of Service for which a field means nothing. */
 export type IgnoredFieldReason =

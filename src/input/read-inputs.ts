@@ -7,7 +7,8 @@ import type { ObjectLists } from './objects/kinds.ts';
 import type { LoadedFiles } from './files/load-files.ts';
 import { createYamlReader, takeDocuments, type YamlReader } from './documents/read-documents.ts';
 import {
-  Checks,
+  createChecks,
+  type Checks,
   collectDocument,
   emptyCollection,
   markCollection,
@@ -75,7 +76,11 @@ export function collectFiles(
 ): CollectedObjects {
   const collected = emptyCollection();
   const kustomizations: InputDocument[] = [];
-  const context = { checks: new Checks(workloads, namespace, traffic), readYaml: createYamlReader(), kustomizations };
+  const context = {
+    checks: createChecks({ workloads, namespace, traffic }),
+    readYaml: createYamlReader(),
+    kustomizations,
+  };
   const templates: Template[] = [];
   const foreign: string[] = [];
   const leftOut: LeftOut[] = [];

@@ -1,5 +1,5 @@
 import { groupBy } from '../cluster/group-by.ts';
-import { nameSome } from '../base/name-some.ts';
+import { nameSome } from '../base/join-words.ts';
 import { addWords, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Location } from '../kernel/place.ts';

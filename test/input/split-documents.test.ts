@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { splitDocuments } from '../../src/input/documents/split-documents.ts';
+import { splitDocuments } from '../../src/input/documents/read-documents.ts';
 
 function split(text: string): readonly string[] {
   const documents: string[] = [];

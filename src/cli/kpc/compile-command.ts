@@ -13,7 +13,7 @@ import {
 } from '../../bundle/make-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
-import { nameSome } from '../../base/name-some.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext, chooseNodeName } from '../../compile/compile-node.ts';
 import { checkNodeName } from '../../compile/chosen-nodes.ts';

@@ -8,7 +8,7 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
-import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/repository.ts';
+import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/list-files.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';

@@ -1,8 +1,7 @@
 import type { FieldPath, Source } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import { locateInJson } from './json.ts';
-import type { Span } from './split-documents.ts';
-import type { TextFile } from './text-file.ts';
+import type { Span, TextFile } from './text-file.ts';
 import { locateInYaml, type PositionOf } from '../yaml/parse.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */

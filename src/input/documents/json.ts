@@ -1,6 +1,6 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import type { FieldPath } from '../../cluster/objects.ts';
-import type { Span } from './split-documents.ts';
+import type { Span } from './text-file.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 
 /** More than these help no reader, and a megabyte can have a million. */

@@ -2,6 +2,12 @@ import { findConflict } from '../../base/odd-texts.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Location } from '../../kernel/place.ts';
 
+/** A stretch of a file: offsets into its text, `end` not included. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Where a file was found that was not named itself. */
 export interface FolderOrigin {
   /** The folder that was named. */

@@ -4,8 +4,7 @@ import { describePacked } from '../../base/odd-texts.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { FileProblem } from '../../diagnostics/files.ts';
-import { BadPattern, ignoreFile, isInside, listFolder, realPath, type ListedFile } from './list-files.ts';
-import { isLink } from './repository.ts';
+import { BadPattern, ignoreFile, isInside, isLink, type ListedFile, listFolder, realPath } from './list-files.ts';
 import { describeConflict, TextFile, type FolderOrigin } from '../documents/text-file.ts';
 
 /** Files that could be read, and what is wrong with the others. */

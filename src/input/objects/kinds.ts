@@ -13,8 +13,7 @@ import type {
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
-import { readServiceCidr } from './check-addresses.ts';
-import { readMetadata, type CommonNames } from './check-names.ts';
+import { type CommonNames, readMetadata, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
 import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';

@@ -11,9 +11,8 @@ import type {
 } from '../../cluster/objects.ts';
 import { describeSpecial, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { checkHostAddress, checkUsableAddress } from './check-addresses.ts';
+import { checkHostAddress, checkName, checkUsableAddress, type CommonNames, readMetadata } from './check-values.ts';
 import { isName } from '../../base/object-names.ts';
-import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type {
   RawEndpointAddress,

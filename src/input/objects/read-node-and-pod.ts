@@ -12,8 +12,14 @@ import type {
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
-import { checkNetwork, checkHostAddress } from './check-addresses.ts';
-import { checkName, type CommonNames, readMetadata, readTexts } from './check-names.ts';
+import {
+  checkHostAddress,
+  checkName,
+  checkNetwork,
+  type CommonNames,
+  readMetadata,
+  readTexts,
+} from './check-values.ts';
 import type { Report } from './report.ts';
 import type { RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './schemas/node.ts';
 import type { RawCondition, RawMetadata } from './schemas/shared.ts';
@@ -55,7 +61,7 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
 }
 
 /** Whether the first condition called Ready is True. */
-export function isReady(conditions: readonly RawCondition[]): boolean {
+function isReady(conditions: readonly RawCondition[]): boolean {
   return conditions.find(({ type }) => type === 'Ready')?.status === 'True';
 }
 

@@ -1,13 +1,12 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
-import type { FieldPath } from '../../cluster/objects.ts';
-import { CommonNames } from './check-names.ts';
+import { CommonNames } from './check-values.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
 import { findMaker } from '../files/beside-manifests.ts';
-import { findMeantKind, findReader, isOfOtherVersion, type ObjectLists } from './kinds.ts';
+import { findMeantKind, findReader, isOfOtherVersion, type AskedKinds, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
 import { holdsMark } from '../files/templates.ts';
 import type { TextFile } from '../documents/text-file.ts';
@@ -22,24 +21,17 @@ export interface CollectedObjects extends ObjectLists {
   readonly diagnostics: Diagnostic[];
 }
 
-/** What checks the objects of one run. */
-export class Checks {
-  readonly validator = new Validator();
-  readonly names = new CommonNames();
-  /** Whether workloads are read too. */
-  readonly workloads: boolean;
+/** What checks the objects of one run, and which are asked for. */
+export interface Checks extends AskedKinds {
+  readonly validator: Validator;
+  readonly names: CommonNames;
   /** Of objects that name none. */
   readonly namespace: string;
-  /** Whether NetworkPolicies, Ingresses and Namespaces are read too. */
-  readonly traffic: boolean;
-  /** The file that is being read. */
-  file: TextFile | undefined;
+}
 
-  constructor(workloads: boolean, namespace: string, traffic: boolean) {
-    this.workloads = workloads;
-    this.namespace = namespace;
-    this.traffic = traffic;
-  }
+/** The checks of a run, which has read nothing yet. */
+export function createChecks(asked: Pick<Checks, 'workloads' | 'traffic' | 'namespace'>): Checks {
+  return { validator: new Validator(), names: new CommonNames(), ...asked };
 }
 
 /** Nothing collected yet. */
@@ -89,134 +81,94 @@ function listsOf(collected: CollectedObjects): unknown[][] {
 /** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
 const maxListDepth = 8;
 
+/** What an object is read with, where it is added, and in how many lists it stands. */
+interface Reading {
+  readonly checks: Checks;
+  readonly file: TextFile;
+  readonly into: CollectedObjects;
+  readonly listDepth: number;
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
 /** Adds the object of a document, or the objects of a list, to the collection. */
-export function collectDocument(document: InputDocument, checks: Checks, into: CollectedObjects): void {
-  checks.file = document.file;
-  collectValue(document.value, document.source, checks, into, 0);
+export function collectDocument({ file, value, source }: InputDocument, checks: Checks, into: CollectedObjects): void {
+  collectValue(value, source, { checks, file, into, listDepth: 0 });
 }
 
-function collectValue(
-  value: unknown,
-  source: InputSource,
-  checks: Checks,
-  into: CollectedObjects,
-  listDepth: number,
-): void {
+function collectValue(value: unknown, source: InputSource, reading: Reading): void {
   const report = new Report(source);
-  if (isObject(value)) collectObject(value, report, checks, into, listDepth);
+  if (isObject(value)) collectObject(value, report, reading);
   else report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
-  report.diagnostics.forEach((diagnostic) => into.diagnostics.push(diagnostic));
+  for (const diagnostic of report.diagnostics) reading.into.diagnostics.push(diagnostic);
 }
 
-function collectObject(
-  value: Mapping,
-  report: Report,
-  checks: Checks,
-  into: CollectedObjects,
-  listDepth: number,
-): void {
-  const { apiVersion, kind } = value;
+function collectObject(value: Mapping, report: Report, reading: Reading): void {
+  const { checks, file, into } = reading;
+  const { apiVersion, kind, items } = value;
   const facts = readClusterFacts(value, report.source);
   if (facts) into.facts.push(facts);
   if (facts?.configures) return;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    const place = Object.hasOwn(value, field) ? [field] : [];
-    report.add(place, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
+    const path = Object.hasOwn(value, field) ? [field] : [];
+    report.add(path, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(file.name) });
     return;
   }
-  const object: TypedObject = { value, apiVersion, kind };
   const read = findReader(apiVersion, kind, checks);
   // Without metadata a Pod has no labels, so that no Service selects it.
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
     return read(withNamespace(value, checks.namespace), report, checks, into);
   }
   // What it would be filled in with may be a Service: it is not to be skipped as another kind.
-  for (const [field, written] of [['kind', kind] as const, ['apiVersion', apiVersion] as const]) {
-    if (!holdsMark(written)) continue;
-    report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
-    return;
+  const field = holdsMark(kind) ? 'kind' : 'apiVersion';
+  const written = field === 'kind' ? kind : apiVersion;
+  if (holdsMark(written)) return report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
+  if (apiVersion === 'v1' && kind === 'ConfigMap' && collectConfigMap(value, report.source, reading)) return;
+  if (kind.endsWith('List') && (Array.isArray(items) || items === null)) {
+    return collectItems(items ?? [], { apiVersion, kind }, report, reading);
   }
-  if (collectConfigMap(object, report, checks, into, listDepth)) return;
-  if (collectList(object, report, checks, into, listDepth)) return;
   const meant = findMeantKind(apiVersion, kind, checks);
   if (meant !== undefined) {
-    const field = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
-    report.add([field], 'unknown-kind', { field, value: field === 'kind' ? kind : apiVersion, meant });
-    return;
+    const at = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
+    return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
   const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
-interface TypedObject {
-  readonly value: Mapping;
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
 /** Adds the configurations that a ConfigMap holds; false where it holds none. */
-function collectConfigMap(
-  { value, apiVersion, kind }: TypedObject,
-  { source }: Report,
-  checks: Checks,
-  into: CollectedObjects,
-  listDepth: number,
-): boolean {
-  if (apiVersion !== 'v1' || kind !== 'ConfigMap' || !checks.file) return false;
-  const { documents, diagnostics } = unpackConfigMap({ file: checks.file, value, source });
+function collectConfigMap(value: Mapping, source: InputSource, reading: Reading): boolean {
+  const { documents, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
   // What is wrong with a text that holds no configuration is nothing to kpc.
   if (configs.length === 0) return false;
-  for (const diagnostic of diagnostics) into.diagnostics.push(diagnostic);
-  for (const document of configs) collectValue(document.value, document.source, checks, into, listDepth);
+  for (const diagnostic of diagnostics) reading.into.diagnostics.push(diagnostic);
+  for (const document of configs) collectValue(document.value, document.source, reading);
   return true;
 }
 
-/** Adds the items of a list; false for any other object. */
-function collectList(
-  { value, apiVersion, kind }: TypedObject,
-  report: Report,
-  checks: Checks,
-  into: CollectedObjects,
-  listDepth: number,
-): boolean {
-  const { items } = value;
-  if (!kind.endsWith('List') || !(Array.isArray(items) || items === null)) return false;
-  if (listDepth < maxListDepth) {
-    collectItems(items ?? [], apiVersion, kind, report.source, checks, into, listDepth + 1);
-  } else {
-    report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
-  }
-  return true;
-}
-
-/** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
+/** Adds the items of a list. Those of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
 function collectItems(
   items: readonly unknown[],
-  apiVersion: string,
-  listKind: string,
-  source: InputSource,
-  checks: Checks,
-  into: CollectedObjects,
-  listDepth: number,
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  report: Report,
+  reading: Reading,
 ): void {
-  const implied = listKind === 'List' ? undefined : { apiVersion, kind: listKind.slice(0, -'List'.length) };
+  const listDepth = reading.listDepth + 1;
+  if (listDepth > maxListDepth) return report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
+  const implied = kind === 'List' ? undefined : { apiVersion, kind: kind.slice(0, -'List'.length) };
+  const inner = { ...reading, listDepth };
   for (const [i, item] of items.entries()) {
-    const path: FieldPath = ['items', i];
     const value = implied && isObject(item) ? { ...implied, ...item } : item;
-    collectValue(value, subSource(source, path), checks, into, listDepth);
+    collectValue(value, subSource(report.source, ['items', i]), inner);
   }
 }
 
 /** The object in the namespace that was asked for, where it names none. A copy, for the rest of it may be shared. */
 function withNamespace(value: Mapping, namespace: string): Mapping {
   const { metadata } = value;
-  if (namespace === 'default' || typeof metadata !== 'object' || metadata === null) return value;
-  const given = 'namespace' in metadata ? metadata.namespace : undefined;
-  return given === undefined || given === null || given === ''
-    ? { ...value, metadata: { ...metadata, namespace } }
-    : value;
+  if (namespace === 'default' || !isObject(metadata)) return value;
+  if ((metadata['namespace'] ?? '') !== '') return value;
+  return { ...value, metadata: { ...metadata, namespace } };
 }

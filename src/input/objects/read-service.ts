@@ -3,9 +3,17 @@ import type { IgnoredFieldReason } from '../../diagnostics/services.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { checkAddress, checkNetwork, checkHostAddress, warnOfSpecial } from './check-addresses.ts';
+import {
+  checkAddress,
+  checkHostAddress,
+  checkName,
+  checkNetwork,
+  type CommonNames,
+  readMetadata,
+  readTexts,
+  warnOfSpecial,
+} from './check-values.ts';
 import { isName } from '../../base/object-names.ts';
-import { checkName, readMetadata, readTexts, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
 

@@ -8,8 +8,7 @@ import type {
   PolicyPort,
   PolicyRule,
 } from '../../cluster/objects.ts';
-import { checkNetwork } from './check-addresses.ts';
-import { readMetadata, type CommonNames } from './check-names.ts';
+import { checkNetwork, type CommonNames, readMetadata } from './check-values.ts';
 import type { Report } from './report.ts';
 import type { RawBackend, RawIngressObject, RawNetworkPolicy, RawPolicyRule, RawSelector } from './schemas/traffic.ts';
 

@@ -196,10 +196,10 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
 const beforeKey = /^(?!---)[-?: ]*$/;
 
 /** Longer ones are machines' work, who write JSON: that is read otherwise, and has no such limit. */
-export const mostInFlows = 400_000;
+const mostInFlows = 400_000;
 
 /** Refuses what go-yaml takes otherwise than the package, or not at all, as far as single lexemes show it. */
-export class LexemeChecker {
+class LexemeChecker {
   readonly #text: string;
   readonly #mostInFlows: number;
   #offset = 0;

@@ -1,4 +1,4 @@
-import type { Span } from '../documents/split-documents.ts';
+import type { Span } from '../documents/text-file.ts';
 import { KnownKeys, Leaf, type Example, type Pattern } from './known-keys.ts';
 import { resolvePlainScalar } from './scalars.ts';
 
@@ -137,8 +137,9 @@ class FastReader {
 
   #readMapping(known: KnownKeys): unknown {
     const column = this.#column;
-    const pattern = known.patterns.find((each) => each.column === column && this.#fits(each));
-    if (pattern) return pattern.make(this.#scalars);
+    for (const pattern of known.patterns) {
+      if (pattern.column === column && this.#fits(pattern)) return pattern.make(this.#scalars);
+    }
     const start = this.#pos;
     const value = this.#readNewMapping(known);
     const end = this.#contentEnd;

@@ -155,12 +155,14 @@ function partOf(value: unknown, varying: readonly Leaf[]): Part {
 
 /** The value with these scalars. To copy a value and change the copy takes twice as long. */
 function fill(part: Part, scalars: readonly unknown[]): unknown {
-  if (part.kind === 'fixed') return part.value;
-  if (part.kind === 'scalar') return scalars[part.value];
-  const { keys, value: parts } = part;
-  const [first] = parts;
+  if (part.kind === 'mould') return fillMould(part.keys, part.value, scalars);
+  return part.kind === 'fixed' ? part.value : scalars[part.value];
+}
+
+function fillMould(keys: readonly string[] | undefined, parts: readonly Part[], scalars: readonly unknown[]): object {
+  const first = parts[0];
   // An endpoint has one address.
-  if (!keys) return first && parts.length === 1 ? [fill(first, scalars)] : parts.map((each) => fill(each, scalars));
+  if (!keys) return first && parts.length === 1 ? [fill(first, scalars)] : parts.map((part) => fill(part, scalars));
   const made: Record<string, unknown> = {};
   for (let i = 0; i < parts.length; i++) made[keys[i] as string] = fill(parts[i] as Part, scalars);
   return made;

@@ -1,7 +1,7 @@
 import { groupBy } from '../../cluster/group-by.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
-import type { Pod, Sourced, ContainerPort, TrafficObjects } from '../../cluster/objects.ts';
+import type { ContainerPort, Ingress, Namespace, NetworkPolicy, Pod, Sourced } from '../../cluster/objects.ts';
 import type { ShownPort } from '../../describe/shown-port.ts';
 import type { AddressObjects } from '../../describe/find-ports.ts';
 import type { Owners } from '../../diff/changes/owners.ts';
@@ -40,8 +40,11 @@ export interface Scene {
 }
 
 /** The objects of manifests that packets are traced among. */
-export interface SceneObjects extends AddressObjects, TrafficObjects {
+export interface SceneObjects extends AddressObjects {
   readonly pods: readonly Sourced<Pod>[];
+  readonly policies: readonly Sourced<NetworkPolicy>[];
+  readonly ingresses: readonly Sourced<Ingress>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
 }
 
 const noObjects: SceneObjects = { services: [], nodes: [], pods: [], policies: [], ingresses: [], namespaces: [] };

@@ -63,4 +63,3 @@ export type RawPolicyRule = NonNullable<DescribedValue<typeof policySpec>['ingre
 export type RawSelector = DescribedValue<typeof selector>;
 export type RawIngressObject = DescribedValue<typeof ingressSchema>;
 export type RawBackend = DescribedValue<typeof backend>;
-export type RawNamespace = DescribedValue<typeof namespaceSchema>;

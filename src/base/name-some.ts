@@ -1,8 +1,0 @@
-/** How many names are enough to see what is meant. */
-const shown = 3;
-
-/** The first names of a list: "a, b, c and 4 more". */
-export function nameSome(names: readonly string[], most: number = shown): string {
-  const some = names.slice(0, most).join(', ');
-  return names.length > most ? `${some} and ${names.length - most} more` : some;
-}
