@@ -8,7 +8,7 @@ export function findNearest(
   let best: string | undefined;
   let limit = Math.min(most, Math.max(1, Math.floor(word.length / 3)));
   for (const candidate of words) {
-    const distance = editDistance(lower, candidate.toLowerCase(), limit);
+    const distance = editDistance(lower, candidate.toLowerCase(), limit, false);
     if (distance <= limit) [best, limit] = [candidate, distance - 1];
   }
   return best;
@@ -22,7 +22,7 @@ export function nearest(wanted: string, names: readonly string[]): readonly stri
   let limit = Math.max(1, Math.floor(wanted.length / 3));
   let near: string[] = [];
   for (const name of names) {
-    const distance = name.includes(wanted) ? 1 : editDistance(wanted, name, limit);
+    const distance = name.includes(wanted) ? 1 : editDistance(wanted, name, limit, true);
     if (distance > limit) continue;
     if (distance < limit) near = [];
     limit = distance;
@@ -32,10 +32,10 @@ export function nearest(wanted: string, names: readonly string[]): readonly stri
 }
 
 /**
- * Letters to insert, delete, change, or swap with the next one, counted up to `limit`: what is more than that is
- * limit + 1.
+ * Letters to insert, delete, change, or, if `swaps` count as one, swap with the next one, counted up to `limit`: what is more
+ * than that is limit + 1.
  */
-function editDistance(a: string, b: string, limit: number): number {
+function editDistance(a: string, b: string, limit: number, swaps: boolean): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
   let beforeLast: readonly number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, i) => i);
@@ -43,7 +43,7 @@ function editDistance(a: string, b: string, limit: number): number {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const change = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = swaps && i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       const swap = swapped ? (beforeLast[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
       row.push(Math.min(change, swap, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
     }
