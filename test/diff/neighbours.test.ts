@@ -48,5 +48,7 @@ test.each(['ipvs', 'iptables'])('mode %s: diff takes what other programs keep on
   expect(equalStates(own.from, own.to)).toBe(true);
   expect(foreign().to.sets.map(({ name }) => name)).toContain('kube-router-local-pods');
   expect([...(foreign().to.iptables.ipv4?.filter?.keys() ?? [])]).toContain('KUBE-ROUTER-FORWARD');
-  expect(foreign().to.virtualServers.map(({ address }) => address.text)).toEqual(expect.arrayContaining(['100.64.9.1']));
+  expect(foreign().to.virtualServers.map(({ address }) => address.text)).toEqual(
+    expect.arrayContaining(['100.64.9.1']),
+  );
 });
