@@ -144,7 +144,7 @@ export const folders = {
     ...pure,
   },
   'library/index.ts': {
-    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'diff/changes', 'diff', 'describe', 'library', 'report'],
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'diff', 'describe', 'library', 'report'],
     ...pure,
   },
   'cli/shared': {

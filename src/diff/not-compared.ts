@@ -56,6 +56,8 @@ interface KindGaps {
   readonly part: GapPart;
   /** Whether a side tells of them family by family. */
   readonly byFamily?: true;
+  /** What a side tells of one by one. */
+  readonly tables?: readonly TableName[];
   /** Whether a side tells of them, of a table if they are rules. */
   readonly tells: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
   /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
@@ -77,6 +79,7 @@ const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
   iptables: {
     part: 'rules',
     byFamily: true,
+    tables: workingTables,
     tells: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
     holds: ({ iptables }, family) => Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0),
   },
@@ -140,7 +143,7 @@ function untoldParts(
   { from, to, untoldSysctls }: ComparedSides,
 ): readonly (TableName | undefined)[] {
   if (kind === 'sysctls' && untoldSysctls) return [undefined];
-  const tables = kind === 'iptables' ? workingTables : [undefined];
+  const { tables = [undefined] } = kindGaps[kind];
   const untold = tables.filter((table) =>
     [from, to].some(({ coverage }) => !kindGaps[kind].tells(coverage, family, table)),
   );

@@ -117,6 +117,9 @@ test('the JSON of a dump keeps to its schema', async () => {
   const dumps = join(projectFolder, 'fixtures', 'dumps');
   const names = readdirSync(dumps, { withFileTypes: true }).filter(({ name }) => name.startsWith('kube-proxy'));
   for (const { name } of names) await expectValid('describe', ['describe', '--from-dump', join(dumps, name)]);
+  const nftables = names.flatMap(({ name }) => (name.includes('nftables') ? [join(dumps, name)] : []));
+  const [first = '', second = ''] = nftables;
+  await expectValid('diff', ['diff', first, second, '--foreign'], [1]);
 });
 
 test('a schema takes not just anything', () => {

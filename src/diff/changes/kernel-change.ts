@@ -54,7 +54,7 @@ export interface RuleEdits {
 }
 
 /** A chain of iptables with what differs of its rules. */
-export interface ChainRules extends RuleEdits {
+interface ChainRules extends RuleEdits {
   readonly table: TableName;
   readonly chain: string;
   /** Whether Service ports share the chain: then all that is said here is of the rules of one of them. */

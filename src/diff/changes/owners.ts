@@ -53,15 +53,12 @@ interface ServerLabels {
   readonly nodePorts: Labels;
 }
 
-/** What a state tells, by the key of each item. Each is made when it is first asked for: few comparisons ask. */
+/** What a state tells of chains and other items; each is made when it is first asked for. */
 interface StateLabels {
-  /** What comments and jumps tell of chains; `originOf` is what origins tell of one. */
-  readonly comments: (originOf: (chain: string) => string | undefined) => Labels;
-  /** What origins tell. */
-  readonly chains: () => Labels;
-  readonly entries: () => Labels;
-  readonly servers: () => Labels;
-  readonly addresses: () => Labels;
+  /** What origins tell, by "chain name", "entry set value", "server key" and "address text". */
+  readonly origins: () => Labels;
+  /** What comments and jumps tell, by the name of a chain; `originOf` is what origins tell of one. */
+  readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
 }
 
 /**
@@ -74,85 +71,73 @@ export function findOwners(
   renamed: ReadonlyMap<string, string> = new Map(),
   known = new Map<KernelState, StateLabels>(),
 ): Owners {
-  const name = (label: string | undefined) => (label === undefined ? undefined : (renamed.get(label) ?? label));
   const all = states.map((state) => {
     const labels = known.get(state) ?? labelsIn(state);
     known.set(state, labels);
     return labels;
   });
-  const first = (key: string, labelsOf: (state: StateLabels) => Labels): string | undefined => {
+  const first = (key: string, find: (state: StateLabels) => Labels): string | undefined => {
     for (const state of all) {
-      const label = labelsOf(state).get(key);
+      const label = find(state).get(key);
       if (label !== undefined) return label;
     }
     return undefined;
   };
-  const originOf = (chain: string) => first(chain, ({ chains }) => chains());
-  const ofJumps = (chain: string) => first(chain, ({ comments }) => comments(originOf));
+  const byOrigin = (key: string) => first(key, ({ origins }) => origins());
+  const originOf = (chain: string) => byOrigin(`chain ${chain}`);
+  const byJumps = (chain: string) => first(chain, ({ jumps }) => jumps(originOf));
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
+  /** What `tell` says of an item without an origin, by the name that it is to be called. */
+  const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, tell: () => string | undefined) => {
+    const label = origin?.servicePort ?? tell();
+    return label === undefined ? undefined : (renamed.get(label) ?? label);
+  };
   return {
-    ofChain: (chain) =>
-      name(chain.origin?.servicePort ?? originOf(chain.name) ?? labelInside(chain) ?? ofJumps(chain.name)),
+    ofChain: (chain) => ownerOf(chain, () => originOf(chain.name) ?? labelInside(chain) ?? byJumps(chain.name)),
     ofRule: (rule) =>
-      name(
-        rule.origin?.servicePort ??
-          labelInComment(rule) ??
-          ownerOfRule(rule, servers, (chain) => originOf(chain) ?? ofJumps(chain)),
-      ),
-    ofEntry: (set, entry) =>
-      name(
-        entry.origin?.servicePort ??
-          first(keyIn(set, entry), ({ entries }) => entries()) ??
-          ownerOfEntry(set, entry, servers()),
-      ),
-    ofServer: (server) =>
-      name(
-        server.origin?.servicePort ??
-          first(virtualServerKey(server), (state) => state.servers()) ??
-          servers().servers.get(virtualServerKey(server)),
-      ),
-    ofAddress: ({ address: { text }, origin }) =>
-      name(origin?.servicePort ?? first(text, ({ addresses }) => addresses()) ?? servers().addresses.get(text)),
-    ofNftChain: (chain) => name(chain.origin?.servicePort ?? parseNftName(chain.name)?.label),
-    ofNftSet: (set) => name(set.origin?.servicePort ?? parseNftName(set.name)?.label),
+      ownerOf(rule, () => {
+        const ofChain = (chain: string) => originOf(chain) ?? byJumps(chain);
+        return labelInComment(rule) ?? ownerOfRule(rule, servers, ofChain);
+      }),
+    ofEntry: (set, entry) => ownerOf(entry, () => byOrigin(keyIn(set, entry)) ?? ownerOfEntry(set, entry, servers())),
+    ofServer: (server) => {
+      const key = virtualServerKey(server);
+      return ownerOf(server, () => byOrigin(`server ${key}`) ?? servers().servers.get(key));
+    },
+    ofAddress: (item) => {
+      const { text } = item.address;
+      return ownerOf(item, () => byOrigin(`address ${text}`) ?? servers().addresses.get(text));
+    },
+    ofNftChain: (chain) => ownerOf(chain, () => parseNftName(chain.name)?.label),
+    ofNftSet: (set) => ownerOf(set, () => parseNftName(set.name)?.label),
     ofNftElement: (family, set, element) =>
-      name(element.origin?.servicePort ?? labelOfValue(element) ?? findNft()(family, set.name, element)),
+      ownerOf(element, () => labelOfValue(element) ?? findNft()(family, set.name, element)),
   };
 }
 
 function labelsIn(state: KernelState): StateLabels {
-  let comments: Labels | undefined;
-  return {
-    comments: (originOf) => (comments ??= indexComments(state, originOf)),
-    chains: once(() => labelsOf(allChains(state), (chain) => chain.name)),
-    entries: once(() => {
-      const labels: Labels = new Map();
-      for (const set of state.sets) {
-        for (const entry of set.entries)
-          if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
-      }
-      return labels;
-    }),
-    servers: once(() => labelsOf(state.virtualServers, virtualServerKey)),
-    addresses: once(() => {
-      const addresses = state.links.flatMap((link) => link.addresses);
-      return labelsOf(addresses, ({ address }) => address.text);
-    }),
-  };
+  let jumps: Labels | undefined;
+  return { origins: once(() => originsIn(state)), jumps: (originOf) => (jumps ??= indexComments(state, originOf)) };
 }
 
-function labelsOf<T extends { readonly origin?: Origin | undefined }>(
-  items: readonly T[],
-  keyOf: (item: T) => string,
-): Labels {
+function originsIn(state: KernelState): Labels {
   const labels: Labels = new Map();
-  for (const item of items) if (item.origin) remember(labels, keyOf(item), item.origin.servicePort);
+  for (const { name, origin } of allChains(state)) if (origin) remember(labels, `chain ${name}`, origin.servicePort);
+  for (const set of state.sets) {
+    for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
+  }
+  for (const server of state.virtualServers) {
+    remember(labels, `server ${virtualServerKey(server)}`, server.origin?.servicePort);
+  }
+  for (const { address, origin } of state.links.flatMap(({ addresses }) => addresses)) {
+    remember(labels, `address ${address.text}`, origin?.servicePort);
+  }
   return labels;
 }
 
 function keyIn(set: IpSet, entry: SetEntry): string {
-  return `${set.name} ${entryKey(entry)}`;
+  return `entry ${set.name} ${entryKey(entry)}`;
 }
 
 function once<T>(make: () => T): () => T {
