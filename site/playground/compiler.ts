@@ -20,7 +20,7 @@ import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
 import { formatDescription, reportPainter } from '../../src/report/colours.ts';
 import { reportReview } from '../../src/report/diff-review.ts';
-import { formatEquivalenceText, preparationLines } from '../../src/report/equivalence.ts';
+import { formatEquivalence } from '../../src/report/equivalence.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../../src/report/json.ts';
 import { formatText } from '../../src/report/text.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
@@ -251,12 +251,13 @@ function answerService(name: string, { objects }: Loaded, scene: Scene): Answer 
 /** One way for each address: from a pod to a cluster IP, and from outside to the others. */
 function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene): readonly Way[] {
   return rows.slice(0, mostWays).flatMap((row) => {
-    const asked = row.target.startsWith('cluster IP') ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
-    const at = asked.map((kind) => senders.indexOf(kind)).find((i) => row.fates[i] && row.senders[i]);
-    const [sender, fate] = at === undefined ? [] : [row.senders[at], row.fates[at]];
+    const asked = row.kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
+    const at = asked.map((kind) => senders.indexOf(kind)).find((i) => row.cells[i]);
+    const cell = at === undefined ? undefined : row.cells[at];
     // Nothing of a Service is on such a way.
-    if (!sender || !fate || fate.verdict === 'local') return [];
-    const { address, port, protocol } = row;
+    if (!cell || cell.fate.verdict === 'local') return [];
+    const { sender, fate } = cell;
+    const { kind, address, port, protocol } = row;
     const told = tellTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
     const endpoints = fate.endpoints.map((endpoint) => ({
       name: joinHostPort(endpoint.address.text, endpoint.port),
@@ -266,7 +267,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
     return [
       {
         from: sender.words,
-        to: row.target,
+        to: `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
         verdict: told.verdict,
         isGood: told.isGood,
         stations: stationsOf(told, endpoints),
@@ -353,8 +354,8 @@ function compareFlags(from: Input, to: Input, scenes: readonly [Scene, Scene]): 
     unknown,
     findings: findings.list(),
   };
-  const before = isOfModes ? preparationLines(preparationsFor(...scenes)) : [];
-  return formatEquivalenceText(report, before, true);
+  const preparations = isOfModes ? preparationsFor(...scenes) : undefined;
+  return formatEquivalence(report, preparations, 'text', true);
 }
 
 /** Two versions of the manifests: what kpc diff says. */
