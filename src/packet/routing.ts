@@ -6,18 +6,10 @@ import {
   loopbackAddresses,
   parseNetwork,
   type Address,
-  type Network,
 } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Link, LinkAddress } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
-
-/** A network that a link of the node is in, with the node's address there. */
-interface ConnectedNetwork {
-  readonly network: Network;
-  readonly link: string;
-  readonly source: Address;
-}
 
 /** What the rules and the kernel ask of the node. */
 export interface Routing {
@@ -51,49 +43,41 @@ export function isUnknownOwn({ family, text }: Address): boolean {
  * tool of a dump prints routes, so any address has one.
  */
 export function routingOf(nodeLinks: readonly Link[], state: KernelState, family: Family): Routing {
-  const links = [...nodeLinks, ...state.links];
-  const own = links.flatMap(({ name, addresses }) =>
-    addresses.filter((address) => address.family === family).map((address) => ({ ...address, link: name })),
-  );
+  const addressesOf = (links: readonly Link[]) =>
+    links
+      .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
+      .filter((each) => each.family === family);
+  const own = addressesOf([...nodeLinks, ...state.links]);
   const local = new Set(own.map(({ address }) => address.text));
-  const knowsAddresses = nodeLinks.some(({ addresses }) => addresses.some(isOutward(family)));
-  const networks = own.flatMap(connectedNetwork).toSorted(bySpecificity);
-
+  const knowsAddresses = addressesOf(nodeLinks).some(isOutward);
+  const outward = own.find((each) => isOutward(each) && each.prefixLength > 0)?.address;
+  // The most specific first.
+  const networks = own
+    .flatMap(({ address, prefixLength, link }) => {
+      if (prefixLength === hostNetwork(address).prefixLength || isLoopback(address)) return [];
+      const network = parseNetwork(`${address.text}/${prefixLength}`);
+      return network ? [{ network, link, source: address }] : [];
+    })
+    .toSorted(
+      ({ network: a }, { network: b }) => b.prefixLength - a.prefixLength || compareAddresses(a.address, b.address),
+    );
+  const find = (address: Address) => networks.find(({ network }) => contains(network, address));
   const isLocal = (address: Address): boolean | undefined => {
     if (isLoopback(address) || local.has(address.text)) return true;
     if (knowsAddresses) return false;
     return isUnknownOwn(address) ? true : undefined;
   };
-  const find = (address: Address): ConnectedNetwork | undefined =>
-    networks.find(({ network }) => contains(network, address));
-  const outward = own.find((address) => isOutward(family)(address) && address.prefixLength > 0);
   return {
     isLocal,
     interfaceOf: (address) => (isLocal(address) ? undefined : find(address)?.link),
     sourceTo: (address) => {
       if (isLocal(address)) return isLoopback(address) ? loopbackAddresses[family] : address;
-      const found = find(address);
-      return found?.source ?? outward?.address ?? unknownOwn[family];
+      return find(address)?.source ?? outward ?? unknownOwn[family];
     },
     sysctl: (name) => state.sysctls.get(name),
   };
 }
 
-function isOutward(family: Family): (address: LinkAddress) => boolean {
-  return (each) => each.family === family && !isLoopback(each.address) && each.scope !== 'link';
-}
-
-function connectedNetwork({
-  address,
-  prefixLength,
-  link,
-}: LinkAddress & { readonly link: string }): readonly ConnectedNetwork[] {
-  if (prefixLength === hostNetwork(address).prefixLength || isLoopback(address)) return [];
-  const network = parseNetwork(`${address.text}/${prefixLength}`);
-  return network ? [{ network, link, source: address }] : [];
-}
-
-/** The most specific first. */
-function bySpecificity({ network: a }: ConnectedNetwork, { network: b }: ConnectedNetwork): number {
-  return b.prefixLength - a.prefixLength || compareAddresses(a.address, b.address);
+function isOutward({ address, scope }: LinkAddress): boolean {
+  return !isLoopback(address) && scope !== 'link';
 }

@@ -35,9 +35,9 @@ export function writeHoldingTests(head: TestFileHead, scenes: readonly Scene[]):
   const { inputs, nodes, ...settings } = head;
   return [
     '# Written by kpc test --init: what holds now.',
-    ...field('inputs', inputs),
-    ...Object.entries(settings).flatMap(([key, value]) => field(key, value)),
-    ...field(nodes === 'all' ? 'nodes' : 'node', nodes),
+    ...fieldLines('inputs', inputs),
+    ...Object.entries(settings).flatMap(([key, value]) => fieldLines(key, value)),
+    ...fieldLines(nodes === 'all' ? 'nodes' : 'node', nodes),
     tests.length === 0 ? 'tests: []' : 'tests:',
     ...tests.flatMap((test) => testLines(test, scenes.length)),
     '',
@@ -77,7 +77,7 @@ function outcomeLines(fate: Fate, sender: Sender): readonly string[] {
   const seen = source === 'changed' && fate.source !== 'masqueraded' ? fate.source.text : source;
   return [
     ...(isEven && isWhole
-      ? field(
+      ? fieldLines(
           'expect',
           shares.map(([at]) => at),
         )
@@ -102,11 +102,11 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'nodes'): r
 
 function testLines({ name, from, to, protocol, nodes, outcome }: HoldingTest, allNodes: number): readonly string[] {
   const lines = [
-    ...field('name', name),
-    ...field('from', oneOf(from)),
-    ...field('to', oneOf(to)),
-    ...field('proto', protocol === 'tcp' ? undefined : protocol),
-    ...field(nodes.length === 1 ? 'node' : 'nodes', nodes.length === allNodes ? undefined : oneOf(nodes)),
+    ...fieldLines('name', name),
+    ...fieldLines('from', oneOf(from)),
+    ...fieldLines('to', oneOf(to)),
+    ...fieldLines('proto', protocol === 'tcp' ? undefined : protocol),
+    ...fieldLines(nodes.length === 1 ? 'node' : 'nodes', nodes.length === allNodes ? undefined : oneOf(nodes)),
     ...outcome,
   ];
   return lines.map((line, i) => `${i === 0 ? '  - ' : '    '}${line}`);
@@ -117,7 +117,7 @@ function oneOf(values: readonly string[]): string | readonly string[] {
 }
 
 /** A field, unless it is left out; a list on one line if it is short. */
-function field(key: string, value: string | readonly string[] | undefined): readonly string[] {
+function fieldLines(key: string, value: string | readonly string[] | undefined): readonly string[] {
   if (value === undefined) return [];
   if (typeof value === 'string') return [`${key}: ${yaml(value)}`];
   const words = value.map(yaml);
