@@ -16,12 +16,12 @@ const tablesOfKinds = [
   'src/apply/plan/steps.ts',
   // What of it is there for a Service port.
   'src/describe/kernel-items.ts',
-  // What of it is another program's, what is not compared, how it compares line by line, and its name.
-  'src/diff/foreign-items.ts',
   // Its changes.
   'src/diff/changes/list-changes.ts',
-  'src/diff/not-compared.ts',
+  // How it compares line by line, what of it is another program's, what is not compared, and its name.
   'src/diff/comparable-texts.ts',
+  'src/diff/foreign-items.ts',
+  'src/diff/not-compared.ts',
   'src/diff/reason-words.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
