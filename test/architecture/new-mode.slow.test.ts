@@ -12,8 +12,8 @@ const most = 8;
 const tablesOfKinds = [
   // How it is read on a node, its steps there, and whose it is.
   'src/apply/node/node-reading.ts',
-  'src/apply/plan/steps.ts',
   'src/apply/plan/ownership.ts',
+  'src/apply/plan/steps.ts',
   // What of it is there for a Service port.
   'src/describe/kernel-items.ts',
   // Its changes.

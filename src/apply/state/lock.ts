@@ -91,7 +91,7 @@ function advise(error: unknown, claims: string, remedy: string): string {
   return remedy;
 }
 
-/** Who else holds the lock, if anybody does, and the claims without an owner that come before that one. */
+/** The other kpc-apply that holds the lock, if one does, and the claims without an owner that come before its own. */
 async function lookAtClaims(
   host: Host,
   claims: string,
