@@ -150,7 +150,7 @@ export const folders = {
   'cli/shared': {
     folders: ['base', 'kube-proxy', 'bundle', 'report'],
     packages: ['commander'],
-    node: ['fs', 'path', 'tty'],
+    node: ['fs', 'path', 'tty', 'worker_threads'],
   },
   'cli/kpc': {
     folders: [

@@ -3,13 +3,14 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { complete } from '../../src/cli/shared/completion.ts';
+import { complete, splitShellLine } from '../../src/cli/shared/completion.ts';
 import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-completion-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const manifests = join(projectFolder, 'fixtures', 'quickstart', 'svc.yaml');
 
 /** How each shell is asked what it would offer for a line. It runs the very script that users source. */
 const shells = {
@@ -19,8 +20,7 @@ const shells = {
     return [
       '--norc',
       '-c',
-      `source "$3"; read -ra COMP_WORDS <<<"\${1//=/ = }"; [[ $1 == *" " ]] && COMP_WORDS+=("")
-       COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _${program.replace('-', '_')} ${program} "$2"
+      `source "$3"; COMP_LINE=$1 COMP_POINT=\${#1}; _${program.replace('-', '_')} ${program} "$2"
        printf '%s\\n' "\${COMPREPLY[@]}"; complete -p ${program} >&2`,
       'bash',
       line,
@@ -79,12 +79,15 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
       .map((each) => each.split('\t')[0] ?? '');
   }
 
-  test.skipIf(!isInstalled(shell))('offers commands, flags, choices, codes and releases', async () => {
+  test.skipIf(!isInstalled(shell))('offers commands, flags, choices, codes, Services and nodes', async () => {
     expect(await offered('kpc com')).toEqual(['compile', 'completion']);
     expect(await offered('kpc-apply veri')).toEqual(['verify']);
     expect(await offered('kpc compile --golde')).toEqual(['--golden']);
     expect(await offered('kpc compile --print ip6')).toEqual(['ip6tables']);
     expect(await offered('kpc explain bad-por')).toEqual(diagnosticCodes.filter((code) => code.startsWith('bad-por')));
+    expect(await offered(`kpc describe -f ${manifests} ng`)).toEqual(['nginx']);
+    expect(await offered(`kpc describe -f ${manifests} default/`)).toEqual(['default/nginx']);
+    expect(await offered(`kpc compile -f ${manifests} --node wor`)).toEqual(['worker-1']);
     expect(await offered('kpc compile --kubernetes-version 1.30')).toEqual(['1.30']);
   });
 
@@ -93,10 +96,30 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
     expect(await offered('kpc compile --proxy-mode=nf')).toEqual([shell === 'bash' ? 'nftables' : whole]);
   });
 
-  test.skipIf(!isInstalled(shell))('runs nothing of what is typed', async () => {
+  test.skipIf(!isInstalled(shell))('reads the manifests that kpc.yaml names', async () => {
+    const folder = mkdtempSync(join(scratch, 'configured-'));
+    writeFileSync(join(folder, 'kpc.yaml'), `file: [svc.yaml]\n`);
+    writeFileSync(
+      join(folder, 'svc.yaml'),
+      'apiVersion: v1\nkind: Service\nmetadata: { name: checkout }\nspec: { ports: [{ port: 80 }] }\n',
+    );
+    expect(await offered('kpc describe che', folder)).toEqual(['checkout']);
+    expect(await offered('kpc trace --to svc/', folder)).toEqual(['svc/checkout']);
+  });
+
+  test.skipIf(!isInstalled(shell))('runs nothing of what is typed, nor of what a manifest says', async () => {
     const folder = mkdtempSync(join(scratch, 'hostile-'));
+    const names = ['$(touch pwned)', '`touch pwned`', "a'; touch pwned; '", 'a b', '*', '-rf', '[code]'];
+    const services = names.map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }] },
+    }));
+    writeFileSync(join(folder, 'svc.json'), services.map((each) => JSON.stringify(each)).join('\n---\n'));
     expect(await offered('kpc describe -f svc.json $(touch pwned', folder)).not.toContain('$(touch pwned)');
     await offered('kpc describe -f $(touch pwned) ', folder);
+    await offered('kpc describe -f svc.json ', folder);
     expect(existsSync(join(folder, 'pwned'))).toBe(false);
   });
 });
@@ -118,5 +141,18 @@ describe('what kpc offers', async () => {
     const hostile = ['ok-name', '$(id)', 'a b', 'x;y', "q'", 'tab\tname', 'new\nline', '~root', '*'];
     const find = async () => hostile.map((value) => ({ value }));
     expect(await complete(kpc.program, ['explain', ''], find)).toEqual([{ value: 'ok-name' }]);
+  });
+
+  test('takes words as a shell does', () => {
+    expect(splitShellLine(`kpc describe -f "a b" c\\ d 'e"f' `)).toEqual([
+      'kpc',
+      'describe',
+      '-f',
+      'a b',
+      'c d',
+      'e"f',
+      '',
+    ]);
+    expect(splitShellLine('kpc  exp')).toEqual(['kpc', 'exp']);
   });
 });

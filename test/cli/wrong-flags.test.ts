@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runKpc } from '../support/run-kpc.ts';
+import { runKpc, runKpcApply } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-wrong-flags-'));
@@ -96,19 +96,60 @@ describe('a kpc.yaml with many faults', () => {
 
   test('does not hide what the command line has wrong', async () => {
     const cwd = write({ 'kpc.yaml': 'nodee: a\n' });
-    const { status, stderr } = await runKpc(['compile', '-f', 'in.yaml', '--cluster-cidr', 'x'], { cwd });
+    const { status, stderr } = await runKpc(['compile', '-f', 'in.yaml', '--ip-family', 'v4', '--cluster-cidr', 'x'], {
+      cwd,
+    });
     expect(status).toBe(2);
+    expect(stderr).toContain("option '--ip-family <family>' argument 'v4' is invalid");
     expect(stderr).toContain('--cluster-cidr "x" is not a network');
     expect(stderr).toContain('kpc has no flag --nodee');
   });
 });
 
 describe('wrong values on the command line', () => {
+  test('are all told in one run', async () => {
+    const flags = ['--ip-family', 'v4', '--output', 'yaml', '--print', 'zz', '--proxy-mode', 'foo', '--node', 'a_b'];
+    const { status, stdout, stderr } = await runKpc(['compile', '-f', 'in.yaml', ...flags, '--shard', '3/3'], {
+      cwd: write(),
+    });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr.match(/^error: .*/gm)).toEqual([
+      expect.stringContaining("option '--ip-family <family>' argument 'v4' is invalid"),
+      expect.stringContaining("option '--output <format>' argument 'yaml' is invalid"),
+      expect.stringContaining("option '--print <file>' argument 'zz' is invalid"),
+      expect.stringContaining('--proxy-mode cannot be "foo"'),
+      expect.stringContaining('--node cannot be "a_b"'),
+      expect.stringContaining('--shard cannot be 3/3'),
+    ]);
+  });
+
+  test('are told beside a flag that kpc does not have', async () => {
+    const { status, stderr } = await runKpc(['compile', '--ip-family', 'v4', '-f', 'in.yaml', '--nodee', 'a'], {
+      cwd: write(),
+    });
+    expect(status).toBe(2);
+    expect(stderr).toContain("argument 'v4' is invalid");
+    expect(stderr).toContain("unknown option '--nodee'");
+  });
+
   test('keep a command from running', async () => {
     const cwd = write();
     const { status, stderr } = await runKpc(['compile', '-f', 'in.yaml', '-o', 'out', '--ip-family', 'v4'], { cwd });
     expect(status).toBe(2);
     expect(stderr).toMatch(/^error: option '--ip-family <family>' argument 'v4' is invalid\n {2}help: .*\n$/);
     expect(await runKpc(['describe', 'out'], { cwd })).toMatchObject({ status: 2 });
+  });
+
+  test('are all told by kpc-apply, too, which does nothing then', async () => {
+    const { status, stdout, stderr } = await runKpcApply([
+      'watch',
+      'none',
+      '--sync-period',
+      'x',
+      '--drain-timeout',
+      'y',
+    ]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr.match(/is invalid/g)?.length ?? 0).toBe(2);
   });
 });

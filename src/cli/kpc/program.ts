@@ -4,12 +4,11 @@ import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
-import { proxyModes } from '../../kube-proxy/modes.ts';
-import { releases } from '../../kube-proxy/releases.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics, reportFailure } from './messages.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
+import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
@@ -17,7 +16,8 @@ import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  return runCommands(kpcProgram(terminal), settleRuleLine(settleBooleans(settleAssumeEndpoints(argv))), terminal);
+  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
+  return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
 /** The commands of kpc, with their flags. */
@@ -34,7 +34,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addCompletionCommand(program, terminal, done, findValues);
       addVersionCommand(program, terminal, done);
     },
-    checkCommand: (program, called) => readKpcYaml(program, called, terminal),
+    checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
   };
 }
 
@@ -58,35 +58,30 @@ function mayUseKpcYaml(argv: readonly string[]): boolean {
   return argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
 }
 
-/** Completes what only kpc knows: codes, modes and releases. */
-const findValues: FindValues = async (of) => {
-  switch (of) {
-    case 'explain code': {
-      const { diagnosticCodes, entryOf } = await import('../../diagnostics/codes.ts');
-      return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
-    }
-    case 'proxyMode':
-    case 'equivalence from':
-    case 'equivalence to':
-      return proxyModes.map((value) => ({ value }));
-    case 'kubernetesVersion':
-    case 'toKubernetesVersion':
-      return releases.map((value) => ({ value }));
-    default:
-      return [];
-  }
+/** Loads what completes names only for the shell that asks. */
+const findValues: FindValues = async (request) => {
+  const { findKpcValues } = await import('./complete-values.ts');
+  return findKpcValues(request);
 };
 
-/** Gives the command the flags of kpc.yaml, and says which file that was. True if that is wrong, which has been reported. */
-async function readKpcYaml(program: Command, called: Command, terminal: Terminal): Promise<boolean> {
+/**
+ * Gives the command the flags of kpc.yaml, and says which file that was. True if a flag is wrong, there or on the command
+ * line: all that are have been reported.
+ */
+async function readKpcYaml(
+  program: Command,
+  called: Command,
+  hasWrongValues: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   if (!configuredCommands.some((name) => name === called.name())) return false;
   const found = applyKpcYaml(called, program, named);
-  if (!found) return false;
-  if (found.diagnostics.length > 0) {
+  if (hasWrongValues || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, terminal);
     return true;
   }
+  if (!found) return false;
   const { file, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
@@ -96,15 +91,15 @@ async function readKpcYaml(program: Command, called: Command, terminal: Terminal
 }
 
 /** Reports what is wrong with kpc.yaml and with the values of flags. */
-async function reportWrongFlags(
-  called: Command,
-  { file, diagnostics, places }: KpcYaml,
-  terminal: Terminal,
-): Promise<void> {
+async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
   const options = called.opts<GivenFlags & { readonly output?: string }>();
-  const wrong = sortDiagnostics([...diagnostics, ...makeStrict(checkFlags(options), { flagPlaces: places })]);
-  await reportDiagnostics(wrong, new Map([[file.name, file]]), terminal);
-  if (called.name() === 'compile') await reportFailure(options.output, wrong, terminal);
+  const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
+  const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
+  const files = new Map(found ? [[found.file.name, found.file]] : []);
+  await reportDiagnostics(diagnostics, files, terminal);
+  if (called.name() !== 'compile' || diagnostics.length === 0) return;
+  const { reportFailure } = await import('./messages.ts');
+  await reportFailure(options.output, diagnostics, terminal);
 }
 
 /** Flags whose value may be left out: it is true then. */

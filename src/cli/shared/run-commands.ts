@@ -12,8 +12,11 @@ export interface Program {
   readonly description: string;
   /** Adds at least the command that the words call, and all if they call none. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
-  /** Says what else is wrong before a command runs, and whether anything is: it does not run then. */
-  readonly checkCommand?: (program: Command, called: Command) => Promise<boolean>;
+  /**
+   * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
+   * has wrong values, which have been reported.
+   */
+  readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
 }
 
 /** A program as its help shows it, without its commands. */
@@ -38,16 +41,22 @@ export async function runCommands(
   const { addCommands, checkCommand } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
+  const wrongValues = new WrongValues();
   const program: Command = newProgram(definition)
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      outputError: (text, writeLine) => writeLine(formatParserError(text)),
+      outputError: (text, writeLine) => {
+        for (const each of [...wrongValues.close(), text]) writeLine(formatParserError(each));
+      },
     })
     .hook('preAction', async (_, called) => {
-      if (await checkCommand?.(program, called)) {
+      const wrong = wrongValues.close();
+      for (const text of wrong) await terminal.err(formatParserError(text));
+      const isWrong = (await checkCommand?.(program, called, wrong.length > 0)) ?? false;
+      if (isWrong || wrong.length > 0) {
         throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
       }
     });
@@ -55,6 +64,7 @@ export async function runCommands(
     status = result;
   };
   await addCommands(program, done, argv);
+  wrongValues.watch(program);
   addHelpTexts(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
@@ -88,4 +98,42 @@ function formatParserError(text: string): string {
     .map((line) => line.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()))
     .join('; ');
   return formatError((wrong ?? '').replace(/^error: /, ''), help === '' ? undefined : help);
+}
+
+/**
+ * The values of flags that a command line gives and the flags do not take. The parser would end at the first one: these are
+ * kept until all of the command line is read.
+ */
+class WrongValues {
+  readonly #messages: string[] = [];
+  #isOpen = true;
+
+  /** Keeps what the flags of the program's commands refuse. */
+  watch(program: Command): void {
+    for (const command of program.commands) {
+      for (const option of command.options) {
+        const { parseArg } = option;
+        if (!parseArg) continue;
+        option.parseArg = <Value>(value: string, previous: Value): Value => {
+          try {
+            return parseArg(value, previous);
+          } catch (error) {
+            if (!this.#isOpen || !isRefusal(error)) throw error;
+            this.#messages.push(`error: option '${option.flags}' argument '${value}' is invalid. ${error.message}\n`);
+            return previous;
+          }
+        };
+      }
+    }
+  }
+
+  /** The parser's messages so far, in the order of the command line. From now on the parser ends at what a flag refuses. */
+  close(): readonly string[] {
+    this.#isOpen = false;
+    return this.#messages.splice(0);
+  }
+}
+
+function isRefusal(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'commander.invalidArgument';
 }

@@ -1,0 +1,79 @@
+import { diagnosticCodes, entryOf } from '../../diagnostics/codes.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
+import { releases } from '../../kube-proxy/releases.ts';
+import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
+import type { Prepared } from '../../compile/compile-node.ts';
+import { isName } from '../../base/object-names.ts';
+import type { Candidate, ValueRequest } from '../shared/completion.ts';
+import { applyKpcYaml, configuredCommands } from './kpc-yaml.ts';
+
+/** Completes what only kpc knows: codes, modes, releases, and names in the manifests that -f or kpc.yaml name. */
+export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
+  const { called, flag, argument, typed } = request;
+  switch (flag ?? `${called.name()} ${argument}`) {
+    case 'explain code':
+      return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+    case 'proxyMode':
+    case 'equivalence from':
+    case 'equivalence to':
+      return proxyModes.map((value) => ({ value }));
+    case 'kubernetesVersion':
+    case 'toKubernetesVersion':
+      return releases.map((value) => ({ value }));
+    case 'from':
+      return senders.map((value) => ({ value }));
+    case 'to':
+      return servicesOf(await readManifests(request), typed.replace('svc/', '')).map((name) => ({
+        value: `svc/${name}`,
+      }));
+    case 'all':
+    case 'describe what':
+      return servicesOf(await readManifests(request), typed).map((value) => ({ value }));
+    case 'node':
+      return [...((await readManifests(request))?.nodes.keys() ?? [])]
+        .filter((name) => isName(name, 'subdomain'))
+        .map((value) => ({ value }));
+    case 'namespace':
+      return [...new Set(servicesIn(await readManifests(request)).map(({ namespace }) => namespace))].map((value) => ({
+        value,
+      }));
+    default:
+      return [];
+  }
+}
+
+/** The kinds of senders of kpc trace. */
+const senders = ['pod', 'remote-pod', 'node', 'external'];
+
+function servicesIn(prepared: Prepared | undefined): readonly { readonly namespace: string; readonly name: string }[] {
+  return (prepared?.services ?? [])
+    .map(({ object }) => object.metadata)
+    .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
+}
+
+/** Services by their names, or with their namespaces if what is typed has one, or if the name alone means several. */
+function servicesOf(prepared: Prepared | undefined, typed: string): readonly string[] {
+  const services = servicesIn(prepared);
+  const seen = new Map<string, number>();
+  for (const { name } of services) seen.set(name, (seen.get(name) ?? 0) + 1);
+  return services.map(({ namespace, name }) =>
+    typed.includes('/') || (seen.get(name) ?? 0) > 1 ? `${namespace}/${name}` : name,
+  );
+}
+
+/** What the manifests hold that the words before name, or else kpc.yaml; undefined if they cannot be read. */
+async function readManifests({ program, called, before }: ValueRequest): Promise<Prepared | undefined> {
+  if (!configuredCommands.some((name) => name === called.name())) return undefined;
+  try {
+    const { operands } = called.parseOptions([...before]);
+    applyKpcYaml(called, program, called.opts<{ readonly kpcYaml?: string }>().kpcYaml);
+    const options = called.opts<FileOptions>();
+    const file = [...(options.file ?? []), ...operands].filter((path) => path !== '-');
+    if (file.length === 0) return undefined;
+    const { prepared } = await loadInputs({ ...options, file, assume: true, skipInvalid: true }, async () => '');
+    return prepared;
+  } catch {
+    // A line that is not finished is often wrong: the shell then offers nothing, and says nothing.
+    return undefined;
+  }
+}

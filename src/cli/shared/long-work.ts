@@ -1,0 +1,84 @@
+import { Worker } from 'node:worker_threads';
+import type { Terminal } from './terminal.ts';
+
+/** Who has the line of the terminal; what the threads share begins with that. Then whether the line shows the time. */
+const free = 0;
+const writing = 1;
+const taken = 2;
+
+/** Compiling does not stop for a timer: another thread writes the line, from the second second on. */
+const ticking = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+  import { writeSync } from 'node:fs';
+  import { workerData } from 'node:worker_threads';
+  const { shared, name } = workerData;
+  const start = Date.now();
+  setInterval(() => {
+    const seconds = Math.floor((Date.now() - start) / 1000);
+    if (seconds < 1 || Atomics.compareExchange(shared, 0, ${free}, ${writing}) !== ${free}) return;
+    try {
+      writeSync(2, '\\r' + name + ': ' + seconds + ' s\\x1b[K');
+      Atomics.store(shared, 1, 1);
+    } catch {
+    } finally {
+      Atomics.store(shared, 0, ${free});
+    }
+  }, 250);
+`)}`,
+);
+
+/**
+ * Runs what may take long. A user who watches sees after a second how long it has taken, until it prints its result or shows
+ * its own progress.
+ */
+export async function showTimeTaken<Result>(
+  name: string,
+  terminal: Terminal,
+  run: (terminal: Terminal) => Promise<Result>,
+): Promise<Result> {
+  if (!terminal.interactive) return run(terminal);
+  const shared = new Int32Array(new SharedArrayBuffer(8));
+  const worker = new Worker(ticking, { workerData: { shared, name } });
+  worker.unref();
+  // Without the line, the work goes on.
+  worker.on('error', () => {});
+  const takeLine = async (): Promise<void> => {
+    while (Atomics.compareExchange(shared, 0, free, taken) === writing) Atomics.wait(shared, 0, writing, 10);
+    if (Atomics.exchange(shared, 1, 0) === 1) await terminal.status('');
+  };
+  const keepLine =
+    (write: (text: string) => Promise<void>) =>
+    async (text: string): Promise<void> => {
+      await takeLine();
+      await write(text);
+    };
+  let isOver = false;
+  const forGood = (write: (text: string) => Promise<void>) => (text: string) => {
+    isOver = true;
+    return keepLine(write)(text);
+  };
+  const giveBack = (): void => {
+    if (!isOver) Atomics.store(shared, 0, free);
+  };
+  try {
+    return await run({
+      ...terminal,
+      out: forGood(terminal.out),
+      status: forGood(terminal.status),
+      err: async (text) => {
+        await keepLine(terminal.err)(text);
+        giveBack();
+      },
+      readStdin: async () => {
+        // Who types the input needs the line.
+        await takeLine();
+        const input = await terminal.readStdin();
+        giveBack();
+        return input;
+      },
+    });
+  } finally {
+    await takeLine();
+    await worker.terminate();
+  }
+}
