@@ -1,7 +1,14 @@
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
-import { describeSpecial, parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../kernel/address.ts';
+import {
+  describeSpecial,
+  parseAddress,
+  parseNetwork,
+  isLoopback,
+  type Address,
+  loopbackAddresses,
+} from '../kernel/address.ts';
 import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';

@@ -2,7 +2,15 @@ import { nameSome, joinWords } from '../base/join-words.ts';
 import { manifests, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/printable.ts';
 import { describeFound, type Found } from './value-in-words.ts';
-import { type DiagnosticTable, type Lists, type Numbers, type Severity, type Texts, type Words, wordsBy } from './diagnostic-rows.ts';
+import {
+  type DiagnosticTable,
+  type Lists,
+  type Numbers,
+  type Severity,
+  type Texts,
+  type Words,
+  wordsBy,
+} from './diagnostic-rows.ts';
 
 /** One of kpc's own flags that take ranges, and its value. */
 export interface RangeFlag {

@@ -4,7 +4,15 @@ import { joinWords, nameSome } from '../base/join-words.ts';
 import { quote } from '../base/printable.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { severityBy, wordsBy, type DiagnosticTable, type Words, type Lists, type Numbers, type Texts } from './diagnostic-rows.ts';
+import {
+  severityBy,
+  wordsBy,
+  type DiagnosticTable,
+  type Words,
+  type Lists,
+  type Numbers,
+  type Texts,
+} from './diagnostic-rows.ts';
 
 /** `known` are all that the input holds. */
 interface UnknownFlagNode extends Lists<'names' | 'known'> {

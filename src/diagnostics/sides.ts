@@ -1,7 +1,17 @@
 import { dump, rules, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
-import { wordsBy, type DetailsBy, type DiagnosticTable, type Wordings, type Words, type Lists, type Numbers, type Texts, warningIf } from './diagnostic-rows.ts';
+import {
+  wordsBy,
+  type DetailsBy,
+  type DiagnosticTable,
+  type Wordings,
+  type Words,
+  type Lists,
+  type Numbers,
+  type Texts,
+  warningIf,
+} from './diagnostic-rows.ts';
 
 /** What shows that an output was cut off. */
 const cutOffSigns: readonly (readonly [RegExp, string])[] = [

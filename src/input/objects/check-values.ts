@@ -1,5 +1,12 @@
 import type { FieldPath, ServiceCidr, ObjectMeta } from '../../cluster/objects.ts';
-import { describeSpecial, describeUnusable, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import {
+  describeSpecial,
+  describeUnusable,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
 import type { AddressUse } from '../../diagnostics/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
