@@ -1,5 +1,5 @@
 import { count } from '../../base/format-count.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import type { Scene } from '../trace/scene.ts';
 
@@ -14,9 +14,9 @@ export interface Preparation {
 /** What a node needs before it goes over to nftables mode, in the order to do it. */
 export function preparationsFor(from: Scene, to: Scene): readonly Preparation[] {
   return [
-    ...(to.mode === 'nftables' ? toolsNeeded : []),
+    ...(to.mode ? neededBy[to.mode] : []),
     ...settingsLost(from, to),
-    ...(from.mode === 'ipvs' ? ipvsLeft(from) : []),
+    ...(from.mode ? leftBehindBy[from.mode](from) : []),
   ];
 }
 
@@ -33,6 +33,14 @@ const toolsNeeded: readonly Preparation[] = [
     check: 'nft --version',
   },
 ];
+
+const neededBy: Readonly<Record<ProxyMode, readonly Preparation[]>> = { ipvs: [], iptables: [], nftables: toolsNeeded };
+
+const leftBehindBy: Readonly<Record<ProxyMode, (from: Scene) => readonly Preparation[]>> = {
+  ipvs: ipvsLeft,
+  iptables: () => [],
+  nftables: () => [],
+};
 
 /** Settings of the section iptables that nftables mode reads in its own section, or nowhere. */
 function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
