@@ -19,30 +19,40 @@ export interface Chain {
   readonly origin?: Origin | undefined;
 }
 
+/** Makes the rules of chains of one kind, each from what the chain is for. */
+export interface RuleMaker<Subject> {
+  makeRules(subject: Subject): readonly Rule[];
+  originOf(subject: Subject): Origin;
+}
+
 /**
  * A chain whose rules are made when they are asked for. Of a chain for each endpoint there are so many that all their rules
  * at once take more memory than the rest of a compilation.
  */
-export class LazyChain implements Chain {
+export class LazyChain<Subject> implements Chain {
   readonly name: string;
-  readonly origin: Origin;
-  readonly #make: () => readonly Rule[];
+  readonly #maker: RuleMaker<Subject>;
+  readonly #subject: Subject;
   #rules: readonly Rule[] | undefined;
 
-  constructor(name: string, origin: Origin, make: () => readonly Rule[]) {
+  constructor(name: string, maker: RuleMaker<Subject>, subject: Subject) {
     this.name = name;
-    this.origin = origin;
-    this.#make = make;
+    this.#maker = maker;
+    this.#subject = subject;
+  }
+
+  get origin(): Origin {
+    return this.#maker.originOf(this.#subject);
   }
 
   /** The same values each time. */
   get rules(): readonly Rule[] {
-    return (this.#rules ??= this.#make());
+    return (this.#rules ??= this.makeRules());
   }
 
   /** New values, of which the chain keeps none. */
   makeRules(): readonly Rule[] {
-    return this.#rules ?? this.#make();
+    return this.#rules ?? this.#maker.makeRules(this.#subject);
   }
 }
 

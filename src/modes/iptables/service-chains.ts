@@ -6,8 +6,9 @@ import {
   type ServiceAddress,
   type TrafficPath,
   type TrafficPlan,
+  type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import { LazyChain, type Chain, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/place.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
@@ -42,16 +43,16 @@ export function serviceChains(plan: ServicePortPlan, context: ChainContext, chan
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
+  // One maker for all endpoints: there are too many of them for a function each.
+  const toEndpoints: RuleMaker<EndpointTarget> = {
+    makeRules: (target) => endpointRules(traffic, target, context),
+    originOf: (target) => originOf(traffic.port, target.endpoint.place),
+  };
   return [
     ...(traffic.external.isUsed ? [externalChain(plan, context, origin)] : []),
     ...(firewall ? [firewallChain(plan, firewall, context, origin)] : []),
     ...policyChains(plan, context, chances, origin),
-    ...plan.targets.map(
-      (target) =>
-        new LazyChain(target.chain, originOf(traffic.port, target.endpoint.place), () =>
-          endpointRules(traffic, target, context),
-        ),
-    ),
+    ...plan.targets.map((target) => new LazyChain(target.chain, toEndpoints, target)),
   ];
 }
 
@@ -63,15 +64,16 @@ function policyChains(
   origin: Origin,
 ): readonly Chain[] {
   const { traffic } = plan;
-  return (['Cluster', 'Local'] as const).flatMap((policy) => {
-    const targets = plan.targetsOf[policy];
-    if (targets.length === 0) return [];
-    const makeRules = (): readonly Rule[] => [
+  const spread: RuleMaker<TrafficPolicy> = {
+    makeRules: (policy) => [
       ...(policy === traffic.internal.policy ? masqueradeInternalRules(traffic, context) : []),
-      ...targetRules(traffic, targets, context, chances),
-    ];
-    return [new LazyChain(plan.chains[policy], origin, makeRules)];
-  });
+      ...targetRules(traffic, plan.targetsOf[policy], context, chances),
+    ],
+    originOf: () => origin,
+  };
+  return (['Cluster', 'Local'] as const)
+    .filter((policy) => plan.targetsOf[policy].length > 0)
+    .map((policy) => new LazyChain(plan.chains[policy], spread, policy));
 }
 
 /** KUBE-EXT-: where packets to all external addresses and the node port arrive (see ExternalPath). */
