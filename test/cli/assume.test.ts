@@ -43,8 +43,8 @@ describe.concurrent('manifests from git', () => {
     expect(again.stdout).toBe(run.stdout);
   });
 
-  test('are compared with --assume, and no flag is named that the command does not have', async () => {
-    const { stderr } = await runKpc(['equivalence', 'ipvs', 'nftables', '-f', git, '--assume'], { cwd });
+  test('are compiled with --assume, and no flag is named that the command does not have', async () => {
+    const { stderr } = await runKpc(['compile', git, '--assume', '--print', 'ipvsadm'], { cwd });
     expect(stderr).toContain('[assumed]');
     expect(stderr).not.toContain('--no-assume');
   });
@@ -101,15 +101,16 @@ describe.concurrent('manifests from git', () => {
     for (const run of runs) expect(run.stdout).toBe('No difference.\n');
   });
 
-  test('are assumed by --assume in equivalence, migrate and test', async () => {
+  test('are compared by equivalence and migrate without flags, and tested with --assume', async () => {
     const other = write('other.yaml', (web + deployment).replaceAll('web', 'shop'));
-    const apart = await runKpc(['equivalence', git, other, '--assume'], { cwd });
+    const apart = await runKpc(['equivalence', git, other], { cwd });
     expect(apart.status).toBe(1);
     expect(apart.stderr).not.toContain('no cluster IP');
-    const alike = await runKpc(['equivalence', git, git, '--assume'], { cwd });
+    const alike = await runKpc(['equivalence', git, git], { cwd });
     expect(alike.status).toBe(0);
-    const migrated = await runKpc(['migrate', git, '--assume'], { cwd });
+    const migrated = await runKpc(['migrate', git], { cwd });
     expect(migrated.stderr).toContain('2 ready Pods from 10.244.0.0/16');
+    expect(await runKpc(['migrate', git, '--assume'], { cwd })).toMatchObject({ stdout: migrated.stdout });
     expect(migrated.stdout).not.toMatch(/^0 /m);
     const tests = await runKpc(['test', '--init', git, '--assume'], { cwd });
     expect(tests).toMatchObject({ status: 0 });

@@ -25,7 +25,7 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
     )
     .argument('<from>', 'the old side')
     .argument('<to>', 'the new side');
-  addInputOptions(command)
+  addInputOptions(command, 'looks')
     .option('--node <name>', 'the node (default: hostnameOverride, or else the only Node in the input)')
     .option('--all-nodes', 'on every node of the input, each class of nodes once')
     .addOption(new Option('--output <format>', 'how to print').choices(equivalenceOutputs).default('text'));

@@ -32,14 +32,6 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
       '--assume-endpoints [cidrs]',
       "assume ready Pods for workloads, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
     )
-    .addOption(
-      use === 'looks'
-        ? new Option(
-            '--no-assume',
-            'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes',
-          ).default('by-default')
-        : new Option('--assume', 'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes'),
-    )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses that node ports listen on')
     .addOption(
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
@@ -50,6 +42,15 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
       '--kubernetes-version <version>',
       `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
     );
+  const assume = new Option(
+    '--assume',
+    'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes',
+  );
+  if (use === 'looks') {
+    command
+      .addOption(assume.default('by-default').hideHelp())
+      .option('--no-assume', 'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes');
+  } else command.addOption(assume);
   for (const { usage, help, kind } of proxyFlags) {
     if (kind === 'list') command.option(usage, help, append);
     else command.option(usage, help);

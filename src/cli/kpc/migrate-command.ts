@@ -32,7 +32,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal, done: Do
       ]),
     )
     .addOption(new Option('--to <mode>', 'the mode afterwards').choices(['nftables', 'iptables']).default('nftables'));
-  addInputOptions(command)
+  addInputOptions(command, 'looks')
     .option('--node <name>', 'on one node only')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'));
   addMessageOptions(command).action(async (inputs: readonly string[], given: MigrateOptions) => {
