@@ -70,7 +70,7 @@ const skipped = {
   ],
 } as const;
 
-const nameOneEnd = 'name the Pod, or its address';
+const nameOneEnd = 'name the Pod, or write its address, such as 10.244.1.5';
 
 /** What is wrong with kpc's own flags, with kpc.yaml, which holds some, and with the packets of kpc trace and kpc test. */
 export const commandLineDiagnostics = {
@@ -218,7 +218,7 @@ export const commandLineDiagnostics = {
       ],
       'no-ingress-of-host': ({ request }: Texts<'request'>) => [
         `no Ingress of the input has ${request}`,
-        'name a host and path of one, or ingress/NAME',
+        'name a host and path of one, or ingress/NAME, or svc/NAME for a Service',
       ],
       'no-ingress': ({ name, near }: Unknown) => [
         `no Ingress ${name} in the input`,

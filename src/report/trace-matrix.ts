@@ -9,7 +9,7 @@ import { descriptionPainter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
 export function formatMatrix(
-  { senders, rows, healthChecks }: Matrix,
+  { senders, rows, notes }: Matrix,
   node: string,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
@@ -39,7 +39,7 @@ export function formatMatrix(
     'dim',
     '2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both',
   );
-  return `${[paint('heading', head), ...lines, ...healthChecks, legend].join('\n')}\n`;
+  return `${[paint('heading', head), ...lines, ...notes, legend].join('\n')}\n`;
 }
 
 const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role'] } = {

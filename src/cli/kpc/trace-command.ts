@@ -54,9 +54,15 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
     'the node (default: hostnameOverride, or else the only Node in the input)',
   );
   addMessageOptions(command).action(async (inputs: readonly string[], options: TraceOptions) => {
-    const isWhole = options.from !== undefined && options.to !== undefined;
-    if (options.all === undefined && !isWhole) {
-      command.error('error: no packet is named\nwrite --from SOURCE --to DESTINATION, or --all SERVICE');
+    const { from, to, all } = options;
+    if (all === undefined && (from === undefined || to === undefined)) {
+      const [missing, help] =
+        to !== undefined
+          ? ['sender', 'add --from, such as --from pod, or --from external for a client outside the cluster']
+          : from !== undefined
+            ? ['destination', 'add --to, such as --to svc/NAME, or ask for a table with --all SERVICE']
+            : ['packet', 'write --from SOURCE --to DESTINATION, or --all SERVICE'];
+      command.error(`error: no ${missing} is named\n${help}`);
     }
     if (options.output === 'svg' && options.all !== undefined) {
       command.error('error: --output svg draws the way of a packet\nwrite --from and --to in place of --all');

@@ -10,6 +10,7 @@ import { formatRule as formatIptablesRule } from '../../kernel/iptables/iptables
 import type { Side } from '../../diff/compared-side.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
 import type { Location } from '../../kernel/place.ts';
+import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
@@ -104,8 +105,17 @@ function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
   return next?.kind === 'rule' && next.chain === step.action.chain && leadsOn(next, index + 1, steps);
 }
 
-function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
+/** What a scene lacks, if that is why no packet of a family has a known end. */
+export function lackWords({ side, mode }: Scene, family: Family): string | undefined {
+  const missing = listMissing(side, mode, family);
+  if (missing.length > 0)
+    return `unknown: the dump lacks what ${joinWords(missing)} ${missing.length === 1 ? 'prints' : 'print'}`;
   const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
+  if (unread.length === 0) return undefined;
+  return `unknown: kpc could not read all of table ${joinWords(unread)}, which may refuse, drop or change it`;
+}
+
+function verdictWords({ fate, target }: Trace, scene: Scene): string {
   switch (fate.verdict) {
     case 'delivered': {
       const reached = new Set(fate.endpoints.map(formatSocketAddress)).size;
@@ -121,14 +131,11 @@ function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
       return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
     case 'forwarded':
       return 'left to routing: no rule of a Service changes it';
-    case 'unknown': {
-      const missing = listMissing(side, mode, target.address.family);
-      if (missing.length > 0)
-        return `unknown: the dump lacks what ${joinWords(missing)} ${missing.length === 1 ? 'prints' : 'print'}`;
-      return unread.length === 0
-        ? 'unknown: it depends on a rule that kpc does not understand, the last one below'
-        : `unknown: kpc could not read all of table ${joinWords(unread)}, which may refuse, drop or change it`;
-    }
+    case 'unknown':
+      return (
+        lackWords(scene, target.address.family) ??
+        'unknown: it depends on a rule that kpc does not understand, the last one below'
+      );
   }
 }
 

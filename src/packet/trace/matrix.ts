@@ -1,6 +1,6 @@
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet.ts';
-import { healthCheckWords } from './explain.ts';
+import { healthCheckWords, lackWords } from './explain.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Sender } from './question.ts';
 import { serviceOf, type KnownPort, type Scene } from './scene.ts';
 
@@ -9,8 +9,8 @@ export interface Matrix {
   /** As on the command line. */
   readonly senders: readonly string[];
   readonly rows: readonly MatrixRow[];
-  /** What health checks of load balancers are answered, in sentences. */
-  readonly healthChecks: readonly string[];
+  /** What health checks of load balancers are answered, and why a packet's end is unknown, in sentences. */
+  readonly notes: readonly string[];
 }
 
 interface MatrixRow {
@@ -50,7 +50,14 @@ export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: N
   const healthChecks = checks
     .filter(({ namespace, service }) => services.has(`${namespace}/${service}`))
     .map((check) => healthCheckWords(check, scene.side));
-  return { senders: [...(named ? [named.from] : []), ...senderKinds, 'itself'], rows, healthChecks };
+  const doubtful = rows.filter(({ cells }) => cells.some((cell) => cell?.fate.verdict === 'unknown'));
+  const doubts = doubtful.map(
+    ({ address }) =>
+      lackWords(scene, address.family) ??
+      'unknown: it depends on a rule that kpc does not understand, which --from and --to show',
+  );
+  const notes = [...healthChecks, ...new Set(doubts)];
+  return { senders: [...(named ? [named.from] : []), ...senderKinds, 'itself'], rows, notes };
 }
 
 const addressWords = {

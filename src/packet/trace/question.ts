@@ -156,7 +156,9 @@ function nodeInterface({ side: { services } }: Scene): string | undefined {
 /** An address of a pod on this node that is no endpoint, if possible. */
 function localPod(scene: Scene, family: Family): Address | undefined {
   const own = scene.side.services?.node.podCIDRs.find((network) => network.family === family);
-  return firstFree(own, scene) ?? besideEndpoint(scene, family, true);
+  const known = firstFree(own, scene) ?? besideEndpoint(scene, family, true);
+  // A dump says of no endpoint where it is.
+  return known ?? (scene.side.services ? undefined : besideEndpoint(scene, family, undefined));
 }
 
 function remotePod(scene: Scene, family: Family): Address | undefined {
@@ -211,7 +213,9 @@ function readTarget(asked: Asked, family: Family | undefined, scene: Scene): Rea
     const chosen = protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
     const port = chosen === 'icmp' ? 0 : (named.port ?? onlyPort(scene.ports, address, chosen));
     if (port === undefined) {
-      return wrong({ problem: 'which-port', to, ports: [], example: joinHostPort(address.text, 80) });
+      const own = scene.ports.filter((each) => hasAddress(each, address));
+      const ports = [...new Set(own.map(nameNumber))];
+      return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
     }
     return read({ address, port, protocol: chosen, label: undefined });
   }
@@ -221,10 +225,16 @@ function readTarget(asked: Asked, family: Family | undefined, scene: Scene): Rea
   return readService(asked, family, scene);
 }
 
-function onlyPort(ports: readonly KnownPort[], { text }: Address, protocol: PacketProtocol): number | undefined {
-  const own = ports.filter(
-    (port) => port.protocol.toLowerCase() === protocol && port.addresses.some(({ address }) => address.text === text),
-  );
+function hasAddress({ addresses }: KnownPort, { text }: Address): boolean {
+  return addresses.some(({ address }) => address.text === text);
+}
+
+function nameNumber({ port, protocol }: KnownPort): string {
+  return `${port}/${protocol}`;
+}
+
+function onlyPort(ports: readonly KnownPort[], address: Address, protocol: PacketProtocol): number | undefined {
+  const own = ports.filter((port) => port.protocol.toLowerCase() === protocol && hasAddress(port, address));
   const [first, ...others] = new Set(own.map(({ port }) => port));
   return others.length === 0 ? first : undefined;
 }
@@ -266,8 +276,18 @@ export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }
 
-/** The ports of a Service that is named as people, kubectl or DNS name it, each with a port of it or without. */
+/** The ports of a Service that is named by its address, or as people, kubectl or DNS name it, each with a port or without. */
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
+  const asked = parseAskedAddress(what);
+  if (asked) {
+    const found = scene.ports.filter(
+      (each) =>
+        hasAddress(each, asked.address) &&
+        (asked.port ?? each.port) === each.port &&
+        (asked.protocol ?? each.protocol) === each.protocol,
+    );
+    return found.length > 0 ? read(found) : wrong({ problem: 'no-service', name: what, near: [] });
+  }
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
   const own = scene.ports.filter((each) => isNamed(serviceOf(each), wanted));
@@ -283,7 +303,7 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   if (port === undefined) return read(own);
   const chosen = own.filter((each) => each.label.endsWith(`:${port}`) || String(each.port) === port);
   if (chosen.length > 0) return read(chosen);
-  const known = [...new Set(own.map((each) => `${each.port}/${each.protocol}`))];
+  const known = [...new Set(own.map(nameNumber))];
   return wrong({ problem: 'no-port', service: [...services].join(''), port, ports: known });
 }
 

@@ -63,7 +63,12 @@ describe.concurrent('what kpc trace cannot answer', () => {
     [['--from', 'pod', '--to', '10.96.0.10:99999'], '10.96.0.10:99999 has no valid port [bad-packet]'],
     [['--from', '300.1.1.1', '--to', '10.96.0.10:80'], '300.1.1.1 is not an address [bad-packet]'],
     [['--all', 'web', '--output', 'svg'], '--output svg draws the way of a packet'],
-    [['--from', 'pod'], 'no packet is named\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
+    [[], 'no packet is named\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
+    [['--from', 'pod'], 'no destination is named\n  help: add --to, such as --to svc/NAME'],
+    [['--to', 'web'], 'no sender is named\n  help: add --from, such as --from pod'],
+    [['--from', 'pod', '--to', '10.96.0.10', '--proto', 'udp'], 'which port of 10.96.0.10? It has 80/TCP [bad-packet]'],
+    [['--all', '10.9.9.9'], 'no Service 10.9.9.9 here [bad-packet]'],
+    [['--from', 'pod', '--to', 'http://web/'], 'or svc/NAME for a Service'],
   ] as const)('%s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });
     expect(run.status).toBe(2);
@@ -133,6 +138,23 @@ describe.concurrent('kpc trace over what a node has', () => {
     const run = await runKpc(['trace', dump, ...to], { cwd });
     expect(run, run.stderr).toMatchObject({ status: 0 });
     expect(run.stdout).toContain(cell);
+  });
+
+  test('a dump: a pod beside its endpoints, and Services of IPVS mode by their addresses', async () => {
+    const ask = async (name: string, ...args: readonly string[]) =>
+      (await runKpc(['trace', '-q', join(projectFolder, 'fixtures/dumps', name), ...args], { cwd })).stdout;
+    const pod = await ask('kube-proxy-iptables-session-affinity', '--from', 'pod', '--to', '10.102.128.4:3080');
+    expect(pod).toMatch(/from a pod on this node \(10\.244\.0\.250\).*\n {2}delivered to 2 endpoints:/);
+    const ipvs = 'kube-proxy-ipvs-dual-stack-nodeport';
+    const table = await ask(ipvs, '--all', '10.96.7.7');
+    expect(table).toMatch(/^cluster IP 10\.96\.7\.7:80\/tcp +2 /m);
+    expect(await ask(ipvs, '--all', '10.96.7.7:80/TCP')).toBe(table);
+  });
+
+  test('a dump that lacks something: the table says why it is unknown', async () => {
+    const file = join(projectFolder, 'fixtures/dumps/kube-proxy-ipvs-dual-stack-nodeport/ipvsadm-save');
+    const { stdout } = await runKpc(['trace', '-q', file, '--all', '10.96.7.7'], { cwd });
+    expect(stdout).toContain('\nunknown: the dump lacks what iptables-save, ipset save and ip addr print\n');
   });
 
   const rules = () =>
