@@ -87,6 +87,8 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
     expect(await offered('kpc explain bad-por')).toEqual(diagnosticCodes.filter((code) => code.startsWith('bad-por')));
     expect(await offered(`kpc describe -f ${manifests} ng`)).toEqual(['nginx']);
     expect(await offered(`kpc describe -f ${manifests} default/`)).toEqual(['default/nginx']);
+    expect(await offered(`kpc describe ${manifests} def`)).toEqual(['default/nginx']);
+    expect(await offered(`kpc trace ${manifests} --all def`)).toEqual(['default/nginx']);
     expect(await offered(`kpc compile -f ${manifests} --node wor`)).toEqual(['worker-1']);
     expect(await offered('kpc compile --kubernetes-version 1.30')).toEqual(['1.30']);
   });

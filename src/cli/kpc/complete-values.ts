@@ -28,6 +28,7 @@ export async function findKpcValues(request: ValueRequest): Promise<readonly Can
       }));
     case 'all':
     case 'describe what':
+    case 'describe input':
       return servicesOf(await readManifests(request), typed).map((value) => ({ value }));
     case 'node':
       return [...((await readManifests(request))?.nodes.keys() ?? [])]
@@ -51,14 +52,15 @@ function servicesIn(prepared: Prepared | undefined): readonly { readonly namespa
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
-/** Services by their names, or with their namespaces if what is typed has one, or if the name alone means several. */
+/** Services by their names, or with their namespaces if what is typed may begin one, or if the name alone means several. */
 function servicesOf(prepared: Prepared | undefined, typed: string): readonly string[] {
   const services = servicesIn(prepared);
   const seen = new Map<string, number>();
   for (const { name } of services) seen.set(name, (seen.get(name) ?? 0) + 1);
-  return services.map(({ namespace, name }) =>
-    typed.includes('/') || (seen.get(name) ?? 0) > 1 ? `${namespace}/${name}` : name,
-  );
+  return services.map(({ namespace, name }) => {
+    const isBegun = typed !== '' && `${namespace}/${name}`.startsWith(typed) && !name.startsWith(typed);
+    return isBegun || (seen.get(name) ?? 0) > 1 ? `${namespace}/${name}` : name;
+  });
 }
 
 /** What the manifests hold that the words before name, or else kpc.yaml; undefined if they cannot be read. */
