@@ -134,12 +134,13 @@ function draw(text, title) {
   const height = lines.length * heightOfLine + 2 * margin;
   const drawn = lines.map((line, i) => {
     const y = margin + (i + 1) * heightOfLine - 5;
-    return line === '' ? '' : `<text x="${margin}" y="${y}">${drawLine(line)}</text>\n`;
+    // Chromium does not take over xml:space from the group.
+    return line === '' ? '' : `<text xml:space="preserve" x="${margin}" y="${y}">${drawLine(line)}</text>\n`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
 <title>${escape(title)}</title>
 <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
-<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3" xml:space="preserve">
+<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3">
 ${drawn.join('')}</g>
 </svg>
 `;
