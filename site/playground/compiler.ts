@@ -6,7 +6,8 @@ import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { findShown } from '../../src/describe/decompile.ts';
 import { describeService } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
-import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { holdsOutput } from '../../src/dumps/read-dump.ts';
 import type { View } from '../../src/describe/described-node.ts';
 import { diffSides } from '../../src/diff/diff-sides.ts';
 import { compareScenes } from '../../src/packet/equivalence/compare.ts';
@@ -168,7 +169,10 @@ function load({ name, text, node, mode, release, assume }: Input): Loaded {
   const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
   const chosen = nodes.includes(node) ? node : nodes[0];
   const { content, diagnostics } = compileLoaded(read, { node: chosen, ipFamily: 'auto' }, []);
-  return { nodes, diagnostics: diagnosticsToJson(diagnostics), content, objects: read.inputs };
+  // Objects may quote what a node printed.
+  const isDump = content === undefined && !/\bkind\b/.test(text) && holdsOutput(text);
+  const found = isDump ? [diagnose('no-manifests', { what: 'dump', path: name })] : diagnostics;
+  return { nodes, diagnostics: diagnosticsToJson(found), content, objects: read.inputs };
 }
 
 function compile(input: Input, loadOnce: Load): Compiled {

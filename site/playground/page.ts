@@ -76,13 +76,19 @@ const asker = startAsker((isBusy) => page.results.setAttribute('aria-busy', Stri
 
 /** What differs is compiled and shown again. */
 function change(changes: Partial<PageState>): void {
-  state = { ...state, ...changes };
+  update(changes);
   compile();
 }
 
 function show(changes: Partial<PageState>): void {
-  state = { ...state, ...changes };
+  update(changes);
   showView();
+}
+
+/** The link that is shown, if any, no longer holds all that is in the page. */
+function update(changes: Partial<PageState>): void {
+  state = { ...state, ...changes };
+  page.shared.hidden = true;
 }
 
 function compile(): void {
@@ -298,6 +304,7 @@ function drawAll(): void {
 function showTrace(answer: Answer): void {
   URL.revokeObjectURL(shownPicture);
   const isTrace = answer.kind === 'trace';
+  page.traceText.classList.toggle('wrap', !isTrace);
   page.tracePicture.hidden = !isTrace;
   if (isTrace) {
     shownPicture = URL.createObjectURL(new Blob([answer.svg], { type: 'image/svg+xml' }));
@@ -497,7 +504,7 @@ function listen(): void {
     tab.addEventListener('keydown', (event) => moveTab(event, view));
   }
   find('restore', HTMLButtonElement).addEventListener('click', () => {
-    state = { ...state, manifests: example, node: '', service: '', to: '' };
+    update({ manifests: example, node: '', service: '', to: '' });
     showFields();
     compile();
   });

@@ -168,6 +168,13 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.close();
   });
 
+  await check('what a node printed is not taken for broken manifests', async () => {
+    const { page } = await open(context, url);
+    await fill(page, '#manifests', '*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n');
+    await page.waitForFunction(() => /is what a node printed/.test(document.body.textContent ?? ''));
+    await page.close();
+  });
+
   await check('a link holds all that is in the page', async () => {
     const { page } = await open(context, url);
     const text = example.replace('nginx', 'grüße-🦊').replaceAll('nginx', 'shop').replace('grüße-🦊', 'shop');
@@ -180,6 +187,8 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.click('#share');
     await page.waitForFunction(() => /** @type {HTMLInputElement} */ (document.querySelector('#link')).value !== '');
     const link = await page.inputValue('#link');
+    await page.selectOption('#release', '1.36');
+    assert.ok(await page.isHidden('#shared'), 'the link of another page state is gone');
     await page.close();
     const before = requests.length;
     const { page: other, errors } = await open(context, 'about:blank');
