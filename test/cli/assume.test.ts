@@ -43,6 +43,19 @@ describe.concurrent('manifests from git', () => {
     expect(again.stdout).toBe(run.stdout);
   });
 
+  test('whose Pods an operator makes are not told of other Pods, however long the keys of labels are', async () => {
+    const labels = (name: string) =>
+      `app.kubernetes.io/name: ${name}, app.kubernetes.io/instance: main, app.kubernetes.io/part-of: shop`;
+    const file = write(
+      'operator.yaml',
+      service('alerts', `selector: { ${labels('alertmanager')} }, ports: [{ port: 80 }]`) +
+        deployment.replace('app: web', labels('prometheus-operator')),
+    );
+    const { stderr } = await runKpc(['describe', file], { cwd });
+    expect(stderr).toContain('default/alerts matches no Pod');
+    expect(stderr).not.toContain('did you mean');
+  });
+
   test('are compiled with --assume, and no flag is named that the command does not have', async () => {
     const { stderr } = await runKpc(['compile', git, '--assume', '--print', 'ipvsadm'], { cwd });
     expect(stderr).toContain('[assumed]');

@@ -145,18 +145,31 @@ export function describeUnselective(
   return [...near, diagnose('selects-nothing', { services: far.map(({ label }) => label) }, place), ...empty];
 }
 
-/** What Pods of the namespace have of the labels that a Service looks for, where that is spelled like these. */
+/** What Pods of the namespace have of the labels that a Service looks for, where the values are spelled alike. */
 function findMeantLabels({ service: { object } }: Selecting, pods: readonly Sourced<Pod>[]): string | undefined {
   const { selector = {} } = object.spec;
   const here = pods.slice(0, mostPods).filter((pod) => pod.object.metadata.namespace === object.metadata.namespace);
-  const texts = new Set(here.map((pod) => spellLabels(selector, pod.object.metadata.labels)));
-  return findNearest(spellLabels(selector, selector), [...texts].toSorted(compareText));
+  // The keys are the same on both sides: long ones would make any values look alike.
+  const values = (labels: Labels): string =>
+    keysIn(selector, labels)
+      .map((key) => labels[key])
+      .join(',');
+  const texts = new Map(
+    here.map(({ object: { metadata } }) => [values(metadata.labels), spellLabels(selector, metadata.labels)]),
+  );
+  const near = findNearest(values(selector), [...texts.keys()].toSorted(compareText));
+  return near === undefined ? undefined : texts.get(near);
 }
 
 type Labels = Readonly<Record<string, string>>;
 
 /** "app=web,tier=front": the labels that a selector asks for, with the values that they have elsewhere. */
 function spellLabels(selector: Labels, labels: Labels): string {
-  const own = Object.keys(selector).filter((key) => Object.hasOwn(labels, key));
-  return own.map((key) => `${key}=${labels[key]}`).join(',');
+  return keysIn(selector, labels)
+    .map((key) => `${key}=${labels[key]}`)
+    .join(',');
+}
+
+function keysIn(selector: Labels, labels: Labels): readonly string[] {
+  return Object.keys(selector).filter((key) => Object.hasOwn(labels, key));
 }
