@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -99,6 +99,11 @@ function cutRules(iptables: FamilyTables, shown: Shown['iptables']): FamilyTable
 
 /** The tables that kube-proxy works in. */
 export const workingTables: readonly TableName[] = ['nat', 'filter'];
+
+/** The families, by name, whose tables of nftables are not known. */
+export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): readonly string[] {
+  return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
+}
 
 /** Whether all of kube-proxy's rules of a family are known. */
 export function showsRules({ iptables }: Coverage, family: Family): boolean {

@@ -99,6 +99,8 @@ describe.concurrent('a dump that does not hold all of nftables', () => {
     const run = await runKpc(['diff', dumpOf('one table', 'nft', tableOf('ip')), asText]);
     const stdout = 'No difference in what could be compared; not compared: IPv6 nftables rules.\n';
     expect(run).toMatchObject({ status: 0, stdout });
+    const { stderr } = await runKpc(['describe', dumpOf('one table described', 'nft', tableOf('ip'))]);
+    expect(stderr).toContain('the dump does not hold all of the IPv6 rules of nft list ruleset: there may be more');
   });
 
   test.for([

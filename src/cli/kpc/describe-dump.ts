@@ -6,7 +6,7 @@ import { findInDump, type DumpedServices } from '../../describe/find-subject.ts'
 import { formatRows, rowsOfDump } from '../../describe/service-table.ts';
 import { findOwners } from '../../diff/changes/owners.ts';
 import { classifyServers, nameServers } from '../../diff/virtual-servers.ts';
-import { type Coverage, showsRules, type Shown } from '../../dumps/coverage.ts';
+import { type Coverage, lackingNftables, showsRules, type Shown } from '../../dumps/coverage.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { formatDescription } from '../../report/colours.ts';
@@ -82,7 +82,7 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
       ...(showsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
       ...(showsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    nftables: coverage.nftables.length === 2 ? [] : ['nft list ruleset'],
+    nftables: lackingNftables(coverage).map((name) => `the ${name} rules of nft list ruleset`),
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
