@@ -91,6 +91,25 @@ describe('compile', () => {
     expect(() => compile(options as unknown as CompileOptions)).toThrow(message);
   });
 
+  test.each([
+    ['conntrackMin', -1, 'bad-number'],
+    ['conntrackMaxPerCore', 1.5, 'bad-number'],
+    ['conntrackMaxPerCore', Number.NaN, 'bad-number'],
+    ['masqueradeAll', {}, 'bad-flag'],
+    ['ipvsStrictArp', -1, 'bad-flag'],
+  ])('refuses %s: %s', (name, value, code) => {
+    const { bundle, diagnostics } = compile({ manifests: [quickstart], [name]: value });
+    expect(bundle).toBeUndefined();
+    expect(diagnostics).toContainEqual(expect.objectContaining({ severity: 'error', code }));
+  });
+
+  test('takes numbers for numbers and switches, and records them as the command line does', () => {
+    const numbers = { conntrackMin: 4096, ipvsStrictArp: 1 } as unknown as Partial<CompileOptions>;
+    const texts = { conntrackMin: '4096', ipvsStrictArp: 'true' };
+    const [given, written] = [numbers, texts].map((each) => compileWell({ manifests: [quickstart], ...each }));
+    expect(given?.files).toEqual(written?.files);
+  });
+
   test('says of no manifests at all that there is nothing to compile', () => {
     const { bundle, diagnostics } = compile({ manifests: [] });
     expect(bundle).toBeUndefined();

@@ -33,7 +33,8 @@ export function switchSetting<const U extends Usage, const N extends string>(
 
 /** Reads a switch. Reports what is neither true nor false, and then gives undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
-  const isOn = typeof value === 'string' ? readSwitch(value) : value;
+  // Users of the library may give anything.
+  const isOn = readSwitch(String(value));
   if (isOn === undefined) refuse(source, { path: undefined }, 'bad-flag', { name, value: String(value) });
   return isOn;
 }
@@ -65,8 +66,9 @@ export function amountSetting<const U extends Usage, const N extends string>(
   });
 }
 
-function readAmount({ value, name }: Given<string | number>, source: SettingSource): number | undefined {
-  if (typeof value === 'number') return value;
+function readAmount({ value: given, name }: Given<string | number>, source: SettingSource): number | undefined {
+  // Users of the library may give a number, and any.
+  const value = String(given);
   const number = Number(value);
   if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
   const found = { type: 'string', value } as const;
