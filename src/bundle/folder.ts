@@ -1,4 +1,4 @@
-import { describeError, hasCode } from './errors.ts';
+import { describeError, hasCode } from '../base/system-errors.ts';
 import { lstatSync, realpathSync, writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';

@@ -20,7 +20,7 @@ import {
 } from './load-texts.ts';
 import { parseShard } from '../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
-import { resolveSettings } from '../input/configuration/settings.ts';
+import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
 
 /** What says for which node manifests are compiled, and how. */

@@ -1,6 +1,6 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { checkMode } from '../input/configuration/settings.ts';
+import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { checkFeatureGates } from '../input/configuration/feature-gates.ts';
 import { isNodePortWord } from '../kube-proxy/modes.ts';
 import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';

@@ -6,7 +6,7 @@ import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs } from '../input/read-inputs.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
-import { resolveSettings } from '../input/configuration/settings.ts';
+import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';

@@ -10,7 +10,7 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { bareSetName, setFamily } from '../kube-proxy/sets.ts';
+import { bareSetName, setFamily } from '../kube-proxy/ipvs-sets.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import { clientsOf } from './decompile-iptables.ts';
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';

@@ -1,4 +1,4 @@
-import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
 import { targetsOf } from '../diff/changes/nft-owners.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';

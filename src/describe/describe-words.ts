@@ -6,7 +6,7 @@ import type { Location } from '../kernel/place.ts';
 import { tableWords } from '../diff/changes/kernel-change.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
-import { splitName } from './asked.ts';
+import { splitName } from './parse-asked.ts';
 import type { SharedSubject } from './find-items.ts';
 import type { PortRole } from './find-ports.ts';
 import type { Because } from './find-subject.ts';

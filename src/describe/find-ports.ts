@@ -9,11 +9,11 @@ import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftSets } from '../kube-proxy/nft-names.ts';
 import { describeListeners, listensOn, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
-import { splitName, type Asked, type AskedAddress, type AskedPort } from './asked.ts';
+import { splitName, type Asked, type AskedAddress, type AskedPort } from './parse-asked.ts';
 import type { ShownPort } from './shown-port.ts';
 
 /** A node as it is asked about: its own addresses, and those that node ports listen on. */

@@ -19,7 +19,7 @@ import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './foreign-items.ts';
 import type { Side } from './compared-side.ts';
 import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftables/format.ts';
-import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/meaning.ts';
+import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/nft-meaning.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 
 /** A file of both sides, as text that can be compared line by line; '' where a side has none of it. */

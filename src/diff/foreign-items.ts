@@ -6,9 +6,9 @@ import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/re
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import type { Side } from './compared-side.ts';
 import { classifyServers, type ServerBelonging } from './virtual-servers.ts';
 

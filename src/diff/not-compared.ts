@@ -5,7 +5,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, proxyModes } from '../kube-proxy/modes.ts';
 import type { StatePair } from './foreign-items.ts';
-import { setFamily } from '../kube-proxy/sets.ts';
+import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 import { workingTables, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { Side } from './compared-side.ts';

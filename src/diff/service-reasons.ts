@@ -1,7 +1,7 @@
 import type { ServiceInfo } from '../cluster/model.ts';
 import { findDumpListeners } from '../dumps/coverage.ts';
 import { familyNames } from '../kernel/family.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import {
   describeListeners,
   describeLocalhostHandling,

@@ -6,7 +6,7 @@ import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { Origin } from '../kernel/place.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { setFamily, setName } from '../kube-proxy/sets.ts';
+import { setFamily, setName } from '../kube-proxy/ipvs-sets.ts';
 import { findNodePortServers, recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Side } from './compared-side.ts';
 

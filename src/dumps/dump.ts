@@ -5,7 +5,7 @@ import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { Coverage } from './coverage.ts';
 import { DraftedState } from './drafted-state.ts';
-import { findDifferences, type Listing } from './listings.ts';
+import { findDifferences, type Listing } from './compare-repeated.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { areApart, type Host } from './typed-commands.ts';

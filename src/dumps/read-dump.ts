@@ -7,8 +7,8 @@ import { parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
-import { saveIpsetList, saveIpvsadmList } from './listed-outputs.ts';
-import { listLinks, listServers, listSets, type Listing } from './listings.ts';
+import { saveIpsetList, saveIpvsadmList } from './ipvsadm-and-ipset-lists.ts';
+import { listLinks, listServers, listSets, type Listing } from './compare-repeated.ts';
 import { readNftTable } from './read-nftables.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 

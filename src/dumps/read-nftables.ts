@@ -4,10 +4,10 @@ import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
 import type { DumpDraft } from './dump.ts';
 import type { LossyOption } from './drafted-state.ts';
-import { listNftables } from './listings.ts';
+import { listNftables } from './compare-repeated.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';

@@ -5,7 +5,7 @@ import { tableNames, type TableName, type Tables } from '../kernel/iptables/ipta
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isOwnChain } from './drafted-state.ts';
 import type { DumpDraft, DumpFileKind } from './dump.ts';
-import { listRules } from './listings.ts';
+import { listRules } from './compare-repeated.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** Reads what iptables-save or iptables -S printed, or rules out of either. */

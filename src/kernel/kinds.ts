@@ -1,10 +1,10 @@
-import { partition, type Split } from './changes.ts';
+import { partition, type Split } from './diff-by-key.ts';
 import { diffSets, splitSetsDelta } from './ipset/ipset.ts';
 import { diffFamilyTables } from './iptables/iptables-delta.ts';
 import { diffTimeouts, diffVirtualServers } from './ipvs/ipvs-delta.ts';
 import { diffLinks, splitLinksDelta } from './link/link.ts';
 import { diffModules } from './modules.ts';
-import { diffNftTables, splitNftDelta } from './nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from './nftables/nft-delta.ts';
 import type { KernelState } from './state.ts';
 import { diffSysctls } from './sysctl.ts';
 

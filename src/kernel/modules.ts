@@ -1,4 +1,4 @@
-import { diffByKey } from './changes.ts';
+import { diffByKey } from './diff-by-key.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 

@@ -1,4 +1,4 @@
-import { pairUp } from './changes.ts';
+import { pairUp } from './diff-by-key.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */

@@ -15,7 +15,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { accessFilter } from './access-filter.ts';
 import { baseChains } from './chain-names.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';
-import { isKubeProxySet } from './sets.ts';
+import { isKubeProxySet } from './ipvs-sets.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:

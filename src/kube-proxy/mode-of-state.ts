@@ -3,8 +3,8 @@ import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './service-link.ts';
 import type { ProxyMode } from './modes.ts';
-import { isKubeProxyTable } from './nftables.ts';
-import { isKubeProxySet, setName } from './sets.ts';
+import { isKubeProxyTable } from './nft-names.ts';
+import { isKubeProxySet, setName } from './ipvs-sets.ts';
 import { baseChains } from './chain-names.ts';
 
 /**

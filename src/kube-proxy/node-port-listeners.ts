@@ -8,7 +8,7 @@ import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
-import { localhostRejection, nftChains, nftSets, nftTableName } from './nftables.ts';
+import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-names.ts';
 import { findNodePortServers } from './virtual-servers.ts';
 
 /** A node port, of one family. */

@@ -6,7 +6,7 @@ import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
 import { diagnosticsToJson, diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
-import { formatMarkdown, formatText } from '../report/text.ts';
+import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
 import { formatSideDiffs } from '../report/unified.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';

@@ -22,8 +22,8 @@ import {
   type Way,
 } from './packet.ts';
 import { loopbackInterface, routingOf, type Routing } from './routing.ts';
-import { runBaseChain } from './rules.ts';
-import { indexIpSet } from './sets.ts';
+import { runBaseChain } from './run-chain.ts';
+import { indexIpSet } from './set-lookup.ts';
 
 /**
  * What a node does with a packet. `prepare(state, links)` makes an evaluator of a kernel's state and of the node's own

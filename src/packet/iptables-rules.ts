@@ -6,9 +6,9 @@ import type { Chain, Rule, RuleArg, TableName } from '../kernel/iptables/iptable
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
 import type { Decision, Action } from './packet.ts';
-import type { IpSetTest } from './sets.ts';
+import type { IpSetTest } from './set-lookup.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
-import { meet, type RuleTable } from './rules.ts';
+import { meet, type RuleTable } from './run-chain.ts';
 
 /** Positions of a chain's rules, ascending, by what they ask of the destination. */
 interface RuleIndex {

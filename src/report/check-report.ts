@@ -14,7 +14,7 @@ import { formatJson } from './format-json.ts';
 import { annotate, diagnosticsToGithub } from './github.ts';
 import { diagnosticsToJson, diffToJson } from './json.ts';
 import { formatTestSuite } from './junit.ts';
-import { formatText } from './text.ts';
+import { formatText } from './text-and-markdown.ts';
 import { formatFileDiffs } from './unified.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */

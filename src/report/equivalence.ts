@@ -5,7 +5,7 @@ import type { Effect, Finding, Severity } from '../packet/equivalence/findings.t
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
 import { formatTestSuite } from './junit.ts';
-import { escapeMarkdown } from './text.ts';
+import { escapeMarkdown } from './text-and-markdown.ts';
 
 /** What was compared, and what was found. */
 export interface EquivalenceReport {

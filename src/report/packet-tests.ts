@@ -3,7 +3,7 @@ import { count } from '../base/format-count.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { Trace } from '../packet/trace/question.ts';
-import { explainTrace, tellTrace, traceJson } from '../packet/trace/explain.ts';
+import { listTraceLines, describeTrace, traceJson } from '../packet/trace/trace-words.ts';
 import type { Scene } from '../packet/trace/scene.ts';
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
@@ -61,7 +61,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
 function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
   return [
     ...faults.map((text) => ({ role: 'plain', depth: 1, text }) as const),
-    ...explainTrace(tellTrace(trace, scene)).map((line) => ({ ...line, depth: line.depth + 1 })),
+    ...listTraceLines(describeTrace(trace, scene)).map((line) => ({ ...line, depth: line.depth + 1 })),
   ];
 }
 

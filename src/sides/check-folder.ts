@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
-import { describeError, hasCode } from '../bundle/errors.ts';
+import { describeError, hasCode } from '../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';

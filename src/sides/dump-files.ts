@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError } from '../base/system-errors.ts';
 import { diagnose, diagnoseFault, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
 import type { Dump } from '../dumps/dump.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError } from '../base/system-errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
@@ -13,7 +13,7 @@ import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { checkMode } from '../input/configuration/settings.ts';
+import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { listFolder } from '../input/files/list-files.ts';
 import type { Stdin } from '../input/files/load-files.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
@@ -23,10 +23,10 @@ import { findTable } from '../kernel/nftables/table.ts';
 import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
-import { settleRelease } from './releases.ts';
+import { settleRelease } from './compare-releases.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { nftTableName } from '../kube-proxy/nftables.ts';
+import { nftTableName } from '../kube-proxy/nft-names.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import {
   sideOfBundle,

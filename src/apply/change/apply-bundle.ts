@@ -5,7 +5,7 @@ import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';

@@ -1,5 +1,5 @@
 import { restrictState } from '../../kernel/restrict.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { describeEnd, excerptOf, type Command, type CommandResult, type Host } from '../node/host.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';

@@ -1,5 +1,5 @@
 import { isEmptyDelta } from '../../kernel/delta.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { assertReadable, type ReadingPart } from '../node/node-reading.ts';
 import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { Family } from '../../kernel/family.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 
 /** What a load balancer is told about one Service on this node. */
 interface HealthAnswer {

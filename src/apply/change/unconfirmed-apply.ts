@@ -1,5 +1,5 @@
 import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 import { shortLimit } from '../node/tool-time-limits.ts';
 import { Failure } from '../state/failure.ts';

@@ -1,4 +1,4 @@
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 
 export type SyncResult = 'done' | 'failed';

@@ -1,4 +1,4 @@
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { settingsOf } from '../../bundle/manifest.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';

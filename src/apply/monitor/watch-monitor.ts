@@ -2,7 +2,7 @@ import { answerHealthz, answerLivez, PageServer, type Answer, type ListenAddress
 import { WatchMetrics, type Round } from './metrics.ts';
 import type { ChangeEvent } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';

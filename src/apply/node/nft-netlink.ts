@@ -1,5 +1,5 @@
 import { families, type Family } from '../../kernel/family.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import type { Host } from './host.ts';
 
 /**

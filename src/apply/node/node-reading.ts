@@ -8,7 +8,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-names.ts';
 import { isOfFamily, type Belongings } from '../state/belongings.ts';
 import { Failure } from '../state/failure.ts';
 import type { Command, Host } from './host.ts';

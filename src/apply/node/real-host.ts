@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
 import { Failure } from '../state/failure.ts';
-import { hasCode, isSystemError } from '../../bundle/errors.ts';
+import { hasCode, isSystemError } from '../../base/system-errors.ts';
 import { formatCommand, type Command, type CommandResult, type Host, type PathLevel, type Patience } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */

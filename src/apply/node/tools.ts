@@ -1,9 +1,9 @@
 import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { isKubeProxySet } from '../../kube-proxy/sets.ts';
+import { isKubeProxySet } from '../../kube-proxy/ipvs-sets.ts';
 import { Failure } from '../state/failure.ts';
 import { describeEnd, excerptOf, formatCommand, type Command, type Host } from './host.ts';
 

@@ -5,7 +5,7 @@ import { diffFamilyTables, formatTablesDelta } from '../../kernel/iptables/iptab
 import { formatVirtualServersDelta, type TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
-import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
+import type { NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';

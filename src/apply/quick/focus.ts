@@ -2,7 +2,7 @@ import { findChangedLines } from '../../base/changed-lines.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { crowdedChains, isServiceChainName, serviceChainPattern } from '../../kube-proxy/chains.ts';
 import { noBelongings, type Belongings } from '../state/belongings.ts';
 import { textsOf, type NodeReading, type ReadingTexts } from '../node/node-reading.ts';

@@ -1,12 +1,12 @@
 import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { KernelDelta } from '../../kernel/delta.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { diffNftTables, type NftChange } from '../../kernel/nftables/delta.ts';
+import { diffNftTables, type NftChange } from '../../kernel/nftables/nft-delta.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Host } from '../node/host.ts';
 import { saveTools } from '../node/node-reading.ts';

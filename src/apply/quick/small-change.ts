@@ -1,7 +1,7 @@
 import { hashHex } from '#hash';
 import { listOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import { version } from '../../base/version.ts';
-import { hasCode } from '../../bundle/errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readListedManifest } from '../../bundle/read-bundle.ts';
 import { families } from '../../kernel/family.ts';

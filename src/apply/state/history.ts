@@ -1,4 +1,4 @@
-import { hasCode } from '../../bundle/errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';

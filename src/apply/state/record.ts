@@ -97,7 +97,7 @@ export function stateFolder(path: string) {
     unconfirmed: `${path}/unconfirmed.json`,
     /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
-    /** A folder: see settled-bundle.ts. */
+    /** A folder: see apply/quick/small-change.ts. */
     settled: `${path}/settled`,
   } as const;
 }

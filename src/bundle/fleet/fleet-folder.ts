@@ -1,4 +1,4 @@
-import { describeError, hasCode } from '../errors.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { explainError, type Failure } from '../../apply/state/failure.ts';
 import { readJson, writeJson, type StateFolder } from '../../apply/state/record.ts';
-import { describeError, hasCode } from '../../bundle/errors.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';

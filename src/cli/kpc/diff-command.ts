@@ -191,13 +191,13 @@ async function formatDiff(
   const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
   switch (options.output) {
     case 'text': {
-      const { formatText } = await import('../../report/text.ts');
+      const { formatText } = await import('../../report/text-and-markdown.ts');
       const { reportPainter } = await import('../../report/colours.ts');
       const report = isReview ? await reviewOf(from, to, diff, limits) : reportDiff(diff, limits);
       return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
-      const { formatMarkdown } = await import('../../report/text.ts');
+      const { formatMarkdown } = await import('../../report/text-and-markdown.ts');
       return formatMarkdown(reportDiff(diff, limits));
     }
     case 'json': {

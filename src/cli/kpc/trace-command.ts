@@ -6,7 +6,13 @@ import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import { explainTrace, tellTrace, traceJson, type ToldTrace, assumedIn } from '../../packet/trace/explain.ts';
+import {
+  listTraceLines,
+  describeTrace,
+  traceJson,
+  type TraceInWords,
+  assumedIn,
+} from '../../packet/trace/trace-words.ts';
 import { followIngress } from '../../packet/trace/ingress.ts';
 import { traceMatrix } from '../../packet/trace/matrix.ts';
 import { ask, findPorts, readSender } from '../../packet/trace/question.ts';
@@ -96,7 +102,7 @@ interface Answer {
   readonly kind: 'read';
   readonly json: unknown;
   readonly text: (colour: boolean, width: number | undefined) => string;
-  readonly told: readonly ToldTrace[];
+  readonly told: readonly TraceInWords[];
 }
 
 interface NoAnswer {
@@ -133,9 +139,9 @@ function answer(options: TraceOptions, scene: Scene): Answer | NoAnswer {
   const found = over ?? ask(question, scene);
   if (found.kind === 'wrong') return { kind: 'wrong', diagnostics: found.faults.map(({ diagnostic }) => diagnostic) };
   const traces = 'traces' in found.value ? found.value.traces : [found.value];
-  const told = traces.map((trace) => tellTrace(trace, scene));
+  const told = traces.map((trace) => describeTrace(trace, scene));
   const json = traces.map((trace) => traceJson(trace, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)].map(([head, ...lines]) => {
+  const blocks = [...(over ? [over.value.lines] : []), ...told.map(listTraceLines)].map(([head, ...lines]) => {
     const assumed = assumedIn(
       [head, ...lines].map((line) => line?.text ?? ''),
       scene.side,

@@ -2,7 +2,7 @@ import { largestFile, UnreadableFile } from '../../base/read-file.ts';
 import { disarm, unprintable } from '../../base/printable.ts';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { hasCode } from '../../bundle/errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {

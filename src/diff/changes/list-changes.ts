@@ -18,7 +18,7 @@ import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
 import { entryKey, formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkChange } from '../../kernel/link/link.ts';
-import { setFamily } from '../../kube-proxy/sets.ts';
+import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 import { chainSteps } from './chain-changes.ts';
 import { nftSteps } from './nft-changes.ts';
 

@@ -1,11 +1,11 @@
 import { count } from '../../base/format-count.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/delta.ts';
+import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import { formatElementValue, formatKey, quote } from '../../kernel/nftables/format-expression.ts';
 import { formatBaseChain, formatSetProperties } from '../../kernel/nftables/format.ts';
-import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kernel/nftables/meaning.ts';
+import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kernel/nftables/nft-meaning.ts';
 import {
   isLearned,
   type NftChain,

@@ -8,13 +8,13 @@ import { entryKey, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
-import { parseNftName } from '../../kube-proxy/nftables.ts';
+import { parseNftName } from '../../kube-proxy/nft-names.ts';
 import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
-import { setFamily } from '../../kube-proxy/sets.ts';
+import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 
 /**
  * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,

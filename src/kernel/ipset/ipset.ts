@@ -1,7 +1,7 @@
 import { LongText } from '../long-text.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
+import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 

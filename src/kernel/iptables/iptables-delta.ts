@@ -1,4 +1,4 @@
-import { pairUp } from '../changes.ts';
+import { pairUp } from '../diff-by-key.ts';
 import {
   formatAppends,
   formatDeclaration,

@@ -2,7 +2,7 @@ import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
+import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
 
 /** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */
 export interface Link {

@@ -1,4 +1,4 @@
-import { type NftChange, type NftTableDelta, usesAny } from './delta.ts';
+import { type NftChange, type NftTableDelta, usesAny } from './nft-delta.ts';
 import type { Element } from './element.ts';
 import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
 import {
@@ -9,7 +9,7 @@ import {
   formatChain,
   formatTableParts,
 } from './format.ts';
-import { isSameBase } from './meaning.ts';
+import { isSameBase } from './nft-meaning.ts';
 import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
 /**

@@ -4,7 +4,7 @@ import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
 import type { NftRule } from './table.ts';
-import { unquote, type Words } from './words.ts';
+import { unquote, type Words } from './tokens.ts';
 
 /**
  * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not read on, the

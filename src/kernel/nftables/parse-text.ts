@@ -4,7 +4,7 @@ import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
 import { readNumber, readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
-import { type Token, isQuoted, scan, unquote, Words } from './words.ts';
+import { type Token, isQuoted, scan, unquote, Words } from './tokens.ts';
 
 /** What was read of nft's output. */
 interface ParsedTables {

@@ -5,7 +5,7 @@ import { parseAddress } from '../../kernel/address.ts';
 import { proxyModeNames, proxyModes } from '../modes.ts';
 import { plainSetting, proxyField, proxyFlag, refuse } from './setting.ts';
 
-/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/settings.ts). */
+/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/resolve-settings.ts). */
 export const mode = plainSetting({
   flag: proxyFlag(
     'text',

@@ -14,7 +14,7 @@ import {
   type SchedulerFlag,
 } from '../../kernel/ipvs/ipvs.ts';
 import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
-import type { SetId } from '../../kube-proxy/sets.ts';
+import type { SetId } from '../../kube-proxy/ipvs-sets.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
 /** What a node is to the Service ports of one family, besides its identity. */

@@ -11,7 +11,7 @@ import { compareElements, sortElements, type SortedElements } from '../../kernel
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nftables.ts';
+import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-names.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';

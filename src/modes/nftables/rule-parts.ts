@@ -5,7 +5,7 @@ import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Value } from '../../kernel/nftables/element.ts';
 import type { Expression, Field, Right, Selector } from '../../kernel/nftables/expression.ts';
 import type { NftRule } from '../../kernel/nftables/table.ts';
-import { nftChains } from '../../kube-proxy/nftables.ts';
+import { nftChains } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
 /** How rules of one family name what they look at. */

@@ -40,7 +40,7 @@ import {
   protocolValues,
   rule,
 } from './rule-parts.ts';
-import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nftables.ts';
+import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nft-names.ts';
 
 /** Most Service ports have no sets of their own. */
 const none: readonly never[] = [];

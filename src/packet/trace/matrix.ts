@@ -1,6 +1,6 @@
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet.ts';
-import { healthCheckWords } from './explain.ts';
+import { healthCheckWords } from './trace-words.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Sender } from './question.ts';
 import { serviceOf, type KnownPort, type Scene } from './scene.ts';
 

@@ -1,7 +1,7 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
-import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../../describe/asked.ts';
+import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../../describe/parse-asked.ts';
 import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
 import {
   addressAfter,

@@ -41,7 +41,7 @@ interface ToldStep {
 }
 
 /** A trace in words: what comes out, then how, step by step. */
-export interface ToldTrace {
+export interface TraceInWords {
   readonly heading: string;
   readonly verdict: string;
   readonly isGood: boolean;
@@ -50,7 +50,7 @@ export interface ToldTrace {
   readonly steps: readonly ToldStep[];
 }
 
-export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
+export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side, mode } = scene;
   const name = side.services?.node.name ?? '';
@@ -72,7 +72,7 @@ export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
   };
 }
 
-export function explainTrace(told: ToldTrace): readonly DescriptionLine[] {
+export function listTraceLines(told: TraceInWords): readonly DescriptionLine[] {
   return [
     line('heading', 0, told.heading),
     line(told.isGood ? 'good' : 'bad', 1, told.verdict),

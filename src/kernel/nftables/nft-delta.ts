@@ -1,8 +1,8 @@
-import { diffByKey, pairUp, type Split } from '../changes.ts';
+import { diffByKey, pairUp, type Split } from '../diff-by-key.ts';
 import { compareText } from '../compare-text.ts';
 import type { Family } from '../family.ts';
 import type { Element } from './element.ts';
-import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './meaning.ts';
+import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './nft-meaning.ts';
 import {
   isLearned,
   type NftChain,

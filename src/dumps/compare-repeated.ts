@@ -7,8 +7,8 @@ import type { Link } from '../kernel/link/link.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import { isOwnChain } from './drafted-state.ts';
 
 /** What a tool printed of each thing, as text: equal texts are of equal things. */
