@@ -26,13 +26,13 @@ export interface StateFile {
   readonly print: string;
   /** What is in it, and what reads it. */
   readonly title: string;
-  /** Undefined where the state has no such part. */
+  /** Undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
   /** What a text says, beside what a state holds already. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** All of them, in the order in which they are to be read. A mode has the files of its kinds. */
+/** All of them, in the order in which people should read them. A mode has the files of its kinds. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',

@@ -250,7 +250,7 @@ class Assigner {
     return address?.text;
   }
 
-  /** The ports with node ports; undefined where none was needed. A port of two protocols gets one number for both. */
+  /** The ports with node ports; undefined if none was needed. A port of two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
     if (!lacksNodePort(spec)) return undefined;
@@ -274,7 +274,7 @@ class Assigner {
     return spec.ports.map((port) => ({ ...port, nodePort: nodePortOf(port) }));
   }
 
-  /** One address of each family that the Service has, where a range has that; what it asked for itself, if it did. */
+  /** One address of each family that the Service has, if a range has that; what it asked for itself, if it did. */
   #assignLoadBalancer(service: Sourced<Service>, clusterIPs: readonly string[]): readonly string[] | undefined {
     const { object } = service;
     if (!wantsLoadBalancer(object, this.#ranges)) return undefined;

@@ -7,7 +7,7 @@ export interface AssumedWorkload {
 
 export interface AssumedPod {
   readonly name: string;
-  /** Undefined where the input holds no Node. */
+  /** Undefined if the input holds no Node. */
   readonly node?: string | undefined;
   /** One of each family at most. */
   readonly addresses: readonly string[];

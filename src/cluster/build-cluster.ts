@@ -98,7 +98,7 @@ export function isLeftToOther({ metadata }: Service): boolean {
   return proxyNameLabel in metadata.labels;
 }
 
-/** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined where it does. */
+/** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined if it does. */
 export function skipReason(service: Service): ServiceInfo['skipped'] {
   if (service.spec.type === 'ExternalName') return 'external-name';
   if (service.spec.clusterIP === 'None') return 'headless';

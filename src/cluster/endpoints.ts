@@ -24,7 +24,7 @@ export interface ServiceWithSlices extends Sourced<Service> {
   readonly isServed: boolean;
 }
 
-/** Whether Pods are to be found behind the Service. */
+/** Whether the Service selects Pods. An empty selector counts as none. */
 export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }

@@ -35,7 +35,7 @@ export interface Service {
   readonly metadata: ObjectMeta;
   readonly spec: {
     readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
-    /** '' where none has been given yet, 'None' for a headless Service. */
+    /** '' if none has been given yet, 'None' for a headless Service. */
     readonly clusterIP: string;
     readonly clusterIPs: readonly string[];
     readonly ipFamilies: readonly ('IPv4' | 'IPv6')[];
@@ -50,18 +50,18 @@ export interface Service {
     readonly externalTrafficPolicy: 'Cluster' | 'Local';
     /** 0 for none. */
     readonly healthCheckNodePort: number;
-    /** What the load balancer is asked for; undefined where the choice is left to it. */
+    /** What the load balancer is asked for; undefined if the choice is left to it. */
     readonly loadBalancerIP?: string | undefined;
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
-    /** Undefined where it has none: then something else than Pods is to be found behind it. */
+    /** Undefined if it has none: its endpoints are then not its Pods. */
     readonly selector: Readonly<Record<string, string>> | undefined;
-    /** '' where it is not set. */
+    /** '' if it is not set. */
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
-  /** Set where it is being deleted: no controller makes slices for it any more. */
+  /** Set if it is being deleted: no controller makes slices for it any more. */
   readonly terminating?: true | undefined;
 }
 
@@ -114,7 +114,7 @@ export interface EndpointStatus {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
-  /** Set where it was made of a Pod that no input holds: a workload was taken to have it. */
+  /** Set if it was made of a Pod that no input holds: a workload was taken to have it. */
   readonly assumed?: true | undefined;
 }
 
@@ -160,13 +160,13 @@ export interface Pod {
   readonly terminating: boolean;
   /** Undefined for a manifest: only a cluster knows the state of a Pod. */
   readonly status: PodStatus | undefined;
-  /** Set where there is no such Pod: a workload of the input was taken to have it. */
+  /** Set if there is no such Pod: a workload of the input was taken to have it. */
   readonly assumed?: true | undefined;
 }
 
 /** What a Pod and a workload's template say alike. */
 export interface PodSpec {
-  /** '' where it is not set, here and below. */
+  /** '' if it is not set, here and below. */
   readonly nodeName: string;
   readonly hostname: string;
   readonly subdomain: string;
@@ -245,7 +245,7 @@ interface LabelRequirement {
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
   readonly podSelector: LabelSelector;
-  /** Undefined where the policy is not about that direction; empty where it allows nothing. */
+  /** Undefined if the policy is not about that direction; empty if it allows nothing. */
   readonly ingress: readonly PolicyRule[] | undefined;
   readonly egress: readonly PolicyRule[] | undefined;
 }

@@ -31,7 +31,7 @@ export interface CompileOptions extends InputOptions {
 
 /** What a node's bundle holds, and all that there is to say of the input. */
 export interface Compilation {
-  /** Undefined where a diagnostic is an error: nothing is compiled then. */
+  /** Undefined if a diagnostic is an error: nothing is compiled then. */
   readonly content: BundleContent | undefined;
   readonly diagnostics: readonly Diagnostic[];
 }

@@ -45,7 +45,7 @@ export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): 
   }
 }
 
-/** The release that a Node object says that it runs; undefined where it says none that kpc follows. */
+/** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   const reading = parseRelease(node?.kubernetesVersion ?? '');
   return reading.kind === 'release' ? reading.release : undefined;

@@ -95,7 +95,7 @@ export function findShown(
   };
 }
 
-/** What another mode left on a node, a line for each kind; nothing where it left nothing. */
+/** What another mode left on a node, a line for each kind; nothing if it left nothing. */
 export function describeLeftovers(
   { chains, virtualServers, sets, addresses }: Leftovers,
   owners: Owners,

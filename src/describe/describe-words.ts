@@ -62,7 +62,7 @@ const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 
-/** What the thing asked about is; undefined where it is the Service itself. */
+/** What the thing asked about is; undefined if it is the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':

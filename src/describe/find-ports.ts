@@ -45,7 +45,7 @@ export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtual
   };
 }
 
-/** What is asked about is to a Service port; undefined where it is another's. */
+/** What is asked about is to a Service port; undefined if it is another's. */
 export function roleOf(
   port: ShownPort,
   { text, address, number, names }: Asked,
@@ -112,7 +112,7 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 
 /**
  * Why no Service answers at an address: it is the node's, but node ports do not listen on it; or its Services have another
- * port. Undefined where neither is so. `headless` are the Services without ports that have it for an endpoint.
+ * port. Undefined if neither is so. `headless` are the Services without ports that have it for an endpoint.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
@@ -165,7 +165,7 @@ export interface AddressObjects {
   readonly nodes: readonly Sourced<Node>[];
 }
 
-/** Why kube-proxy programs nothing on this node for an address of the input; undefined where that is not so. */
+/** Why kube-proxy programs nothing on this node for an address of the input; undefined if that is not so. */
 export function explainUnserved(
   asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
   { services, nodes }: AddressObjects,

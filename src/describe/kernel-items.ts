@@ -29,7 +29,7 @@ type ItemContent =
       /** "-s rr" and so on, as ipvsadm writes it. */
       readonly options: string;
       readonly realServers: readonly string[];
-      /** The other Service port that has it, where two claim one address and port. */
+      /** The other Service port that has it, if two claim one address and port. */
       readonly takenBy?: string | undefined;
     }
   | { readonly kind: 'address'; readonly link: string; readonly address: string }

@@ -29,7 +29,7 @@ function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
   return [`${wrong}: it holds ${held}`, `name one of them ${any}`];
 }
 
-/** `nodes` are those that the Pods name; none where they are not scheduled. */
+/** `nodes` are those that the Pods name; none if they are not scheduled. */
 function describePodNode({ pods, nodes }: Lists<'pods' | 'nodes'>): Words {
   const which = pods.length === 1 ? `Pod ${pods[0]} has` : `${pods.length} Pods have`;
   const [what, help] =

@@ -15,9 +15,9 @@ import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
 
 /**
- * Leaves out the settings that one side says nothing of: a dump tells those of a whole node, or of those that
+ * Leaves out the sysctls that one side says nothing about: a dump shows those of a whole node, or of those that
  * kube-proxy sets only some, and a bundle asks for its own. `untoldSysctls`: whether a side has sysctls that the other
- * should tell and does not.
+ * should show and does not.
  */
 export function alignSides(
   from: Side,
@@ -43,7 +43,7 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
   'net.netfilter.nf_conntrack_udp_timeout_stream',
 ]);
 
-/** What is to be compared of a side's sysctls, and how many more the other side should tell and does not. */
+/** The sysctls of a side to compare, and how many more the other side should show and does not. */
 function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sysctls']; readonly untold: number } {
   const own = [...side.state.sysctls];
   const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
@@ -65,7 +65,7 @@ function alignTimeouts(side: Side, other: Side): IpvsTimeouts | undefined {
 }
 
 /**
- * Leaves out what a dump has of a family that the other side was not compiled for, but for what belongs to Services:
+ * Leaves out what a dump has of a family that the other side was not compiled for, except for what belongs to Services:
  * kube-proxy makes its own chains and sets of both families, whichever the Services use.
  */
 export function dropUnusedFamily(
@@ -87,7 +87,7 @@ export function dropUnusedFamily(
   };
 }
 
-/** What differs of the settings that kpc-apply goes by on the node, where both sides were compiled. */
+/** What differs in the settings that kpc-apply uses on the node, if both sides were compiled. */
 export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
   if (!from.services || !to.services) return [];
   const before = nodeSettings(from.services.settings);
@@ -98,7 +98,7 @@ export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
   });
 }
 
-/** The settings that kpc-apply goes by on the node, by name: nothing in a state shows them. */
+/** The settings that kpc-apply uses on the node, by name: nothing in a state shows them. */
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
@@ -108,7 +108,7 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
 
 /**
  * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
- * nothing but that. A timeout that is left as it is from now on is told too: it is no longer asked for.
+ * nothing but that. A timeout that is left as it is from now on is reported too: it is no longer asked for.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);

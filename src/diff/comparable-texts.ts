@@ -22,7 +22,7 @@ import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftab
 import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/nft-meaning.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 
-/** A file of both sides, as text that can be compared line by line; '' where a side has none of it. */
+/** A file of both sides, as text that can be compared line by line; '' if a side lacks it. */
 export interface FilePair {
   readonly name: string;
   readonly from: string;
@@ -51,7 +51,7 @@ function joinServers(own: KernelState, untold: KernelState): KernelState {
     : { ...own, virtualServers: [...own.virtualServers, ...untold.virtualServers].sort(compareVirtualServers) };
 }
 
-/** What a side was compiled from, and what of it kpc-apply goes by, where the other side was compiled too. */
+/** What a side was compiled from, and what of that kpc-apply uses, if the other side was compiled too. */
 function writeInputs({ services, state }: Side, other: Side) {
   if (!services || !other.services) return { 'manifest.json': '', 'services.json': '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
@@ -102,7 +102,7 @@ function chainLines(table: TableName, chain: Chain): readonly string[] {
 
 /**
  * Tables as text whose lines are the same where they mean the same: sets, chains and elements by name and key, without
- * what takes no part in a comparison. It is for people, not for nft.
+ * what a comparison ignores. It is for people, not for nft.
  */
 function formatNftMeanings(tables: readonly NftTable[]): string {
   return tables

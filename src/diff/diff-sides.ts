@@ -38,19 +38,19 @@ export interface SideDiff extends Readonly<Record<keyof typeof otherParts, reado
   readonly servicePorts: readonly ServicePortDiff[];
   /** Whether the reasons were read back from the states, which show no more than that. */
   readonly isReadBack: boolean;
-  /** How many rules differ in nothing but their comments, which is no difference. */
+  /** How many rules differ in nothing but their comments. These count as equal. */
   readonly comments: number;
-  /** What was not compared, since one of the sides cannot tell it. */
+  /** What was not compared, since one of the sides does not show it. */
   readonly gaps: readonly Gap[];
   readonly extent: Extent;
   /** The Service ports that were read back, where they are all that was compared. */
   readonly compared: ReadChanges['compared'] | undefined;
 }
 
-/** What differs of one Service port: why, where both sides have Services, and what that is in the kernel. */
+/** What differs of one Service port: why, if both sides have Services, and what that is in the kernel. */
 export interface ServicePortDiff extends ServicePortChange {
   readonly kernel: readonly KernelChange[];
-  /** What differs in the kernel besides, which the reasons tell all of. */
+  /** What else differs in the kernel: the reasons explain all of it. */
   readonly follows: readonly KernelChange[];
 }
 
@@ -64,11 +64,11 @@ export interface ReadChanges {
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
   /** Those that each side shows. */
   readonly shown: { readonly from: ShownPorts; readonly to: ShownPorts };
-  /** Whether a change in the kernel is nothing but what these reasons come to. */
+  /** Whether a change in the kernel only follows from these reasons. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
-/** Reads the Services of two sides back from their states, where they do not tell which Services they came from. */
+/** Reads the Services of two sides back from their states, for sides that do not record which Services they came from. */
 export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
 
 export interface DiffChoices {
@@ -77,7 +77,7 @@ export interface DiffChoices {
   readonly readServices?: ReadServices;
 }
 
-/** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
+/** Compares two sides by meaning, without what one of them does not show and what is not kube-proxy's. */
 export function diffSides(one: Side, other: Side, options: DiffChoices): SideDiff {
   const { from, to, untoldSysctls } = alignSides(one, other);
   const { own, foreign, untold, whole } = separate(from, to);
@@ -101,7 +101,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   );
   const read = told ? undefined : options.readServices?.(from, to, owners);
   const reasons = told ?? read?.changes ?? [];
-  // Whose Service port is told of is told of with it.
+  // A change is reported with its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
   const isExplained = ({ owner }: KernelChange): boolean => !told && owner !== undefined && labels.has(owner);
   const doubtful = listPair(untold);
@@ -132,12 +132,12 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   };
 }
 
-/** Whether there is nothing to tell. */
+/** Whether there is nothing to report. */
 export function isSame(diff: SideDiff): boolean {
   return diff.servicePorts.length === 0 && otherPartNames.every((part) => diff[part].length === 0);
 }
 
-/** The states that tell what the items of `side` are there for; its own say comes first. */
+/** The states that show what the items of `side` are there for; its own origins come first. */
 function statesOf(side: Side, other: Side): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
   // Without names of virtual servers a change of mode would look like as many Services removed and added.
@@ -146,7 +146,7 @@ function statesOf(side: Side, other: Side): readonly KernelState[] {
   return [...states, nameServers(side.state, other.services.cluster)];
 }
 
-/** Tells what iptables mode left on the node of a dump: chains that nothing jumps to, and those that packets still come to. */
+/** Reports what iptables mode left on the node of a dump: chains that nothing jumps to, and those that packets still come to. */
 function findLeftovers(from: Side, to: Side): (change: KernelChange) => 'dead' | 'live' | undefined {
   const left = new Map(
     [from, to]

@@ -20,12 +20,12 @@ export interface StatePair {
 
 /** What of two sides is kube-proxy's, and what is another program's. */
 export interface Separation {
-  /** Only what both sides can tell. */
+  /** Only what both sides show. */
   readonly own: StatePair;
   readonly foreign: () => StatePair;
   /** Virtual servers that may be either. */
   readonly untold: StatePair;
-  /** All that is kube-proxy's on each side, whether the other can tell it or not. */
+  /** All that is kube-proxy's on each side, whether the other shows it or not. */
   readonly whole: StatePair;
 }
 
@@ -51,7 +51,7 @@ export function separate(from: Side, to: Side): Separation {
 
 /**
  * What of a side Services are read from: all but rules that are cut off somewhere. In nftables a Service port is in chains
- * and in maps, so that a part of a table tells too little of it.
+ * and in maps, so that a part of a table shows too little.
  */
 export function coverForServices({ state, coverage }: Side): KernelState {
   return {

@@ -10,18 +10,18 @@ import { workingTables, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { Side } from './compared-side.ts';
 
-/** A part of the kernel that was not compared, since one of two sides cannot tell it. */
+/** A part of the kernel that was not compared, since one of two sides does not show it. */
 export interface Gap {
   readonly part: GapPart;
-  /** Undefined where it is not for the family that a side cannot tell it. */
+  /** Undefined if the side lacks it for another reason than the family. */
   readonly family: Family | undefined;
-  /** Of rules: the table, where it is not all of them. */
+  /** For rules: the table, unless it is all of them. */
   readonly table?: TableName | undefined;
-  /** The file of a dump that may have held more; undefined where it is another part. */
+  /** The file of a dump that may have held more; undefined if it is another part. */
   readonly doubt?: Doubt | undefined;
   /** Whether a difference may hide there, so that no report may say that there is none. */
   readonly matters: boolean;
-  /** Whether the side that can tell has anything of kube-proxy's there. */
+  /** Whether the side that shows it has anything of kube-proxy's there. */
   readonly held: boolean;
 }
 
@@ -45,20 +45,20 @@ type GapPart = keyof typeof partNames;
 interface ComparedSides {
   readonly from: Side;
   readonly to: Side;
-  /** All of each side that is kube-proxy's, whether both can tell it or not. */
+  /** All of each side that is kube-proxy's, whether both show it or not. */
   readonly whole: StatePair;
-  /** Whether a side has sysctls that the other does not tell. */
+  /** Whether a side has sysctls that the other does not show. */
   readonly untoldSysctls: boolean;
 }
 
 /** What of the objects of one kind is not compared. */
 interface KindGaps {
   readonly part: GapPart;
-  /** Whether a side tells of them family by family. */
+  /** Whether a side shows them family by family. */
   readonly byFamily?: true;
-  /** What a side tells of one by one. */
+  /** What a side shows one by one. */
   readonly tables?: readonly TableName[];
-  /** Whether a side tells of them, of a table if they are rules. */
+  /** Whether a side shows them; for rules, those of a table. */
   readonly tells: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
   /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
   readonly holds?: (state: KernelState, family: Family) => boolean;
@@ -100,7 +100,7 @@ const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
     holds: ({ links }, family) => links.some((link) => link.addresses.some((address) => address.family === family)),
   },
   sysctls: { part: 'sysctls', tells: ({ sysctls }) => sysctls },
-  // A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only.
+  // A dump shows no timeouts and no modules: what needs a module is in the kernel only with it.
   ipvsTimeouts: {
     part: 'ipvsTimeouts',
     isMinor: true,
@@ -136,7 +136,7 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
   ];
 }
 
-/** The tables that one of two sides does not tell of; undefined for all that there is of a kind. */
+/** The tables that one of two sides does not show; undefined for all of a kind. */
 function untoldParts(
   kind: ObjectKind,
   family: Family | undefined,
@@ -156,8 +156,8 @@ function holds(state: KernelState, kind: ObjectKind, ofFamilies: readonly Family
 
 /**
  * The kinds that a kube-proxy of the sides' modes programs: the others are not missed. The modes that write rules of
- * iptables leave what looks like one another's, and where nothing tells the modes it may be any of these; tables of
- * nftables would tell.
+ * iptables leave what looks like one another's, and if nothing shows the modes it may be any of these; tables of
+ * nftables would show it.
  */
 function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
   const known = [from, to].flatMap(({ services, state }) => services?.settings.mode ?? modeOfState(state) ?? []);
@@ -169,7 +169,7 @@ function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
 /** How much of what is kube-proxy's was compared. */
 export type Extent = 'all' | 'part' | 'nothing';
 
-/** `compared` is what both sides can tell. */
+/** `compared` is what both sides show. */
 export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, to: Side): Extent {
   if (!gaps.some(({ matters }) => matters)) return 'all';
   if (isEverything(gaps, askedOf(from, to))) return 'nothing';
@@ -177,7 +177,7 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, 
   return holdsAnything(compared.from) || holdsAnything(compared.to) ? 'part' : 'nothing';
 }
 
-/** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
+/** Whether no part at all is shown by both sides: then it means nothing for the nodes that neither holds anything. */
 function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boolean): boolean {
   const isGap = (part: GapPart, family: Family | undefined): boolean =>
     gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);

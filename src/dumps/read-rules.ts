@@ -66,13 +66,13 @@ function readWithoutTable(
 ): void {
   const lines = text.split('\n').map(toSaved);
   const policies = new Set(lines.flatMap((line) => builtInWithPolicy.exec(line)?.[1] ?? []));
-  // The policies of a table's own chains, which iptables -S prints, stand above all of it.
+  // iptables -S prints the policies of a table's built-in chains first.
   const isWhole = policies.size > 0;
   const texts = splitByTable(lines, command?.table ?? tableOfPolicies(policies));
   const names = tableNames.filter((name) => texts.has(name));
   const tables: { [T in TableName]?: NonNullable<Tables[T]> } = {};
   for (const name of names) {
-    // The line that names the table takes the place of none of the text.
+    // The line that names the table is added, and replaces nothing.
     const { tables: placed, unread } = parseIptablesSave(`*${name}\n${texts.get(name)?.join('\n')}\nCOMMIT\n`);
     tables[name] = placed[name] ?? new Map();
     draft.unread(file, unread, firstLine - 2);

@@ -18,7 +18,7 @@ export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
 
-/** Whether the range is written with a prefix length, be it that of a single address. */
+/** Whether the range is written with a prefix length, even that of a single address. */
 export function isNetwork(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }
@@ -28,7 +28,7 @@ export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }
 
-/** The address of a range that holds only one, in either form; undefined where it holds more. */
+/** The address of a range that holds only one, in either form; undefined if it holds more. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetwork(range)) return range;
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;

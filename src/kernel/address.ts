@@ -292,7 +292,7 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
+/** Why the API server refuses an address for an endpoint or an external IP; undefined if it does not. */
 export function describeUnusable(address: Address): string | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';

@@ -26,7 +26,7 @@ export function isEmptyDelta(delta: KernelDelta): boolean {
   return objectKinds.every((kind) => isEmpty(kind));
 }
 
-/** Whether nothing is to be changed in `a` to make it mean the same as `b`: see diffStates. */
+/** Whether `a` already means the same as `b`: see diffStates. */
 export function equalStates(a: KernelState, b: KernelState): boolean {
   return isEmptyDelta(diffStates(a, b));
 }

@@ -20,7 +20,7 @@ export interface KernelState {
   readonly links: readonly Link[];
   /** Sysctl name with dots → value as the kernel prints it. */
   readonly sysctls: ReadonlyMap<string, string>;
-  /** Seconds; undefined where nothing is to be set. */
+  /** Seconds; undefined if kpc sets none. */
   readonly ipvsTimeouts: IpvsTimeouts | undefined;
   /** Kernel modules needed, in load order. */
   readonly modules: readonly string[];

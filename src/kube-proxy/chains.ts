@@ -96,7 +96,7 @@ export function isKubeProxyChain(table: TableName, { name, rules }: Chain): bool
   return kind === 'service' || rules.length === 0 || rules.some(isOfKubeProxyChain) || isSourceRangesDrop(name, rules);
 }
 
-/** Where no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
+/** If no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
@@ -274,7 +274,7 @@ export interface LeftChain {
   readonly family: Family;
   readonly table: TableName;
   readonly chain: Chain;
-  /** The kernel's own chains that lead to it; empty where nothing jumps to it. */
+  /** The kernel's own chains that lead to it; empty if nothing jumps to it. */
   readonly reachedFrom: readonly string[];
 }
 
@@ -314,7 +314,7 @@ function listLeft(
   }));
 }
 
-/** One of the kernel's own chains, and those that a packet in it may come to, however far. */
+/** One of the kernel's own chains, and those that a packet in it may reach, through any number of jumps. */
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
   // A set goes on with what is added while it is gone through.

@@ -8,7 +8,7 @@ import { isKubeProxySet, setName } from './ipvs-sets.ts';
 import { baseChains } from './chain-names.ts';
 
 /**
- * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. A node that changed its mode has
+ * The mode of the kube-proxy that left a state; undefined if it shows nothing of one. A node that changed its mode has
  * remains of the other: the rules that packets pass decide. Otherwise any part of the state may be
  * missing, so each part is searched for what only one mode leaves there.
  */

@@ -19,7 +19,7 @@ interface SummaryPart {
   readonly more: string;
 }
 
-/** What is to be known of a mode. Whatever differs between modes and is no code of its own is a field here. */
+/** The facts of a mode. Whatever differs between modes, and needs no code of its own, is a field here. */
 export interface ModeFacts {
   /** What people call it, in a sentence. */
   readonly title: string;

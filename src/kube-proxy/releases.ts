@@ -28,11 +28,11 @@ export const kubeProxyVersions = {
  */
 interface BehaviourGate {
   readonly name: string;
-  /** The first release that knows the gate; undefined where that is before all that kpc follows. */
+  /** The first release that knows the gate; undefined if that is before all that kpc follows. */
   readonly from?: Release;
-  /** The first release in which the gate is locked; undefined where there is none yet. */
+  /** The first release in which the gate is locked; undefined if there is none yet. */
   readonly until?: Release;
-  /** Set where neither AllAlpha nor AllBeta concerns the gate: it is stable or deprecated. */
+  /** Set if neither AllAlpha nor AllBeta concerns the gate: it is stable or deprecated. */
   readonly stage?: 'stable';
 }
 
@@ -41,10 +41,10 @@ export type FeatureGates = ReadonlyMap<string, boolean>;
 
 /** One way in which a release's kube-proxy differs from the release before it. */
 export interface BehaviourChange {
-  /** The first release that behaves so by default; undefined where all that kpc follows do, `never` where none does. */
+  /** The first release that behaves so by default; undefined if all that kpc follows do, `never` where none does. */
   readonly since?: Release | 'never';
   readonly gate?: BehaviourGate;
-  /** The one mode that it concerns; undefined where it is all of them. */
+  /** The one mode that it concerns; undefined if it is all of them. */
   readonly mode?: ProxyMode;
   /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
   readonly pullRequests: readonly number[];

@@ -18,7 +18,7 @@ export interface Flow {
   hook: Hook;
   /** Priority of what sees it now. */
   priority: number;
-  /** Interfaces as rules see them: '' for none, undefined where not known. */
+  /** Interfaces as rules see them: '' for none, undefined if not known. */
   input: string | undefined;
   output: string | undefined;
   /** What connection tracking keeps of its connection; undefined once IPVS has taken it out of tracking. */

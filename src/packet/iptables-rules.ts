@@ -22,7 +22,7 @@ type IpSets = ReadonlyMap<string, IpSetTest>;
 /** Chains of fewer rules are gone through rule by rule. */
 const fewRules = 16;
 
-/** Makes a table ready for packets. Long chains are hashed when the first packet comes to them. */
+/** Makes a table ready for packets. Long chains are hashed when the first packet gets to them. */
 export function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
   const table: RuleTable = {

@@ -95,7 +95,7 @@ export type Step =
 
 /**
  * - local: the address is the node's own
- * - out: it leaves by an interface; undefined where the routes are not known
+ * - out: it leaves by an interface; undefined if the routes are not known
  * - not-forwarding, loopback-outside: the kernel throws it away
  * - own-address: the endpoint gets a packet that has its own address for source, and cannot answer
  */

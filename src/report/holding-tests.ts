@@ -14,7 +14,7 @@ export interface TestFileHead {
   /** Undefined for inputs that were compiled before. */
   readonly mode: string | undefined;
   readonly release: string | undefined;
-  /** "all", or the only node; undefined where it has no name. */
+  /** "all", or the only node; undefined if it has no name. */
   readonly nodes: string | undefined;
 }
 

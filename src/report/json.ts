@@ -35,7 +35,7 @@ export function diffToJson(from: Side, to: Side, diff: SideDiff) {
     servicePorts: diff.servicePorts.map(servicePortToJson),
     /** What belongs to no Service. */
     base: diff.base.map(changeToJson),
-    /** What is not kube-proxy's, where that was asked for. */
+    /** What is not kube-proxy's, if that was asked for. */
     foreign: diff.foreign.map(changeToJson),
     /** What may be kube-proxy's or another program's: the dump does not show which. */
     unaccounted: diff.unaccounted.map(changeToJson),

@@ -52,7 +52,7 @@ const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role']
   none: 'dim',
 };
 
-/** Where packets come to, and whether endpoints see the client. */
+/** Where packets end, and whether endpoints see the client. */
 function fateInShort(fate: Fate | undefined): string {
   if (!fate) return '-';
   if (fate.verdict !== 'delivered') return fate.verdict;

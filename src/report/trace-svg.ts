@@ -21,7 +21,7 @@ type Role = 'plain' | 'bold' | 'dim' | 'rule' | 'hook' | 'good' | 'bad';
 interface Line {
   readonly role: Role;
   readonly text: string;
-  /** The whole text, where it is cut. */
+  /** The whole text, if it is cut. */
   readonly whole?: string | undefined;
 }
 

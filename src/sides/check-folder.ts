@@ -13,7 +13,7 @@ import { readAnyFile } from './dump-files.ts';
 /** What --check is to compare with: the bundle of one node, or a folder with those of many. */
 export type Expected = { readonly kind: 'bundle' } | { readonly kind: 'fleet'; readonly nodes: number };
 
-/** Why nothing can be compared with a folder; undefined where something can, be it equal or not. */
+/** Why nothing can be compared with a folder; undefined if something can. */
 export function checkFolder(folder: string, expected: Expected): Diagnostic | undefined {
   const problem = findProblem(folder, expected);
   return problem && diagnose('nothing-to-check', { folder, ...problem });

@@ -96,7 +96,7 @@ async function readStoredFolder(path: string): Promise<StoredSide> {
   return sideOfGolden(path, await readFolder(path, isGoldenFile));
 }
 
-/** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
+/** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
 function readStoredDump(paths: readonly string[], stdin: SideContext['stdin']) {
   const found = readDumpFiles(paths, stdin);
   return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
@@ -156,7 +156,7 @@ export async function describeNoManifests(
   return undefined;
 }
 
-/** Manifests are large, and their names tell. */
+/** Manifests are large, and their names show what they are. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<StoredSide> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
@@ -297,7 +297,7 @@ function readingOf(
   { diagnostics, files, inputs }: LoadedInputs,
   compiled: BundleContent,
   modeFrom: keyof typeof modeReasons,
-  /** Why this release, where nothing but what was read says so. */
+  /** Why this release, if nothing but what was read says so. */
   reason: string | undefined,
 ): SideReading {
   const { node, settings, families } = compiled;
@@ -315,7 +315,7 @@ function readingOf(
 }
 
 /**
- * Reads the Services of manifests, which lend their names to a dump; `cluster` is undefined where the manifests have errors.
+ * Reads the Services of manifests, which lend their names to a dump; `cluster` is undefined if the manifests have errors.
  * What else there is to say of them does not matter here.
  */
 export async function readNames(options: FileOptions, readStdin: () => Promise<Stdin>) {

@@ -16,7 +16,7 @@ import { serviceLink } from '../kube-proxy/service-link.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 
-/** A side that was read, with what is to be said of it; undefined where it cannot be used. */
+/** A side that was read, with its diagnostics; undefined if it cannot be used. */
 export interface SideReading {
   readonly side: Side | undefined;
   readonly diagnostics: readonly Diagnostic[];
@@ -41,7 +41,7 @@ export type StoredSide =
 export interface DumpedSide {
   readonly kind: 'dump';
   readonly reading: SideReading & { readonly side: Side };
-  /** The node's own addresses; undefined where the dump does not tell them. */
+  /** The node's own addresses; undefined if the dump does not show them. */
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
 }
 
@@ -88,7 +88,7 @@ function sideOfStored(
     kind: 'bundle',
     name: path,
     state,
-    // Its files hold no origins. Where no comments tell the Services, compiling them again does.
+    // Its files hold no origins. If no comments name the Services, compiling them again does.
     labels:
       modeFacts[manifest.mode].namesServices === 'all'
         ? undefined
@@ -114,7 +114,7 @@ function sideOfStored(
  * which are not to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
-  // Of a family that has no rules there is none in its files, which is to say that the node has none.
+  // If its files have no rules of a family, the node has none.
   const side = sideOf(path, { state, coverage: { ...coverAll(), modules: false }, doubts: [] });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];

@@ -85,7 +85,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   };
 }
 
-/** What tells a bundle from others. */
+/** Identifies a bundle. */
 export function markBundle({ files, manifest }: StoredBundle, folder: string): BundleMark {
   return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)) };
 }
@@ -131,7 +131,7 @@ export interface CleanUpChoices {
 
 /**
  * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
- * sysctls stay as they are, as they do when kube-proxy cleans up: others may have come to need them.
+ * sysctls stay as they are, as they do when kube-proxy cleans up: others may need them by now.
  */
 export function requestNothing(host: Host, choices: CleanUpChoices): ChangeRequest {
   return {
@@ -142,7 +142,7 @@ export function requestNothing(host: Host, choices: CleanUpChoices): ChangeReque
     excluded: readNetworks(choices.excludeCIDRs),
     drainTimeout: 0,
     prepare: async ({ share }, isIdle) => {
-      // Where nothing would go because it is all the kube-proxy's, that is to be said too.
+      // If nothing would go because it is all the kube-proxy's, that must be said too.
       if (!choices.force && !(isIdle && share.leftovers.length === 0)) await assertNoKubeProxy(host);
     },
   };
@@ -163,7 +163,7 @@ export function needsOf(bundle: StoredBundle): Needs {
   };
 }
 
-/** Applies a bundle. Call it with the lock held. Throws a Failure where nothing was changed. */
+/** Applies a bundle. Call it with the lock held. Throws a Failure if nothing was changed. */
 export async function applyBundle(
   session: Session,
   bundle: StoredBundle,
@@ -228,7 +228,7 @@ export interface Foresight {
   readonly warnings: readonly string[];
 }
 
-/** Looks at a node as applyBundle does before the first change. Nothing where there is nothing to change. */
+/** Looks at a node as applyBundle does before the first change. Nothing if there is nothing to change. */
 export async function foreseeApply(
   host: Host,
   bundle: StoredBundle,

@@ -103,7 +103,7 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished };
 }
 
-/** What a rollback goes by: an apply that did not end, or a state. */
+/** What a rollback undoes: an apply that did not end, or the changes since a state. */
 type Choice =
   | { readonly kind: 'unfinished'; readonly snapshot: Snapshot }
   | { readonly kind: 'state'; readonly to: StateMark; readonly request: ChangeRequest }
@@ -135,7 +135,7 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
 }
 
 /**
- * The wish to have a node as it was, but for real servers that waited for the end of their connections then: these stay
+ * Asks for a node as it was, except for real servers that waited for the end of their connections then: these stay
  * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them. A setting is put
  * back only where kpc-apply set it, and it is still as it was set: the rest is the administrator's.
  */

@@ -110,7 +110,7 @@ async function examineRights(host: Host): Promise<readonly Finding[]> {
 }
 
 async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  // Who may not change the network either has been told so.
+  // Whoever may not change the network either has that finding already.
   const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
   return needs.modules.map((module) => describeModule(index, module, mayLoad));
 }
@@ -162,7 +162,7 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
 }
 
 interface LookedAtSetting extends Pick<Setting, 'name' | 'path' | 'onlyRaises'> {
-  /** Undefined where any will do. */
+  /** Undefined if any will do. */
   readonly value: string | undefined;
   readonly isAsked: boolean;
 }

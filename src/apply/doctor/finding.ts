@@ -7,9 +7,9 @@ export interface Finding {
   /** What was looked at: "modules", "tools" … */
   readonly subject: string;
   readonly text: string;
-  /** The mode that needs it, where not all that were looked at do. */
+  /** The mode that needs it, unless all that were examined do. */
   readonly mode?: ProxyMode | undefined;
-  /** What to do about it; undefined where nothing is to be done. */
+  /** What to do about it; undefined for nothing. */
   readonly advice?: string | undefined;
 }
 
@@ -17,11 +17,11 @@ export function finding(severity: Finding['severity'], subject: string, text: st
   return { severity, subject, text, advice };
 }
 
-/** What a node is to be fit for. Without a bundle: for any in the mode. */
+/** What a node should be fit for. Without a bundle: for any in the mode. */
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];
-  /** The value is undefined where any will do. */
+  /** The value is undefined if any will do. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
   /** Tool family → version. */
   readonly leastVersions: Readonly<Record<string, string>>;

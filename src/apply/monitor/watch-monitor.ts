@@ -98,7 +98,7 @@ const longestRound = 30 * 60_000;
 /**
  * Says to systemd how a watch is; nothing if no systemd asked. `report`: after each round, that the service is ready, and one line
  * on how it is. Node cannot send to systemd's socket, so `systemd-notify` does: the unit needs NotifyAccess=all. The watchdog is fed while the
- * process is alive and rounds come to an end.
+ * process is alive and rounds end.
  */
 export function createNotifier(
   host: Pick<Host, 'run' | 'uptime'>,

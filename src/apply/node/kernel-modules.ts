@@ -2,7 +2,7 @@ import type { Host } from './host.ts';
 
 /**
  * Where a kernel module is. "present": the kernel has it, built in or loaded. "unknown": the node has no list of its
- * modules (a container, or a kernel with everything built in), so that only trying tells.
+ * modules (a container, or a kernel with everything built in), so that only trying shows.
  */
 export type ModulePlace = 'loaded' | 'present' | 'built-in' | 'loadable' | 'missing' | 'unknown';
 

@@ -102,7 +102,7 @@ export function runTool(
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
-    // Where no more files may be open, there are no pipes: the error above says so.
+    // If no more files may be open, there are no pipes: the error above says so.
     if (!hasPipes(child)) return;
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
@@ -244,7 +244,7 @@ function startApart({ tool, args }: Command): Promise<void> {
     }, firstWordMilliseconds);
     child.on('error', end);
     child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
-    // Where no more files may be open, there are no pipes: the error above says so.
+    // If no more files may be open, there are no pipes: the error above says so.
     if (!hasPipes(child)) return;
     child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
     child.stdout.once('data', () => end());
@@ -267,7 +267,7 @@ const missing = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 /** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
 const leadsNowhere = [...missing, 'ELOOP', 'ENAMETOOLONG'];
 
-/** Undefined where it fails with one of these. */
+/** Undefined if it fails with one of these. */
 async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
     return await work();

@@ -7,20 +7,20 @@ import { isKubeProxySet } from '../../kube-proxy/ipvs-sets.ts';
 import { Failure } from '../state/failure.ts';
 import { describeEnd, excerptOf, formatCommand, type Command, type Host } from './host.ts';
 
-/** A program that kpc-apply runs, and what tells its version. */
+/** A program that kpc-apply runs, and how to ask for its version. */
 export interface Tool {
   readonly name: string;
   /** The name it has in a manifest's list of least versions; Debian's package, which most distributions name alike. */
   readonly family: string;
   /** Of some modes: of those whose facts name its family. */
   readonly neededBy: 'every mode' | 'some modes' | 'no mode';
-  /** Undefined where it does not matter. */
+  /** Undefined if it does not matter. */
   readonly versionArgs?: readonly string[] | undefined;
-  /** What is lost without it, where it is not needed. */
+  /** What is lost without it, if it is not needed. */
   readonly purpose?: string | undefined;
 }
 
-/** Whether a mode goes with a tool; it may well run without, where it is not needed. */
+/** Whether a mode goes with a tool; it may well run without, if it is not needed. */
 export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
   return neededBy !== 'some modes' || family in modeFacts[mode].tools;
 }
@@ -75,7 +75,7 @@ async function inspectTool(host: Host, tool: Tool, least: string | undefined): P
 /** A version as numbers: "v1.8.9" → [1, 8, 9]. */
 export type Version = readonly number[];
 
-/** The first dotted number in a text. Undefined where there is none. */
+/** The first dotted number in a text. Undefined if there is none. */
 export function parseVersion(text: string): Version | undefined {
   const match = /(?<!\d)\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
   return match ? match[0].split('.').map(Number) : undefined;
@@ -94,7 +94,7 @@ export function compareVersions(a: Version, b: Version): number {
 export type FindFault = (stdout: string, stderr: string) => string | undefined | Promise<string | undefined>;
 
 /**
- * Gives what a tool prints that reads the node. Throws a Failure where it is missing, fails, or reports success and has not
+ * Gives what a tool prints that reads the node. Throws a Failure if it is missing, fails, or reports success and has not
  * printed what it prints: nothing, half a list, another tool's. `nothing`: its error where there is nothing to read; gives ''.
  */
 export async function readWith(

@@ -45,7 +45,7 @@ class FamilyRules {
   readonly #trace: KubeletTrace;
   /** Chains that would go, if nothing stays that needs them, by key. */
   readonly #candidates = new Map<string, { readonly table: TableName; readonly chain: Chain }>();
-  /** Rules that stay, with where they stand. */
+  /** Rules that stay, each with its table. */
   readonly #staying: { readonly table: TableName; readonly rule: Rule }[] = [];
 
   constructor(draft: ShareDraft, family: Family, present: Tables) {
@@ -77,7 +77,7 @@ class FamilyRules {
 
   /**
    * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule where it is missing (EnsureRule). In one
-   * that is not ours, ours is no more than a rule that was missing: what else stands there stays. Up to 1.26, kubelet has
+   * that is not ours, ours is only a rule that was missing: what else is in it stays. Up to 1.26, kubelet has
    * a second rule in it.
    */
   #addToShared(wanted: Tables): Tables {
@@ -131,7 +131,7 @@ class FamilyRules {
     if (isKubeProxys) draft.leftovers.push({ kind: 'chain', name: key, isInEffect });
   }
 
-  /** A jump that is there as it is wanted, and not ours, is left out: it stays, and where it stands. */
+  /** A jump that is there as it is wanted, and not ours, is left out: it stays, and in its place. */
   #addJumps(table: TableName, chain: string, there: Chains, asked: Chains): void {
     const isOurs = (rule: Rule, key: string): boolean => {
       const name = jumpChain(rule) ?? '';

@@ -180,8 +180,8 @@ function shareLinks(draft: ShareDraft): void {
     }
   }
   draft.wanted = { ...wanted, links: beside };
-  // The cluster IPs that the node itself goes by, whatever the bundle says are its addresses. A dummy link is none of its
-  // ways to others: kube-ipvs0 is one, and that of a DNS cache, which answers at a cluster IP on purpose.
+  // Cluster IPs that are addresses of the node itself, whatever the bundle lists as its addresses. A dummy link does not
+  // count: kube-ipvs0 is one, and so is that of a DNS cache, which answers at a cluster IP on purpose.
   for (const { name, addresses } of present.links.filter(({ kind }) => kind !== 'dummy')) {
     for (const { address } of addresses.filter((each) => claims.clusterIPs?.has(each.address.text))) {
       conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });

@@ -14,9 +14,9 @@ import type { Claims, Share } from './share-draft.ts';
 import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
 import type { DrainingServer } from '../state/record.ts';
 
-/** What a node is to be like. */
+/** What a node should be like. */
 export interface Target {
-  /** The tools' part: sysctls and modules stand in the two lists below. */
+  /** The tools' part: sysctls and modules are in the two lists below. */
   readonly state: KernelState;
   readonly settings: readonly Setting[];
   readonly modules: readonly string[];
@@ -55,7 +55,7 @@ export interface Plan {
   readonly cut: number;
   /**
    * Where iptables rules take over from IPVS: the state in which they have, and all virtual servers and their addresses
-   * are still there, as well guarded as before. Undefined where nothing of IPVS is there to be left.
+   * are still there, as well guarded as before. Undefined if nothing of IPVS is there to be left.
    */
   readonly takeover: KernelState | undefined;
   /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
@@ -86,7 +86,7 @@ export interface DrainTerms {
   readonly leftIpvs: number | undefined;
 }
 
-/** Compares a node with what it is to be like. */
+/** Compares a node with what it should be like. */
 export function makePlan(node: NodeState, target: Target, claims: Claims, terms: DrainTerms): Plan {
   const bare = takeShare(node.state, target.state, claims);
   const { share, guard } = shareGuard(node, target, claims, bare);
@@ -120,7 +120,7 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
 }
 
 /**
- * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined where there is nothing to
+ * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined if there is nothing to
  * leave. It is wanted for a while, so it may be changed, but is not what will be ours in the end.
  */
 function shareGuard(
@@ -180,7 +180,7 @@ function planIpvs(
 
 /**
  * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
- * never gets to IPVS. And those that the node's own connections come from. Where there are none, the link goes, unless
+ * never gets to IPVS. And those that the node's own connections come from. If there are none, the link goes, unless
  * it is another program's.
  */
 function keepAddresses(
@@ -239,7 +239,7 @@ function changeSetting(node: NodeState, setting: Setting): SettingChange | undef
   return from === setting.value ? undefined : { setting, from };
 }
 
-/** Whether the node is as it is to be; real servers that still drain are as they are to be. */
+/** Whether the node is as it should be; real servers that still drain count as such. */
 export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
 }

@@ -42,13 +42,13 @@ export interface Leftover {
   readonly isHeld?: boolean | undefined;
 }
 
-/** Which part of a node's state may be changed, and what stands in the way. */
+/** Which part of a node's state may be changed, and what is in the way. */
 export interface Share {
   /** What is wanted, as far as it can be had beside what stays. */
   readonly wanted: KernelState;
   /** What counts: what is ours and is there, and what is wanted. */
   readonly ours: Belongings;
-  /** What may be changed: the same, but for what another program had made just as it is wanted. */
+  /** What may be changed: the same, except for what another program had made just as it is wanted. */
   readonly touched: Belongings;
   /** Wanted things that are there as another program made them, and different. */
   readonly conflicts: readonly Conflict[];

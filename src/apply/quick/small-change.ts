@@ -38,7 +38,7 @@ export interface Settled {
   readonly id: string;
   readonly bundle: BundleFiles;
   readonly texts: CutTexts;
-  /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
+  /** When the tables of nftables were as the bundle says; undefined if that is unknown. */
   readonly nftables?: NftStamp | undefined;
   /** Tools that were found fit for their work. */
   readonly fitTools: readonly string[];
@@ -51,7 +51,7 @@ const indexShape = objectOf({
   /** The names of the bundle's files. */
   files: listOf(text),
   nftables: optional(nftStampShape),
-  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
+  /** SHA-256 of what iptables-save and ip6tables-save printed, if that may be all that is read of them. */
   rules: optional(text),
   fitTools: listOf(text),
 });

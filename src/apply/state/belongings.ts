@@ -78,7 +78,7 @@ export function nftTableKey(family: Family, name: string): string {
   return `${nftFamily[family]} ${name}`;
 }
 
-/** "ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule stands in. */
+/** "ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule is in. */
 export function jumpKey(family: Family, table: TableName, chain: string, rule: Rule): string {
   return `${chainKey(family, table, chain)} ${ruleMeaning(rule)}`;
 }

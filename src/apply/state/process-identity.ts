@@ -1,7 +1,7 @@
 import { objectOf, optional, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import type { Host } from '../node/host.ts';
 
-/** What each file says that stands for a process. */
+/** The content of each file that represents a process. */
 export const processFields = {
   pid: wholeNumber(1),
   /** Clock ticks from boot to its start. */

@@ -62,7 +62,7 @@ export function watchBundle(
     /** The folder that it is in, as an absolute path. */
     path: resolve(path),
     /**
-     * The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. `known`: the files
+     * The bundle, or the last good one where it is damaged or missing; undefined if none was ever good. `known`: the files
      * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
      */
     async read(known?: BundleFiles): Promise<StoredBundle | undefined> {
@@ -94,7 +94,7 @@ export function watchBundle(
   };
 }
 
-/** Something that changes with any file of a bundle; undefined where there is no folder. Reads none of them. */
+/** Something that changes with any file of a bundle; undefined if there is no folder. Reads none of them. */
 export async function readBundleVersion(path: string): Promise<string | undefined> {
   try {
     const isPack = (await stat(path)).isFile();

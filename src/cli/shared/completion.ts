@@ -126,7 +126,7 @@ export interface ValueRequest {
 /** No shell gives any of these characters a meaning within a word: what has others is not offered. */
 const plain = /^[\w.,:/@%+=-]+$/;
 
-/** The words that may stand in the place of the last of these, which follow the name of the program. */
+/** The words that may replace the last of these, which follow the name of the program. */
 export async function complete(
   program: Command,
   words: readonly string[],

@@ -10,7 +10,7 @@ import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 /** What the endpointslice controller knows of the Nodes. */
 export interface KnownNodes {
-  /** Undefined where the input holds no Node: then each Pod is taken at its word. */
+  /** Undefined if the input holds no Node: then each Pod is taken at its word. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
@@ -85,7 +85,7 @@ function familiesOf({ spec }: Service): readonly Family[] {
 function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
-  // Where there are two, the controller sorts them, and kube-proxy takes the first.
+  // If there are two, the controller sorts them, and kube-proxy takes the first.
   const addresses = status.addresses
     .filter((address) => address.family === family)
     .toSorted((a, b) => compareText(a.text, b.text));

@@ -84,7 +84,7 @@ function stepOf(change: KernelChange): Step {
   return { counts: [[change.object, change.change]], list: () => [change] };
 }
 
-/** A sysctl; `reason` is why this value, where the node decided it: "32768 × 4 cores". */
+/** A sysctl; `reason` is why this value, if the node decided it: "32768 × 4 cores". */
 export function sysctlChange(
   name: string,
   from: string | undefined,
@@ -101,7 +101,7 @@ export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return { owner: undefined, object: 'kernel module', change, subject: name, kind: 'module', fields: { name } };
 }
 
-/** What kpc-apply goes by on the node: nothing in the state shows it. '' for none. */
+/** What kpc-apply needs on the node: nothing in the state shows it. '' for none. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   const subject = `${name}: ${from || '(none)'} → ${to || '(none)'}`;
   return {
@@ -125,7 +125,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return { owner: undefined, object: 'IPVS timeouts', change: 'changed', subject, kind: 'ipvs-timeouts', fields };
 }
 
-/** A thing with what it holds: of its content, what belongs to no Service port is told by its number alone. */
+/** A thing with what it holds: of its content, what belongs to no Service port is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];
@@ -154,7 +154,7 @@ function linkStep(step: LinkChange): Step {
   };
 }
 
-/** A set as a whole, where it is not only entries that come and go. */
+/** A set as a whole, if it is not only entries that come and go. */
 function setStep(step: SetChange): Step {
   const [from, to] =
     step.kind === 'replace-set'
@@ -280,7 +280,7 @@ function nameOfReal({ address, port }: RealServer): string {
   return joinHostPort(address.text, port);
 }
 
-/** "-m -w 1": all that ipvsadm is told of a real server but its name. */
+/** "-m -w 1": all the options that ipvsadm gets for a real server, without its name. */
 function optionsOf(server: RealServer): string {
   return formatRealServer(server).trim().split(' ').slice(2).join(' ');
 }

@@ -12,7 +12,7 @@ export function labelOfValue({ value }: Element): string | undefined {
 }
 
 /**
- * What the tables of kube-proxy tell of elements that have no origin and lead to no chain. A cluster IP or an endpoint
+ * What the tables of kube-proxy show about elements that have no origin and lead to no chain. A cluster IP or an endpoint
  * belongs to the first of the Service ports that have it.
  */
 export function indexNftables(

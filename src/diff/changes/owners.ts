@@ -17,7 +17,7 @@ import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
 import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 
 /**
- * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,
+ * Which Service port each item of a state is there for: its label ("namespace/name:port"). If nothing shows the name,
  * as in a dump of IPVS mode, it is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every
  * node has.
  */
@@ -41,7 +41,7 @@ export interface SideOwners {
 /** Labels by the name of what they own. */
 type Labels = Map<string, string>;
 
-/** What virtual servers tell. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
+/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
 interface ServerLabels {
   /** By virtualServerKey. */
   readonly servers: Labels;
@@ -53,11 +53,11 @@ interface ServerLabels {
   readonly nodePorts: Labels;
 }
 
-/** What a state tells of chains and other items; each is made when it is first asked for. */
+/** What a state shows about chains and other items; each is made when it is first asked for. */
 interface StateLabels {
-  /** What origins tell, by "chain name", "entry set value", "server key" and "address text". */
+  /** What origins say, by "chain name", "entry set value", "server key" and "address text". */
   readonly origins: () => Labels;
-  /** What comments and jumps tell, by the name of a chain; `originOf` is what origins tell of one. */
+  /** What comments and jumps show, by the name of a chain; `originOf` is what origins say about one. */
   readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
 }
 
@@ -88,7 +88,7 @@ export function findOwners(
   const byJumps = (chain: string) => first(chain, ({ jumps }) => jumps(originOf));
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
-  /** What `tell` says of an item without an origin, by the name that it is to be called. */
+  /** What `tell` says of an item without an origin, by the name to use for it. */
   const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, tell: () => string | undefined) => {
     const label = origin?.servicePort ?? tell();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
@@ -145,7 +145,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-/** The first that tells is believed. */
+/** The first that knows is believed. */
 function remember(labels: Labels, key: string, label: string | undefined): void {
   if (label !== undefined && !labels.has(key)) labels.set(key, label);
 }
@@ -173,7 +173,7 @@ function indexComments(state: KernelState, originOf: (chain: string) => string |
   const own: Chain[] = [];
   for (const chain of allChains(state)) {
     const isOwn = isServiceChain(chain.name);
-    // Its own origin has told all there is to tell.
+    // Its own origin has said all there is to say.
     if (isOwn && chain.origin) continue;
     for (const rule of chain.rules) {
       const label = rule.origin?.servicePort ?? labelInComment(rule);

@@ -99,8 +99,8 @@ function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>):
 const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.ya?ml)$/;
 
 /**
- * Whether a document of a folder's file is plainly another program's: no mapping, or one that has nothing of what tells an
- * object of Kubernetes. One that has some of it, and lacks its kind, is a mistake to tell of.
+ * Whether a document of a folder's file is plainly another program's: no mapping, or one that has nothing that marks an
+ * object of Kubernetes. One that has some of it, and lacks its kind, is a mistake to report.
  */
 export function isForeign({ file, value }: InputDocument): boolean {
   if (!file.origin) return false;

@@ -31,7 +31,7 @@ class CheckedTexts {
     this.#isRight = isRight;
   }
 
-  /** The text, the same object for the same characters; undefined where it is not right. */
+  /** The text, the same object for the same characters; undefined if it is not right. */
   find(text: string): string | undefined {
     const known = this.#known.get(text);
     if (known !== undefined) return known;

@@ -177,7 +177,7 @@ interface Child {
 }
 
 /**
- * Where fields stand in a YAML document: parses the text once, then answers with the offset of a field, or of the
+ * Where fields are in a YAML document: parses the text once, then answers with the offset of a field, or of the
  * nearest field above it that is written down.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {

@@ -21,7 +21,7 @@ export interface IpSet {
   readonly options?: readonly string[] | undefined;
 }
 
-/** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
+/** The input of `ipset restore` that makes these sets if none of them exists. '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
   for (const set of sets) addSet(text, set);
@@ -133,7 +133,7 @@ export type SetChange =
   | { readonly kind: 'create-set'; readonly set: IpSet }
   | {
       readonly kind: 'change-entries';
-      /** The set as it is to be. */
+      /** The set as it should be. */
       readonly set: IpSet;
       readonly added: readonly SetEntry[];
       readonly removed: readonly SetEntry[];
@@ -149,7 +149,7 @@ export type SetChange =
 export const temporarySetName = 'KPC-SWAP';
 
 /**
- * How to get from some sets to others. The size of the hash takes no part: the kernel doubles it as a set grows. Nor
+ * How to get from some sets to others. The size of the hash is ignored: the kernel doubles it as a set grows. Nor
  * does the order of entries.
  */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
@@ -215,7 +215,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 /**
  * The input of `ipset restore` that makes the changes. A set that only changes its size or options is made under
  * another name and swapped in, so that rules that look at it never miss it. One of another type cannot be swapped: it
- * is destroyed first, which ipset refuses while a rule uses it. '' where there are no changes.
+ * is destroyed first, which ipset refuses while a rule uses it. '' if there are no changes.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {
   const text = new LongText();

@@ -98,7 +98,7 @@ function canonicalPart(part: string): string {
   return range ? (singleAddress(range) ?? range).text : part;
 }
 
-/** The same text for entries that the kernel takes for one. Options take no part. */
+/** The same text for entries that the kernel takes for one. Options are ignored. */
 export function entryKey(entry: SetEntry): string {
   const { network, source } = entry;
   const address = network && singleAddress(network);

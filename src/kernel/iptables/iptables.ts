@@ -121,7 +121,7 @@ export type Target =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** The order in which tables are written, so that nat stands before filter as in kube-proxy's own restore input. */
+/** The order in which tables are written: nat before filter, as in kube-proxy's own restore input. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
 const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {

@@ -138,7 +138,7 @@ interface AppendedRule {
 const window = 512;
 
 /**
- * The rules that the lines of a text stood for, for the next text of the same tool, which has nearly the same lines in
+ * The rules that the lines of a text gave, for the next text of the same tool, which has nearly the same lines in
  * the same order: a line that is met again is not read again, and its rule is the same value, which compares at no cost.
  */
 export class RuleLines {

@@ -73,7 +73,7 @@ export function compareRealServers(
 }
 
 /**
- * The input of `ipvsadm -R` that makes these services where none of them exists, in pieces. `format` is formatVirtualServer,
+ * The input of `ipvsadm -R` that makes these services if none of them exists, in pieces. `format` is formatVirtualServer,
  * or gives what that has given before.
  */
 export function writeVirtualServers(
@@ -251,7 +251,7 @@ function readServiceOptions(
   };
 }
 
-/** Scheduler flags as ipvsadm prints or takes them, with commas; undefined where one is unknown. */
+/** Scheduler flags as ipvsadm prints or takes them, with commas; undefined if one is unknown. */
 function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
   const flags = text
     .split(',')

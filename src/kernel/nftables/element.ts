@@ -20,7 +20,7 @@ export type Value =
   | { readonly kind: 'address'; readonly address: Address }
   /** One of a single address means the same as that address, which is how nft prints it back. */
   | { readonly kind: 'network'; readonly network: Network }
-  /** Addresses from the first to the last, where they are no network. */
+  /** Addresses from the first to the last, if they are no network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
   /** A port, or a mark. */
   | { readonly kind: 'number'; readonly value: number }

@@ -25,7 +25,7 @@ export type NftTableDelta =
       readonly changes: readonly NftChange[];
     };
 
-/** A step from one table to another. What a step is about tells whose it is: the chain, the set, the elements. */
+/** A step from one table to another. Its subject shows whose it is: the chain, the set, the elements. */
 export type NftChange =
   | { readonly kind: 'add-chain'; readonly chain: NftChain }
   | { readonly kind: 'delete-chain'; readonly chain: NftChain }

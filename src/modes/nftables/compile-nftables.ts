@@ -191,7 +191,7 @@ export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic
   return [...warnings.values()];
 }
 
-/** What a node lacks that refuses packets to the port; undefined where none does. A node without a name runs no endpoint. */
+/** What a node lacks that refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
 function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
   const plan = planTraffic(port, { name: '', zone: '' });
   const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;

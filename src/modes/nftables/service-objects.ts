@@ -125,7 +125,7 @@ function firewallChain(
   return { name: names.firewall, rules: [rule([others, drop])], origin };
 }
 
-/** Packets to the cluster IP from outside the cluster, at the head of the chain that they come to. */
+/** Packets to the cluster IP from outside the cluster, at the head of the chain that they get to. */
 function masqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,
@@ -274,7 +274,7 @@ function addExternal(
   });
 }
 
-/** And of the node port, which source ranges do not bind. */
+/** And of the node port: source ranges do not apply to it. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,

@@ -11,7 +11,7 @@ export interface Cause {
 
 const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
 
-/** Why two sides make something else of packets, in the order to tell them. */
+/** Why two sides treat packets differently, in the order of the report. */
 export const causes = {
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',

@@ -13,7 +13,7 @@ export interface IngressWay {
   readonly traces: readonly Trace[];
 }
 
-/** The Ingress that a question is about, "ingress/name", "https://host/path" or "host/path"; undefined where it is about none. */
+/** The Ingress that a question is about, "ingress/name", "https://host/path" or "host/path"; undefined if it is about none. */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
   const { ingresses } = scene.objects;
   const { to, namespace } = question;

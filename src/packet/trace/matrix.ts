@@ -19,7 +19,7 @@ interface MatrixRow {
   readonly address: Address;
   readonly port: number;
   readonly protocol: PacketProtocol;
-  /** One for each sender; undefined where there is none, or the address is another one for it. */
+  /** One for each sender; undefined if there is none, or the address is another one for it. */
   readonly cells: readonly ({ readonly sender: Sender; readonly fate: Fate } | undefined)[];
 }
 

@@ -219,10 +219,10 @@ function portOfDump({ name, addresses, endpoints = [], ...port }: ShownPort): Kn
 
 /** What is known of a Pod, or of what may be one. */
 export interface KnownPod {
-  /** Undefined where it is not known. */
+  /** Undefined if it is not known. */
   readonly namespace: string | undefined;
   readonly labels: KnownLabels;
-  /** Its named ports; undefined where they are not known. */
+  /** Its named ports; undefined if they are not known. */
   readonly ports: readonly ContainerPort[] | undefined;
   readonly nodeName: string;
 }

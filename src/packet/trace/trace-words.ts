@@ -346,7 +346,7 @@ function actionWords({ tool, rule, action }: RuleStep): string {
   }
 }
 
-/** kube-proxy sets a bit of the mark on what is to be masqueraded, and clears it when that is done. */
+/** kube-proxy marks packets to masquerade by a bit of the mark, and clears it when that is done. */
 const markWords = { or: 'is marked for masquerading', xor: 'loses its mark', set: 'has its mark changed' } as const;
 
 /** A trace for programs, to be written as JSON. */
