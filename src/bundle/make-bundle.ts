@@ -64,6 +64,7 @@ export function compileContent(manifest: Manifest, cluster: Cluster, compile: Co
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
+/** The files of a bundle, with its manifest as data. */
 export interface Bundle {
   readonly manifest: Manifest;
   readonly files: BundleFiles;

@@ -155,6 +155,7 @@ export function writeNode(node: NodeContext): Manifest['node'] {
   };
 }
 
+/** The manifest's form of the ranges of cluster IPs. */
 export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>) {
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }

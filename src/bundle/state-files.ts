@@ -83,6 +83,7 @@ export const stateFiles = {
   },
 } as const satisfies Readonly<Record<string, StateFile>>;
 
+/** The name of a file in the bundle that holds a part of the kernel state. */
 export type StateFileName = keyof typeof stateFiles;
 
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];

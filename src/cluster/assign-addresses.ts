@@ -47,6 +47,7 @@ export function assignedTexts(assigned: Omit<AssignedService, 'service'>): reado
   return [...clusterIPs, ...loadBalancerIPs, ...assignedPorts(assigned).map(String)];
 }
 
+/** What assignAddresses gives. */
 export interface Assignment {
   /** All Services, in the order in which they came, with what was assigned filled in. */
   readonly services: readonly Sourced<Service>[];
@@ -122,6 +123,7 @@ function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPendi
   return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;
 }
 
+/** Whether a Service waits for its load balancer. */
 export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }

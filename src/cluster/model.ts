@@ -46,6 +46,7 @@ export interface ServiceInfo {
   readonly place?: Place | undefined;
 }
 
+/** One address that the name of a headless Service resolves to. */
 export interface HeadlessEndpoint {
   readonly address: string;
   readonly hostname: string | undefined;

@@ -18,6 +18,7 @@ export interface Sourced<T> {
   readonly source: Source;
 }
 
+/** The part of an object's metadata that kpc reads. */
 export interface ObjectMeta {
   readonly name: string;
   /** "default" where the object names none. */
@@ -31,6 +32,7 @@ export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'na
   return `${namespace}/${name}`;
 }
 
+/** A Service with the API server's defaults. Addresses are text, as they are written, and checked. */
 export interface Service {
   readonly metadata: ObjectMeta;
   readonly spec: {
@@ -65,6 +67,7 @@ export interface Service {
   readonly terminating?: true | undefined;
 }
 
+/** One of `spec.ports`; a target port that is a text names a container port. */
 export interface ServicePortSpec {
   /** '' for the one port that needs no name. */
   readonly name: string;
@@ -75,12 +78,14 @@ export interface ServicePortSpec {
   readonly nodePort: number;
 }
 
+/** One of `status.loadBalancer.ingress`. kube-proxy programs no address of ipMode Proxy. */
 export interface LoadBalancerIngress {
   readonly ip?: string | undefined;
   readonly hostname?: string | undefined;
   readonly ipMode: 'VIP' | 'Proxy';
 }
 
+/** An EndpointSlice, or what the control plane would make of Endpoints or of Pods. */
 export interface EndpointSlice {
   readonly metadata: ObjectMeta;
   readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
@@ -88,6 +93,7 @@ export interface EndpointSlice {
   readonly endpoints: readonly SliceEndpoint[];
 }
 
+/** A port of a slice; it belongs to the Service port of the same name and protocol. */
 export interface EndpointPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
@@ -95,6 +101,7 @@ export interface EndpointPort {
   readonly port: number | undefined;
 }
 
+/** One of `endpoints` of a slice. */
 export interface SliceEndpoint {
   /** The first address, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
   readonly address: Address | undefined;
@@ -130,12 +137,14 @@ interface EndpointSubset {
   readonly ports: readonly EndpointPort[];
 }
 
+/** One address of an Endpoints object; `ip` is checked. */
 export interface EndpointAddress {
   readonly ip: string;
   readonly hostname?: string | undefined;
   readonly nodeName?: string | undefined;
 }
 
+/** A Node, as far as rules and endpoints depend on it. */
 export interface Node {
   readonly metadata: ObjectMeta;
   /** What its kube-proxy, else its kubelet, says of its own version: "v1.34.2"; '' where neither does. */
@@ -175,12 +184,14 @@ export interface PodSpec {
   readonly ports: readonly ContainerPort[];
 }
 
+/** A port of a container, by which a target port may be named. */
 export interface ContainerPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
 }
 
+/** The part of a Pod's status that decides whether it is an endpoint. */
 export interface PodStatus {
   /** Whether all its containers have ended for good. */
   readonly ended: boolean;
@@ -250,6 +261,7 @@ export interface NetworkPolicy {
   readonly egress: readonly PolicyRule[] | undefined;
 }
 
+/** One of `ingress` or `egress` of a NetworkPolicy. */
 export interface PolicyRule {
   /** Empty for all. */
   readonly peers: readonly PolicyPeer[];
@@ -262,6 +274,7 @@ export type PolicyPeer =
   | { readonly kind: 'pods'; readonly pods: LabelSelector; readonly namespaces: LabelSelector | undefined }
   | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
 
+/** One port, or a range up to `endPort`. */
 export interface PolicyPort {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   /** Undefined for all ports, a name for the container port that has it. */
@@ -278,6 +291,7 @@ export interface Ingress {
   readonly addresses: readonly string[];
 }
 
+/** One path of one host. */
 export interface IngressRoute {
   /** '' for any. */
   readonly host: string;
@@ -294,6 +308,7 @@ export interface IngressBackend {
   readonly port: string;
 }
 
+/** A Namespace; only its labels matter, to NetworkPolicies. */
 export interface Namespace {
   readonly metadata: ObjectMeta;
 }

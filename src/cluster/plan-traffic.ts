@@ -74,6 +74,7 @@ export interface TrafficPath {
   readonly refusal: Refusal | undefined;
 }
 
+/** Cluster: endpoints of all nodes. Local: those of this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /**

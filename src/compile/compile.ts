@@ -64,6 +64,7 @@ export function checkNodesOf({ prepared, diagnostics }: LoadedInputs, nodes: Che
   return hasErrors(diagnostics) ? [] : checkNodes(nodes, prepared);
 }
 
+/** Whether one of them is an error: nothing is compiled then. */
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(isError);
 }

@@ -14,6 +14,7 @@ export type VersionChoice =
   /** Not given: the newest, unless the input says more. */
   | { readonly kind: 'default' };
 
+/** A reading of --kubernetes-version. With an error among the diagnostics, the choice is the default. */
 export interface VersionReading {
   readonly choice: VersionChoice;
   readonly diagnostics: readonly Diagnostic[];
@@ -105,6 +106,7 @@ function checkNodePortWords({ nodePortAddresses }: ProxySettings, release: Relea
   return behaviours.has('primary-node-ports') ? [] : [diagnose('bad-cidr', { problem: 'unknown-primary', ...seen })];
 }
 
+/** The release that a Node says it runs. `said` is its own text: "v1.34.2". */
 export type NodeRelease =
   | { readonly kind: 'release'; readonly release: Release; readonly said: string }
   | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };

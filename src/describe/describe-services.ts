@@ -22,8 +22,10 @@ export type ServiceDescription = ReturnType<typeof describeService>;
 /** One Service port: what kube-proxy knows of it in each family, and what it becomes in the kernel. */
 export type PortDescription = ServiceDescription['ports'][number];
 
+/** A Service port in one IP family. */
 export type PortInFamily = PortDescription['families'][number];
 
+/** An endpoint of a Service port in one IP family. */
 export type EndpointDescription = PortInFamily['endpoints'][number];
 
 /** Describes a Service; `labels` narrows it down to some of its ports. */

@@ -22,6 +22,7 @@ export interface Masquerade {
   external?: MasqueradedClients;
 }
 
+/** The clients whose packets are masqueraded. */
 export type MasqueradedClients =
   | { readonly kind: 'all' }
   /** `clients` is how pods are recognised: by a network, or "interface cni0". */

@@ -77,6 +77,7 @@ const consequences = {
   node: 'kube-proxy uses it anyway, but other networks cannot reach the node there',
 } as const;
 
+/** What an address is used for. */
 export type AddressUse = keyof typeof consequences;
 
 type SpecialAddress = WrittenAddress & {

@@ -23,6 +23,7 @@ export interface Side {
   readonly services: SideServices | undefined;
 }
 
+/** What a side was compiled from. */
 export interface SideServices {
   readonly cluster: Cluster;
   readonly node: NodeContext;

@@ -71,6 +71,7 @@ export interface ReadChanges {
 /** Reads the Services of two sides back from their states, for sides that do not record which Services they came from. */
 export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
 
+/** How to compare two sides. */
 export interface DiffChoices {
   /** Whether what is not kube-proxy's is compared too. */
   readonly foreign: boolean;

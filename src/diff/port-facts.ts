@@ -33,6 +33,7 @@ export interface PortAddress {
   readonly address: string;
 }
 
+/** The kinds of addresses in words. */
 export const addressWords: { readonly [K in PortAddress['kind']]: string } = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',

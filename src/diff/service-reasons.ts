@@ -42,6 +42,7 @@ const wholeReasons = {
   'port-removed': 'port removed from the Service',
 } as const;
 
+/** A reason that is about all of a Service or of a port. */
 export function whole(kind: keyof typeof wholeReasons): ServiceReason {
   return { kind, text: wholeReasons[kind], fields: {} };
 }

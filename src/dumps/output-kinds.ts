@@ -153,7 +153,10 @@ const readable = {
   'nft list ruleset': { starts: () => false },
 } satisfies Record<string, Recogniser>;
 
+/** An output that kpc reads, by the command that prints it: 'ipvsadm -Ln'. */
 export type ReadableKind = keyof typeof readable;
+
+/** An output that kpc recognises; some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
 
 /** Whether kpc reads a kind of output. */

@@ -42,6 +42,7 @@ export function rulesKind({ text, command }: ToolOutput, file: string): DumpFile
   return /^\*/m.test(text) ? `${tool}-save` : `${tool} -S`;
 }
 
+/** The family of a kind of output that shows one family only. */
 export function familyOf(kind: DumpFileKind): Family {
   return kind.startsWith('ip6') ? 'ipv6' : 'ipv4';
 }

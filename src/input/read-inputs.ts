@@ -33,6 +33,7 @@ export type Inputs = {
   readonly files: ReadonlyMap<string, TextFile>;
 };
 
+/** What to read, and how strictly. */
 export interface ReadOptions {
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;

@@ -47,6 +47,7 @@ export const kinds = {
   links: listKind(diffLinks, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
 
+/** All kinds, in the order in which kpc-apply adds their objects. */
 export const objectKinds = Object.keys(kinds) as readonly ObjectKind[];
 
 /** A value for each kind. */

@@ -26,6 +26,7 @@ export interface KernelState {
   readonly modules: readonly string[];
 }
 
+/** A kernel without any of it; for states that have only some kinds. */
 export const emptyState: KernelState = {
   iptables: {},
   nftables: [],

@@ -36,6 +36,7 @@ export type SysctlChange =
   /** It is no longer wanted. A sysctl cannot be taken away: it keeps its value. */
   | { readonly kind: 'drop-sysctl'; readonly name: string; readonly from: string };
 
+/** How to get from some sysctls to others. One that is not wanted any more keeps its value on the node. */
 export function diffSysctls(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

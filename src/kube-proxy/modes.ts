@@ -4,6 +4,7 @@ import type { ObjectKind } from '../kernel/kinds.ts';
 /** kube-proxy's modes on Linux. */
 export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
+/** A mode of kube-proxy, as its configuration names it. */
 export type ProxyMode = (typeof proxyModes)[number];
 
 /** The modes that --proxy-mode takes, for people. */
@@ -154,6 +155,7 @@ export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
  */
 export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 
+/** A word of --nodeport-addresses, in the place of networks. */
 export type NodePortWord = (typeof nodePortWords)[number];
 
 export function isNodePortWord(text: string): text is NodePortWord {

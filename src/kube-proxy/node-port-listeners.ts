@@ -143,6 +143,7 @@ export function describeListeners(listeners: NodePortListeners): string {
  */
 const localhostWords = { 'kube-proxy': 'kube-proxy itself listens', rejected: 'rejected', untouched: 'no rule' };
 
+/** What happens to a connection to a node port on localhost in nftables mode. */
 export type LocalhostHandling = keyof typeof localhostWords;
 
 /** In words, as after "on localhost:". */

@@ -3,8 +3,10 @@ import type { ProxyMode } from './modes.ts';
 /** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
 export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37'] as const;
 
+/** A release of Kubernetes that kpc follows: "1.37". */
 export type Release = (typeof releases)[number];
 
+/** The release that kpc compiles for unless another is asked for. */
 export const newestRelease: Release = releases.at(-1) ?? releases[0];
 
 /** The releases that kpc follows, for people. */
@@ -230,6 +232,7 @@ export const behaviourChanges = {
   },
 } as const satisfies Record<string, BehaviourChange>;
 
+/** The name of a behaviour, by which code asks for it: see behavioursOf. */
 export type Behaviour = keyof typeof behaviourChanges;
 
 /** What a kube-proxy does of all that differs between releases. */

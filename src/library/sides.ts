@@ -11,6 +11,7 @@ import { formatSideDiffs } from '../report/unified.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 
+/** A bundle that was read, or why it could not be. */
 export interface ParsedBundle {
   /** Undefined if a diagnostic is an error. */
   readonly side: Side | undefined;
@@ -30,6 +31,7 @@ export function parseBundle(name: string, files: Texts): ParsedBundle {
   };
 }
 
+/** A dump that was read, with what was left out. */
 export interface ParsedDump {
   /** Undefined if no text is the output of one of the tools. */
   readonly side: Side | undefined;
@@ -50,6 +52,7 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   return { side: dump.files.length === 0 ? undefined : side, diagnostics: diagnosticsToJson(diagnostics) };
 }
 
+/** How to compare two sides. */
 export interface DiffOptions {
   /** Also compare what is not kube-proxy's. */
   readonly foreign?: boolean | undefined;
@@ -62,6 +65,7 @@ export function diff(from: Side, to: Side, options: DiffOptions = {}): Differenc
   return diffToJson(from, to, diffSides(from, to, { foreign }));
 }
 
+/** How to compare two sides and print the result. */
 export interface FormatOptions extends DiffOptions {
   /** Lines of a list to write before "and 230 more". */
   readonly limit?: number | undefined;

@@ -32,6 +32,7 @@ export interface Flow {
   readonly steps: Step[];
 }
 
+/** The half of a packet that a chain of type nat rewrites. */
 export type NatHalf = 'destination' | 'source';
 
 interface Connection {

@@ -10,6 +10,7 @@ import { isUnknownOwn } from './routing.ts';
 /** The points of the kernel's network stack where rules see packets. */
 export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;
 
+/** A place where the kernel asks rules about a packet. */
 export type Hook = (typeof hooks)[number];
 
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;

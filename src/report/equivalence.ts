@@ -27,6 +27,7 @@ const severityWords: Readonly<Record<Severity, string>> = {
   'fails-otherwise': 'no action needed: it works on neither side',
 };
 
+/** What a client connects to, in words. */
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',
@@ -102,6 +103,7 @@ function notes({ unknown }: EquivalenceReport): readonly string[] {
   return [...(unknown > 0 ? [doubt] : []), looksAway];
 }
 
+/** The formats of `kpc equivalence --output`. */
 export const equivalenceOutputs = ['text', 'json', 'markdown', 'junit'] as const;
 
 /** The report in one of the formats; in text and Markdown, the preparations come first. */

@@ -19,8 +19,10 @@ export interface PacketResult {
   readonly faults: readonly string[];
 }
 
+/** The formats of `kpc test --output`. */
 export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
 
+/** The results of `kpc test` in one of these formats. */
 export function formatResults(
   results: readonly PacketResult[],
   output: (typeof testOutputs)[number],

@@ -51,6 +51,7 @@ export interface UnreadableSide {
   readonly reading: SideReading;
 }
 
+/** A side that cannot be read, and why. */
 export function unreadable(reasons: readonly Diagnostic[]): UnreadableSide {
   return { kind: 'unreadable', reading: { side: undefined, diagnostics: reasons, files: noFiles, notes: [] } };
 }

@@ -46,6 +46,7 @@ import {
 import { putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
+/** What became of a change of the node. */
 export type ChangeOutcome =
   | { readonly kind: 'unchanged'; readonly plan: Plan }
   | { readonly kind: 'changed'; readonly plan: Plan; readonly draining: readonly DrainingServer[] }

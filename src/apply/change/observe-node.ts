@@ -110,6 +110,7 @@ export interface Holdings {
   readonly owned: Belongings;
 }
 
+/** Reads the record and the journal. Throws a Failure if either is damaged. */
 export async function readHoldings({ host, folder }: Session): Promise<Holdings> {
   const bootId = await readBootId(host);
   const record = await readRecord(host, folder, bootId);

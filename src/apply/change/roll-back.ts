@@ -95,6 +95,7 @@ export async function planRollBack(session: Session, choices: RollBackChoices): 
   }
 }
 
+/** The states that a rollback may go to, without any change. Throws a Failure if the record or the journal is damaged. */
 export async function listStates(session: Session): Promise<RollBackStates> {
   const { host, folder } = session;
   const bootId = await readBootId(host);

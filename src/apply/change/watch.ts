@@ -1,6 +1,7 @@
 import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 
+/** How one round of a watch ended. */
 export type SyncResult = 'done' | 'failed';
 
 /** What a watch needs. All times in milliseconds. */
@@ -15,6 +16,7 @@ export interface WatchSettings {
   readonly warn: (problem: string) => Promise<void>;
 }
 
+/** A watch that createWatch made. */
 export interface Watch {
   /** Until stop is called. */
   run(): Promise<void>;

@@ -13,6 +13,7 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
+/** Makes a Finding. `subject` is the part that it is about, such as "kernel" or "iptables". */
 export function finding(severity: Finding['severity'], subject: string, text: string, advice?: string): Finding {
   return { severity, subject, text, advice };
 }

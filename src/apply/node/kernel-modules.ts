@@ -31,6 +31,7 @@ const signs: { readonly [module: string]: readonly string[] } = {
   ip_set: ['/sys/module/ip_set'],
 };
 
+/** Reads where the kernel has these modules. A file that is missing proves nothing: see ModuleIndex. */
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
   const listed = await host.readFile('/proc/modules');
   const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
@@ -64,6 +65,7 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
   return false;
 }
 
+/** Where the kernel has a module, by the index of a list that named it. */
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
   const name = normalize(module);
   if (index.loaded.has(name)) return 'loaded';

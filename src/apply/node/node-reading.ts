@@ -50,6 +50,7 @@ export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs
 /** What tools print, by part. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
+/** A reading by the parts that a step may change. */
 export function textsOf(reading: Omit<NodeReading, 'settings'>): ReadingTexts {
   const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
   const nft = { 'nft ipv4': nftables.ipv4, 'nft ipv6': nftables.ipv6 };

@@ -28,6 +28,7 @@ export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
 const versionArgs = ['--version'];
 const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 
+/** The programs that kpc-apply may run on a node. */
 export const tools: readonly Tool[] = [
   { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
   { name: 'iptables-save', family: 'iptables', neededBy: 'some modes' },
@@ -40,6 +41,7 @@ export const tools: readonly Tool[] = [
   { name: 'modprobe', family: 'kmod', neededBy: 'no mode', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
+/** Whether a tool is there and new enough. `details` is the first line of what it says about its version. */
 export type ToolState =
   | { readonly kind: 'missing'; readonly tool: Tool }
   | { readonly kind: 'broken'; readonly tool: Tool; readonly reason: string }

@@ -49,6 +49,7 @@ const conntrackMaxLimit = 1_048_576;
 const connReuseModeSince: Version = [4, 1];
 const connReuseModeFixed: Version = [5, 9];
 
+/** Reads them from /proc and /sys. */
 export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   const [release, online, buckets] = await Promise.all([
     host.readFile('/proc/sys/kernel/osrelease'),

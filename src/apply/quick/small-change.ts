@@ -144,6 +144,7 @@ export interface QuickLook {
   read(scope: ReadingScope, owned: Belongings): Promise<QuickReading>;
 }
 
+/** Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole one. */
 export async function beginLook(
   host: Host,
   { files }: Settling,

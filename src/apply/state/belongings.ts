@@ -44,6 +44,7 @@ export function mapLists<T>(make: (list: keyof Belongings) => T): Readonly<Recor
   return Object.fromEntries(lists.map((list) => [list, make(list)])) as Record<keyof Belongings, T>;
 }
 
+/** A node with nothing of kpc-apply's. */
 export const noBelongings: Belongings = mapLists(() => []);
 
 /** All that is in one or the other. */

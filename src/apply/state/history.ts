@@ -233,6 +233,7 @@ export async function commit(
   await pruneStates(host, folder, state).catch(() => undefined);
 }
 
+/** Writes the record of what is kpc-apply's on the node. A folder in its place is removed. */
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
   return replacing(host, folder.record, () => writeJson(host, folder.record, record));
 }

@@ -102,6 +102,7 @@ export function stateFolder(path: string) {
   } as const;
 }
 
+/** The paths of these files. */
 export type StateFolder = ReturnType<typeof stateFolder>;
 
 /** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
@@ -180,6 +181,7 @@ export async function readJson<T>(host: Host, path: string, shape: Shape<T>, adv
   }
 }
 
+/** Writes a file of the state folder as one line of JSON. */
 export function writeJson(host: Host, path: string, value: object): Promise<void> {
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }

@@ -25,6 +25,7 @@ export interface NodeFiles {
 /** What became of a node's folder. */
 export type WrittenNode = 'written' | 'unchanged';
 
+/** What became of one node's folder. */
 export type NodeResult = { readonly kind: WrittenNode } | { readonly kind: 'failed'; readonly problem: FleetProblem };
 
 /** How a node's folder differs from what it should be. */

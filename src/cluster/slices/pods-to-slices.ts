@@ -27,6 +27,7 @@ interface PodInputs {
   readonly hasIdle: boolean;
 }
 
+/** What podsToSlices makes. */
 export interface SlicesOfPods {
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** The Services that they are for. */

@@ -3,6 +3,7 @@ import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import type { SideOwners } from './owners.ts';
 
+/** What happens to a thing on the way from one state to the other. */
 export type ChangeKind = 'added' | 'removed' | 'changed';
 
 /** The names of kernel objects in reports for people. */
@@ -23,6 +24,7 @@ export const changedObjects = [
   'setting',
 ] as const;
 
+/** What kind of thing changes. */
 export type ChangedObject = (typeof changedObjects)[number];
 
 /** One thing of the kernel that differs, in the kernel's words. */

@@ -56,6 +56,7 @@ function stepsOf(delta: KernelDelta, order: readonly ObjectKind[]): readonly Ste
   return order.flatMap((kind) => ofKind(kind));
 }
 
+/** How many things of one kind change in one way. */
 export interface ChangeCount {
   readonly object: ChangedObject;
   readonly change: ChangeKind;
@@ -97,6 +98,7 @@ export function sysctlChange(
   return { owner: undefined, object: 'sysctl', change, subject, kind: 'sysctl', fields: { name, from, to, reason } };
 }
 
+/** A kernel module that is loaded or let go. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return { owner: undefined, object: 'kernel module', change, subject: name, kind: 'module', fields: { name } };
 }

@@ -3,6 +3,7 @@ import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from
 import { readLines, type UnreadLine } from '../unread-line.ts';
 import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
 
+/** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
 /** One ipset. Hash sets have a family, bitmap:port a range. Other types than kube-proxy's keep their type's name. */

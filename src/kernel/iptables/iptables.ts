@@ -4,6 +4,7 @@ import type { AddressRange } from '../address-range.ts';
 import type { Origin } from '../place.ts';
 import { formatPortRange, type PortRange } from '../socket-address.ts';
 
+/** The tables of iptables. kube-proxy uses nat and filter. */
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
 /**
@@ -110,6 +111,7 @@ export type RuleArg =
 type RecentAction =
   { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
+/** Where `-j` or `-g` sends a packet. */
 export type Target =
   | { readonly kind: 'chain'; readonly chain: string }
   | { readonly kind: 'accept' | 'drop' | 'return' }

@@ -86,6 +86,7 @@ function formatServerChange(change: VirtualServerChange): string {
   }
 }
 
+/** A change of the timeouts of IPVS connections. */
 export interface TimeoutsChange {
   readonly from: IpvsTimeouts;
   /** 0 leaves a timeout as it is. */

@@ -32,6 +32,7 @@ export interface VirtualServer {
  */
 export type SchedulerFlag = 'flag-1' | 'flag-2' | 'flag-3';
 
+/** An endpoint of a virtual server. A weight of 0 takes no new connections. */
 export interface RealServer {
   readonly address: Address;
   readonly port: number;

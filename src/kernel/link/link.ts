@@ -11,6 +11,7 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
+/** An address on a link, with its prefix length. */
 export interface LinkAddress {
   readonly family: Family;
   readonly address: Address;

@@ -11,8 +11,10 @@ export interface Element {
   readonly origin?: Origin | undefined;
 }
 
+/** A key of a set or map: one value for each field of its type. */
 export type ElementKey = readonly Value[];
 
+/** What a map holds for a key. */
 export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
 
 /** A constant in a rule or an element. */

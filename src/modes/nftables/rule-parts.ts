@@ -16,7 +16,10 @@ export interface FamilyFields {
   readonly service: Selector;
 }
 
+/** `meta l4proto`. */
 export const l4proto: Field = { kind: 'meta', key: 'l4proto' };
+
+/** `th dport`. */
 export const destinationPort: Field = { kind: 'payload', protocol: 'th', field: 'dport' };
 
 export const familyFields: { readonly [F in Family]: FamilyFields } = { ipv4: fieldsOf('ip'), ipv6: fieldsOf('ip6') };
@@ -62,6 +65,7 @@ export function differs(field: Field, right: Right): Expression {
   return { kind: 'match', left: [field], negated: true, right };
 }
 
+/** The right side `@name`. */
 export function inSet(set: string): Right {
   return { kind: 'set', set };
 }

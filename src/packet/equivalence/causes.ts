@@ -102,6 +102,7 @@ export const causes = {
   other: { title: 'Packets are treated differently' },
 } as const satisfies Readonly<Record<string, Cause>>;
 
+/** The name of a cause in JSON and JUnit. */
 export type CauseId = keyof typeof causes;
 
 export const causeIds = Object.keys(causes) as readonly CauseId[];

@@ -17,6 +17,7 @@ export interface Difference {
   readonly to: Fate;
 }
 
+/** How much was compared. */
 export interface Counts {
   /** Packets that were sent, one for each class. */
   readonly classes: number;

@@ -137,6 +137,7 @@ export function compareFate(fate: Fate, expected: Expectation, sender: Sender): 
   return faults;
 }
 
+/** A share between 0 and 1 in words: "33.3%". */
 export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }

@@ -63,6 +63,7 @@ interface Wrong {
 
 const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
 
+/** Refuses a question about a packet. */
 export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }

@@ -227,6 +227,7 @@ export interface KnownPod {
   readonly nodeName: string;
 }
 
+/** Labels of a Pod, as far as they are known. */
 export interface KnownLabels {
   readonly labels: Readonly<Record<string, string>>;
   /** Whether there are no others. */

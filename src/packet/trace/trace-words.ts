@@ -50,6 +50,7 @@ export interface TraceInWords {
   readonly steps: readonly ToldStep[];
 }
 
+/** Puts a trace into words. Leaves out steps where nothing happens. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side, mode } = scene;
@@ -72,6 +73,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   };
 }
 
+/** A trace in words, line by line. */
 export function listTraceLines(told: TraceInWords): readonly DescriptionLine[] {
   return [
     line('heading', 0, told.heading),
