@@ -110,7 +110,7 @@ async function examineRights(host: Host): Promise<readonly Finding[]> {
 }
 
 async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  // Whoever may not change the network either has that finding already.
+  // A process that may not change the network either has that finding already.
   const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
   return needs.modules.map((module) => describeModule(index, module, mayLoad));
 }
