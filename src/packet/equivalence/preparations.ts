@@ -14,9 +14,9 @@ export interface Preparation {
 /** What a node needs before it goes over to nftables mode, in the order to do it. */
 export function preparationsFor(from: Scene, to: Scene): readonly Preparation[] {
   return [
-    ...(to.mode ? neededBy[to.mode] : []),
+    ...((to.mode && neededBy[to.mode]) ?? []),
     ...settingsLost(from, to),
-    ...(from.mode ? leftBehindBy[from.mode](from) : []),
+    ...((from.mode && leftBehindBy[from.mode]?.(from)) ?? []),
   ];
 }
 
@@ -34,13 +34,11 @@ const toolsNeeded: readonly Preparation[] = [
   },
 ];
 
-const neededBy: Readonly<Record<ProxyMode, readonly Preparation[]>> = { ipvs: [], iptables: [], nftables: toolsNeeded };
+/** By mode; a mode that is not here needs nothing. */
+const neededBy: { readonly [M in ProxyMode]?: readonly Preparation[] } = { nftables: toolsNeeded };
 
-const leftBehindBy: Readonly<Record<ProxyMode, (from: Scene) => readonly Preparation[]>> = {
-  ipvs: ipvsLeft,
-  iptables: () => [],
-  nftables: () => [],
-};
+/** By mode; a mode that is not here leaves nothing behind. */
+const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene) => readonly Preparation[] } = { ipvs: ipvsLeft };
 
 /** Settings of the section iptables that nftables mode reads in its own section, or nowhere. */
 function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
