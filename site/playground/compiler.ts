@@ -252,7 +252,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
     if (!found || found.fate.verdict === 'local') return [];
     const { sender, fate } = found;
     const { kind, address, port, protocol } = row;
-    const told = describeTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
+    const words = describeTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
     const endpoints = fate.endpoints.map((endpoint) => ({
       name: joinHostPort(endpoint.address.text, endpoint.port),
       share: endpoint.probability,
@@ -262,9 +262,9 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
       {
         from: sender.words,
         to: `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
-        verdict: told.verdict,
-        isGood: told.isGood,
-        stations: stationsOf(told, endpoints),
+        verdict: words.verdict,
+        isGood: words.isGood,
+        stations: stationsOf(words, endpoints),
         endpoints,
       },
     ];
@@ -307,13 +307,13 @@ function answerPacket({ from, to, protocol }: PacketQuestion, scene: Scene): Ans
   const trace = over ? undefined : ask(asked, scene);
   if (trace?.kind === 'wrong') return wrong(sentences(trace.faults.map(({ diagnostic }) => diagnostic)));
   const traces = over ? over.value.traces : trace ? [trace.value] : [];
-  const told = traces.map((each) => describeTrace(each, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...told.map(listTraceLines)].map((lines) => {
+  const words = traces.map((each) => describeTrace(each, scene));
+  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map((lines) => {
     const [first, ...others] = lines;
     const texts = lines.map(({ text }) => text);
     return first ? [first, ...assumedIn(texts, scene.side), ...others] : lines;
   });
-  return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(told) };
+  return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(words) };
 }
 
 function sentences(diagnostics: readonly Diagnostic[]): string {

@@ -29,7 +29,7 @@ export function isBundleFile(name: string): boolean {
  * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
  * that no reader ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
  * anything in it that no bundle has is left alone: `-o` may name a home folder. `makeFile` makes the file of that
- * path and text, which is not there yet.
+ * path and text that is not there yet.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,

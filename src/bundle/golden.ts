@@ -154,7 +154,7 @@ function formatHead(content: BundleContent, defaults: ProxySettings): string {
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
 
-/** What a default is today stays out: the settings that a later kpc knows besides do not show in goldens of before. */
+/** What a default is today stays out: settings that a later kpc adds do not show in older goldens. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];

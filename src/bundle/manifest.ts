@@ -38,7 +38,7 @@ export const networkShape = textThat('a CIDR', (value) => parseNetwork(value) !=
 /** A port that can be listened on. */
 export const portShape = wholeNumber(1, 65_535);
 
-/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
+/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for anything else. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(`"${value}" is not an address`);

@@ -58,7 +58,7 @@ export interface Assignment {
 
 /**
  * Gives Services what the API server would give them on creation where the manifests leave it out: cluster addresses,
- * node ports and health check node ports. The choice depends on the Service's name alone but where that is taken, so
+ * node ports and health check node ports. The choice depends on the Service's name alone unless it is taken, so
  * it is the same for the same Services in any order, and another Service rarely moves it. Nothing that any of the
  * Services uses is given away. What cannot be assigned gets a warning each that says what kube-proxy leaves out.
  */
@@ -162,7 +162,7 @@ class Assigner {
     this.#usedPorts.add(spec.healthCheckNodePort);
   }
 
-  /** The Service, which lacks something, with what it lacks. */
+  /** The Service with what it lacked. */
   assign(service: Sourced<Service>): Service {
     const { object } = service;
     const addresses = this.#assignClusterIPs(service);

@@ -165,7 +165,7 @@ class TableReader {
   }
 }
 
-/** The cluster IP is what a Service is known by. The other addresses come in the kernel's order, which says nothing. */
+/** The cluster IP is what a Service is known by. The order of the other addresses is the kernel's, and means nothing. */
 function sortAddresses(port: ShownPort): ShownPort {
   return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
 }

@@ -16,20 +16,20 @@ import type { Gap } from './not-compared.ts';
 
 /**
  * Leaves out the sysctls that one side says nothing about: a dump shows those of a whole node, or of those that
- * kube-proxy sets only some, and a bundle asks for its own. `untoldSysctls`: whether a side has sysctls that the other
+ * kube-proxy sets only some, and a bundle asks for its own. `unshownSysctls`: whether a side has sysctls that the other
  * should show and does not.
  */
 export function alignSides(
   from: Side,
   to: Side,
-): { readonly from: Side; readonly to: Side; readonly untoldSysctls: boolean } {
+): { readonly from: Side; readonly to: Side; readonly unshownSysctls: boolean } {
   const align = (side: Side, other: Side) => {
-    const { told: sysctls, untold } = alignSysctls(side, other);
+    const { shown: sysctls, unshown } = alignSysctls(side, other);
     const state: KernelState = { ...side.state, sysctls, ipvsTimeouts: alignTimeouts(side, other) };
-    return { side: { ...side, state }, untold };
+    return { side: { ...side, state }, unshown };
   };
   const [before, after] = [align(from, to), align(to, from)];
-  return { from: before.side, to: after.side, untoldSysctls: before.untold + after.untold > 0 };
+  return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
 }
 
 /** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
@@ -44,15 +44,15 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
 ]);
 
 /** The sysctls of a side to compare, and how many more the other side should show and does not. */
-function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sysctls']; readonly untold: number } {
+function alignSysctls(side: Side, other: Side): { readonly shown: KernelState['sysctls']; readonly unshown: number } {
   const own = [...side.state.sysctls];
   const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
   if (other.kind !== 'dump') {
-    return { told: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, untold: 0 };
+    return { shown: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, unshown: 0 };
   }
   const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctls.has(name));
-  const told = new Map(asked.filter(isShared));
-  return { told, untold: asked.length - told.size };
+  const shown = new Map(asked.filter(isShared));
+  return { shown, unshown: asked.length - shown.size };
 }
 
 /** A timeout of 0 is left as it is. */

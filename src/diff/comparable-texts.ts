@@ -35,20 +35,20 @@ export interface FilePair {
  */
 export function filePairs(one: Side, other: Side): readonly FilePair[] {
   const { from, to } = alignSides(one, other);
-  const { own, untold } = separate(from, to);
+  const { own, unshown } = separate(from, to);
   const byMeaning = from.kind === 'dump' || to.kind === 'dump';
-  const before = { ...writeFiles(joinServers(own.from, untold.from), byMeaning), ...writeInputs(from, to) };
-  const after = { ...writeFiles(joinServers(own.to, untold.to), byMeaning), ...writeInputs(to, from) };
+  const before = { ...writeFiles(joinServers(own.from, unshown.from), byMeaning), ...writeInputs(from, to) };
+  const after = { ...writeFiles(joinServers(own.to, unshown.to), byMeaning), ...writeInputs(to, from) };
   return Object.entries(before)
     .map(([name, text]) => ({ name, from: text, to: after[name as keyof typeof after] }))
     .filter((pair) => pair.from !== pair.to);
 }
 
 /** With the virtual servers that may be kube-proxy's. */
-function joinServers(own: KernelState, untold: KernelState): KernelState {
-  return untold.virtualServers.length === 0
+function joinServers(own: KernelState, unshown: KernelState): KernelState {
+  return unshown.virtualServers.length === 0
     ? own
-    : { ...own, virtualServers: [...own.virtualServers, ...untold.virtualServers].sort(compareVirtualServers) };
+    : { ...own, virtualServers: [...own.virtualServers, ...unshown.virtualServers].sort(compareVirtualServers) };
 }
 
 /** What a side was compiled from, and what of that kpc-apply uses, if the other side was compiled too. */

@@ -36,7 +36,7 @@ export const otherPartNames = Object.keys(otherParts) as readonly (keyof typeof 
 export interface SideDiff extends Readonly<Record<keyof typeof otherParts, readonly KernelChange[]>> {
   /** Sorted by label. */
   readonly servicePorts: readonly ServicePortDiff[];
-  /** Whether the reasons were read back from the states, which show no more than that. */
+  /** Whether the reasons were read back from the states alone. */
   readonly isReadBack: boolean;
   /** How many rules differ in nothing but their comments. These count as equal. */
   readonly comments: number;
@@ -80,11 +80,11 @@ export interface DiffChoices {
 
 /** Compares two sides by meaning, without what one of them does not show and what is not kube-proxy's. */
 export function diffSides(one: Side, other: Side, options: DiffChoices): SideDiff {
-  const { from, to, untoldSysctls } = alignSides(one, other);
-  const { own, foreign, untold, whole } = separate(from, to);
-  const told = from.services && to.services ? diffServices(from.services, to.services) : undefined;
+  const { from, to, unshownSysctls } = alignSides(one, other);
+  const { own, foreign, unshown, whole } = separate(from, to);
+  const changed = from.services && to.services ? diffServices(from.services, to.services) : undefined;
   const renamed = new Map(
-    told?.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
+    changed?.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
   );
   const known: Parameters<typeof findOwners>[2] = new Map();
   const owners = {
@@ -100,12 +100,12 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     from,
     to,
   );
-  const read = told ? undefined : options.readServices?.(from, to, owners);
-  const reasons = told ?? read?.changes ?? [];
+  const read = changed ? undefined : options.readServices?.(from, to, owners);
+  const reasons = changed ?? read?.changes ?? [];
   // A change is reported with its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
-  const isExplained = ({ owner }: KernelChange): boolean => !told && owner !== undefined && labels.has(owner);
-  const doubtful = listPair(untold);
+  const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
+  const doubtful = listPair(unshown);
   const { servicePorts, base } = groupChanges(
     [...kept.changes, ...doubtful.filter(isExplained)],
     reasons,
@@ -113,7 +113,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     to,
     read,
   );
-  const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps].filter(
+  const gaps = [...findGaps({ from, to, whole, unshownSysctls }), ...kept.gaps].filter(
     ({ doubt }) => options.foreign || doubt?.kind !== 'other-table',
   );
   const extent = extentOf(gaps, own, from, to);

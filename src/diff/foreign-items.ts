@@ -24,7 +24,7 @@ export interface Separation {
   readonly own: StatePair;
   readonly foreign: () => StatePair;
   /** Virtual servers that may be either. */
-  readonly untold: StatePair;
+  readonly unshown: StatePair;
   /** All that is kube-proxy's on each side, whether the other shows it or not. */
   readonly whole: StatePair;
 }
@@ -41,9 +41,9 @@ export function separate(from: Side, to: Side): Separation {
   return {
     own,
     foreign: () => both((state) => foreignState(state, owns, belongingOf)),
-    untold: both(({ virtualServers }) => ({
+    unshown: both(({ virtualServers }) => ({
       ...emptyState,
-      virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold'),
+      virtualServers: virtualServers.filter((server) => belongingOf(server) === 'unshown'),
     })),
     whole: isAllTold ? own : { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };

@@ -48,7 +48,7 @@ interface ComparedSides {
   /** All of each side that is kube-proxy's, whether both show it or not. */
   readonly whole: StatePair;
   /** Whether a side has sysctls that the other does not show. */
-  readonly untoldSysctls: boolean;
+  readonly unshownSysctls: boolean;
 }
 
 /** What of the objects of one kind is not compared. */
@@ -59,7 +59,7 @@ interface KindGaps {
   /** What a side shows one by one. */
   readonly tables?: readonly TableName[];
   /** Whether a side shows them; for rules, those of a table. */
-  readonly tells: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
+  readonly shows: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
   /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
   readonly holds?: (state: KernelState, family: Family) => boolean;
   /** Whether a difference may hide where they are not compared. */
@@ -73,44 +73,44 @@ const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
   nftables: {
     part: 'nftables',
     byFamily: true,
-    tells: ({ nftables }, family) => nftables.some((each) => each === family),
+    shows: ({ nftables }, family) => nftables.some((each) => each === family),
     holds: ({ nftables }, family) => nftables.some((table) => table.family === family),
   },
   iptables: {
     part: 'rules',
     byFamily: true,
     tables: workingTables,
-    tells: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
+    shows: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
     holds: ({ iptables }, family) => Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0),
   },
   sets: {
     part: 'sets',
-    tells: ({ sets }) => sets,
+    shows: ({ sets }) => sets,
     holds: ({ sets }, family) => sets.some((set) => setFamily(set) === family),
   },
   virtualServers: {
     part: 'virtualServers',
-    tells: ({ virtualServers }) => virtualServers,
+    shows: ({ virtualServers }) => virtualServers,
     holds: ({ virtualServers }, family) => virtualServers.some((server) => server.family === family),
   },
   // A link is in no family: that it is there says nothing of what it is there for.
   links: {
     part: 'links',
-    tells: ({ links }) => links,
+    shows: ({ links }) => links,
     holds: ({ links }, family) => links.some((link) => link.addresses.some((address) => address.family === family)),
   },
-  sysctls: { part: 'sysctls', tells: ({ sysctls }) => sysctls },
+  sysctls: { part: 'sysctls', shows: ({ sysctls }) => sysctls },
   // A dump shows no timeouts and no modules: what needs a module is in the kernel only with it.
   ipvsTimeouts: {
     part: 'ipvsTimeouts',
     isMinor: true,
-    tells: ({ ipvsTimeouts }) => ipvsTimeouts,
+    shows: ({ ipvsTimeouts }) => ipvsTimeouts,
     matters: ({ from, to }) =>
       [from, to].some(({ kind, state: { ipvsTimeouts } }) => {
         return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
       }),
   },
-  modules: { part: 'modules', isMinor: true, tells: ({ modules }) => modules, matters: () => false },
+  modules: { part: 'modules', isMinor: true, shows: ({ modules }) => modules, matters: () => false },
 };
 
 const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
@@ -126,7 +126,7 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
       const { part, matters = () => true } = kindGaps[kind];
       const held = [sides.whole.from, sides.whole.to].some((state) => holds(state, kind, family ? [family] : families));
       if (!held && !isAsked(kind)) return [];
-      return untoldParts(kind, family, sides).map((table) => ({ part, family, table, matters: matters(sides), held }));
+      return unshownParts(kind, family, sides).map((table) => ({ part, family, table, matters: matters(sides), held }));
     }),
   );
   const doubts = [...sides.from.doubts, ...sides.to.doubts];
@@ -137,17 +137,17 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
 }
 
 /** The tables that one of two sides does not show; undefined for all of a kind. */
-function untoldParts(
+function unshownParts(
   kind: ObjectKind,
   family: Family | undefined,
-  { from, to, untoldSysctls }: ComparedSides,
+  { from, to, unshownSysctls }: ComparedSides,
 ): readonly (TableName | undefined)[] {
-  if (kind === 'sysctls' && untoldSysctls) return [undefined];
+  if (kind === 'sysctls' && unshownSysctls) return [undefined];
   const { tables = [undefined] } = kindGaps[kind];
-  const untold = tables.filter((table) =>
-    [from, to].some(({ coverage }) => !kindGaps[kind].tells(coverage, family, table)),
+  const unshown = tables.filter((table) =>
+    [from, to].some(({ coverage }) => !kindGaps[kind].shows(coverage, family, table)),
   );
-  return untold.length === tables.length ? [undefined] : untold;
+  return unshown.length === tables.length ? [undefined] : unshown;
 }
 
 function holds(state: KernelState, kind: ObjectKind, ofFamilies: readonly Family[]): boolean {

@@ -10,8 +10,8 @@ import { setFamily, setName } from '../kube-proxy/ipvs-sets.ts';
 import { findNodePortServers, recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Side } from './compared-side.ts';
 
-/** Whose a virtual server is; `untold` if a dump lacks what would show it. */
-export type ServerBelonging = 'kube-proxy' | 'other' | 'untold';
+/** Whose a virtual server is; `unshown` if a dump lacks what would show it. */
+export type ServerBelonging = 'kube-proxy' | 'other' | 'unshown';
 
 /**
  * Virtual servers carry no name. kube-proxy's are those that a side was compiled to, and those of a dump that
@@ -22,7 +22,7 @@ export function classifyServers(from: Side, to: Side): (server: VirtualServer) =
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
   const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
   const recognize = sides.map((side) => recognizeVirtualServers(side.state, ofServices));
-  const untold = new Set(
+  const unshown = new Set(
     sides
       .filter((side) => side.kind === 'dump')
       .flatMap((side) => side.state.virtualServers.filter(cannotTell(side)).map((server) => virtualServerKey(server))),
@@ -35,7 +35,7 @@ export function classifyServers(from: Side, to: Side): (server: VirtualServer) =
     if (compiled.has(key)) return 'kube-proxy';
     if (excluded.some((network) => contains(network, server.address))) return 'other';
     if (recognize.some((isKubeProxys) => isKubeProxys(server))) return 'kube-proxy';
-    return untold.has(key) ? 'untold' : 'other';
+    return unshown.has(key) ? 'unshown' : 'other';
   };
 }
 

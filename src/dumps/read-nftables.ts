@@ -104,7 +104,7 @@ function isHarmless(line: string, reason: string): boolean {
   return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
 }
 
-/** Without counters and logging, which let packets be, and with lists of states in the form of sets. */
+/** Without counters and logging, which change nothing for packets, and with lists of states in the form of sets. */
 function textAs(text: string, family: string): string {
   const [head = '', ...lines] = text.trimStart().split('\n');
   return [head.replace(/^(\s*table )\S+/, `$1${family}`), ...lines.map(plainLine)].join('\n');
@@ -117,7 +117,7 @@ function plainLine(line: string): string {
     .replaceAll(/[ \t]ct state (!= )?([a-z]+(?:,[a-z]+)+)/g, (_, not: string | undefined, states: string) => {
       return ` ct state ${not ?? ''}{ ${states.replaceAll(',', ', ')} }`;
     });
-  // A rule that does nothing else counts all the same.
+  // A rule that does nothing else still counts.
   return plain.trim() === '' && line.trim() !== '' ? 'continue' : plain;
 }
 

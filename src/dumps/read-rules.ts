@@ -86,7 +86,7 @@ function readWithoutTable(
 
 const builtInWithPolicy = /^:(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)/;
 
-/** The table that has these of the kernel's own chains, which iptables -S prints all of. */
+/** The table that has these built-in chains: iptables -S prints all of them. */
 function tableOfPolicies(chains: ReadonlySet<string>): TableName | undefined {
   if (chains.has('FORWARD')) return chains.has('POSTROUTING') ? 'mangle' : 'filter';
   return chains.has('POSTROUTING') ? 'nat' : undefined;

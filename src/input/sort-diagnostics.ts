@@ -31,7 +31,7 @@ function compare(a: Placed, b: Placed): number {
   );
 }
 
-/** What was found besides, and what was said of the input in its order: what has a place is there, the rest comes first. */
+/** Joins other findings with the diagnostics of the input, in its order: those with a place go there, the rest comes first. */
 export function mergeDiagnostics(found: readonly Diagnostic[], said: readonly Diagnostic[]): readonly Diagnostic[] {
   const placed = found.filter(({ place }) => place);
   if (placed.length === 0) return [...found, ...said];

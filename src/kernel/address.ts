@@ -175,7 +175,7 @@ function networkOf(first: Address, prefixLength: number): Network {
 }
 
 function maskBits(bits: number, prefixLength: number): number {
-  // A shift by 32 bits is none.
+  // JavaScript does nothing for a shift by 32 bits.
   return prefixLength === 0 ? 0 : bits & (-1 << (32 - prefixLength));
 }
 

@@ -5,7 +5,7 @@ type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;
 
 /**
  * How to get from one state to another, by kind of object. Within one kind the changes are in an order in which they
- * can be made; each has its formatter (formatTablesDelta and so on), which writes the input of the tool that makes it.
+ * can be made; the formatter of each (formatTablesDelta and so on) writes the input of the tool that makes it.
  */
 export type KernelDelta = { readonly [K in ObjectKind]: DeltaOf<K> };
 

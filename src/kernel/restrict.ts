@@ -70,7 +70,7 @@ export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: Tabl
   return target !== undefined && owns.chain(target, table, family);
 }
 
-/** The chain that a rule jumps or goes to; undefined where its target is none. */
+/** The chain that a rule jumps or goes to; undefined if its target is no chain. */
 export function jumpChain(rule: Rule): string | undefined {
   for (const arg of rule.args)
     if (arg.kind === 'jump') return arg.target.kind === 'chain' ? arg.target.chain : undefined;

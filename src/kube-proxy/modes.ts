@@ -36,7 +36,7 @@ export interface ModeFacts {
   readonly modules: readonly string[];
   /** Sysctls that kube-proxy sets in this mode. */
   readonly sysctls: readonly string[];
-  /** Sysctls that it sets besides where the configuration or the kernel's release asks for it. */
+  /** Further sysctls, which it sets if the configuration or the kernel's release asks for it. */
   readonly conditionalSysctls: readonly string[];
   readonly summary: readonly SummaryPart[];
   /** How many of the kernel's objects name the Services that they stem from, in comments or in names. */

@@ -31,7 +31,7 @@ export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags 
   readonly kubernetesVersion?: Release | 'auto' | undefined;
   /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
   readonly assumeEndpoints?: string | true | undefined;
-  /** Compile even if that programs nothing, which removes all Services from a node. */
+  /** Compile even if the result programs nothing: on a node that removes all Services. */
   readonly allowEmpty?: boolean | undefined;
 }
 
@@ -112,7 +112,7 @@ export interface FleetResult {
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
-/** As compile, for many nodes, which takes much less time than one after the other. */
+/** As compile, for many nodes, in much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, { ...inputOptions, nodes: true, shard: true, hostAddresses: true });
   const { nodes, shard } = options;

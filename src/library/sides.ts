@@ -91,7 +91,7 @@ export function formatDiff(
   }
 }
 
-/** The Services of a side, as `kpc describe --output json` prints them; none of a dump, which does not hold them. */
+/** The Services of a side, as `kpc describe --output json` prints them; none for a dump, which does not hold them. */
 export function describe({ services }: Side): readonly ServiceSummary[] {
   return services ? summarizeServices({ services }) : [];
 }

@@ -93,10 +93,10 @@ function runRule(flow: Flow, table: RuleTable, sets: IpSets, chain: Chain, at: n
   });
 }
 
-/** Targets that leave packets as they are. */
+/** Targets that do not change packets. */
 const idleTargets: ReadonlySet<string> = new Set('AUDIT CHECKSUM LED LOG NFLOG RATEEST TCPMSS TRACE ULOG'.split(' '));
 
-/** What a rule does; undefined if it leaves packets as they are. */
+/** What a rule does; undefined if it does not change packets. */
 function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action | undefined {
   switch (target.kind) {
     case 'chain':

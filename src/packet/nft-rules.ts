@@ -166,7 +166,7 @@ function valueOf(flow: Flow, field: Field): FieldReading {
     case 'meta':
       return Object.hasOwn(metaFields, field.key) ? metaFields[field.key]?.(flow) : undefined;
     case 'ct':
-      // A new connection has no mark until a rule sets one, which none that kpc understands does.
+      // A new connection has no mark until a rule sets one. No rule that kpc understands does.
       return field.key === 'mark' ? 0 : undefined;
     case 'fib':
       return undefined;

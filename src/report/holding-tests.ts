@@ -6,7 +6,7 @@ import { traceMatrix } from '../packet/trace/matrix.ts';
 import type { Sender } from '../packet/trace/question.ts';
 import type { Scene } from '../packet/trace/scene.ts';
 
-/** What a file of kpc test says besides its tests. */
+/** The head of a file for kpc test: all but its tests. */
 export interface TestFileHead {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;

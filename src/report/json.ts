@@ -6,14 +6,14 @@ import type { Side } from '../diff/compared-side.ts';
 import { describeGaps } from '../diff/not-compared.ts';
 import type { Location } from '../kernel/place.ts';
 
-/** One thing of the kernel that differs; the kind says which fields there are besides. */
+/** One thing of the kernel that differs; the kind decides the other fields. */
 export interface ChangeJson {
   readonly kind: string;
   readonly change: ChangeKind;
   readonly [field: string]: unknown;
 }
 
-/** A reason; its kind says which fields there are besides. */
+/** A reason; its kind decides the other fields. */
 type ReasonJson = Pick<ServiceReason, 'kind' | 'text'> & { readonly [field: string]: unknown };
 
 /** How two sides differ, for programs: --output json of kpc diff. */

@@ -45,7 +45,7 @@ export interface SideOptions extends FileOptions {
   readonly node?: string;
 }
 
-/** What there is besides a path to find out what it is. */
+/** What helps to find out what a path is. */
 export interface SideContext {
   /** The node whose bundle is meant of a folder with those of a fleet. */
   readonly node?: string | undefined;

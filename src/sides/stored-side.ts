@@ -30,7 +30,7 @@ export interface SideReading {
 
 const noFiles: LoadedInputs['files'] = new Map();
 
-/** A bundle or dump, which need nothing else to be read, or manifests that are yet to be compiled. */
+/** A bundle or a dump, ready to read, or manifests that still need compiling. */
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
   | DumpedSide

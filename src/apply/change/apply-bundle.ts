@@ -111,7 +111,7 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
   return decided.filter((_, i) => writable[i]);
 }
 
-/** CIDRs of a command line or configuration. Throws a Failure for what is none. */
+/** CIDRs of a command line or configuration. Throws a Failure for anything else. */
 function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
@@ -151,7 +151,7 @@ export function requestNothing(host: Host, choices: CleanUpChoices): ChangeReque
 /** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
-  // Of all other files, which may be large, it needs nothing.
+  // It needs none of the other files, which may be large.
   const files = [...(bundle.files ?? [])].filter(([name]) => name === 'modules.conf' || name === 'sysctl.conf');
   const { modules, sysctls } = bundle.files ? openBundle(manifest, new Map(files)).state : bundle.state;
   return {

@@ -168,7 +168,7 @@ async function identifyState({ host, folder }: Session, state: StateMark | undef
 }
 
 /**
- * What is taken over may need no change, as a kube-proxy makes the same rules: it is ours from now on all the same. Nor may
+ * What is taken over may need no change, as a kube-proxy makes the same rules: it still is ours from now on. Nor may
  * another bundle. Gives the record as it is then.
  */
 async function recordUnchanged(

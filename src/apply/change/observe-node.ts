@@ -69,7 +69,7 @@ export interface ChangeRequest {
    * way. `node` is what the plan was made upon.
    */
   readonly prepare?: ((plan: Plan, isIdle: boolean, node: NodeState) => Promise<void>) | undefined;
-  /** Whether rules that a kube-proxy left, and that would serve besides, are in the way of the first apply. */
+  /** Whether rules that a kube-proxy left, and that still serve, are in the way of the first apply. */
   readonly refusesLeftovers?: boolean | undefined;
   /** What will be ours, if that is not simply what the target has. */
   readonly belongings?: Belongings | undefined;

@@ -49,7 +49,7 @@ export function readQuestion(host: Host, path: string): Promise<Question | undef
   return readJson(host, path, questionShape, advice);
 }
 
-/** What is asked or answered of this apply. A question that is damaged cannot be answered, and so is none. */
+/** What is asked or answered of this apply. A damaged question cannot be answered, and counts as none. */
 export async function findQuestion(host: Host, path: string, id: string): Promise<Question | undefined> {
   const question = await readQuestion(host, path).catch(() => undefined);
   return question?.id === id ? question : undefined;

@@ -12,7 +12,7 @@ type ServicePorts = StoredBundle['cluster']['servicePorts'];
 type ServingEndpoints = ReadonlyMap<string | number, ReadonlySet<string>>;
 
 /**
- * Forgets UDP flows to a Service that go where none of its endpoints is any more, as kube-proxy does after each sync
+ * Forgets UDP flows to a Service that go to a former endpoint, as kube-proxy does after each sync
  * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Without any
  * serving endpoint it forgets the flows to a Service's addresses, but not those to its node port: other programs may have flows
  * to that number; before the behaviour forgotten-flows it forgets neither. Does nothing if there is no conntrack tool. Throws
@@ -24,7 +24,7 @@ export async function forgetStaleFlows(host: Host, servicePorts: ServicePorts, b
     if (serving.size === 0) continue;
     // Flows of the same two ends go at once: clients may be many, and the tool looks through the whole table each time.
     for (const args of listStale(await listFlows(host, family), serving)) {
-      // That it finds none any more is no failure: they have ended.
+      // Finding none is no failure: they have ended.
       await host.run({ tool: 'conntrack', args: ['-D', '-f', family, '-p', 'udp', ...args.split(' ')] });
     }
   }

@@ -351,7 +351,7 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
 
 /**
  * The whole state of the kernel as the tools printed it, also other programs' objects. Sysctls and modules are not in it. `rules`: lines that
- * an earlier reading had, which are the same values then and compare at no cost.
+ * an earlier reading had: these give the same values, which compare at no cost.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;

@@ -28,7 +28,7 @@ const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 
 const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
 const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
 
-/** What makes perl or a shell load or do something besides, which no program that kpc-apply runs is to do. */
+/** Variables that make perl or a shell load or run something else. No program that kpc-apply runs may get them. */
 const loading = /^(?:PERL.*|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS)$/;
 
 function toolEnvironment(): NodeJS.ProcessEnv {
@@ -71,7 +71,7 @@ export const realHost: Host = {
 };
 
 /**
- * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it
+ * Runs a tool until its output is closed. Throws a Failure for one that never gets there: what it
  * printed until then may be a part only, and what it started may hold its output open for ever.
  */
 export function runTool(
@@ -213,7 +213,7 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
       folder = level;
       names = rest;
     }
-    // What is none of these is refused when it is read.
+    // Anything else is refused when it is read.
     if (!isLink && !found.isFile() && !found.isDirectory()) continue;
     levels.set(level, {
       path: level,

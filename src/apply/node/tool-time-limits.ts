@@ -47,7 +47,7 @@ interface HastyHost {
   announce(what: string, milliseconds: number): Promise<void>;
 }
 
-/** Gives the host with short limits for its tools, which grow with the size of the node. */
+/** The same host with short limits for its tools. The limits grow with the size of the node. */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste): HastyHost {
   const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.

@@ -131,7 +131,7 @@ class FamilyRules {
     if (isKubeProxys) draft.leftovers.push({ kind: 'chain', name: key, isInEffect });
   }
 
-  /** A jump that is there as it is wanted, and not ours, is left out: it stays, and in its place. */
+  /** A jump that is there as it is wanted, and not ours, is left out: it stays where it is. */
   #addJumps(table: TableName, chain: string, there: Chains, asked: Chains): void {
     const isOurs = (rule: Rule, key: string): boolean => {
       const name = jumpChain(rule) ?? '';
@@ -185,7 +185,7 @@ class FamilyRules {
     return this.#draft.owns('jumps', key) && (!isShared || this.#draft.owns('besideKubelet', key));
   }
 
-  /** Notes that kpc-apply makes, or made, this although there is a kubelet, which has none. */
+  /** Notes that kpc-apply makes, or made, this beside a kubelet that has none. */
   #noteKubelet(key: string, table: TableName, name: string): void {
     if (mayKubeletMake(this.#trace, table, name)) this.#draft.have('besideKubelet', key);
   }

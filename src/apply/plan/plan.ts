@@ -61,7 +61,7 @@ export interface Plan {
   /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
   /**
-   * Addresses that no virtual server needs any more, but connections that the node itself opened: one to an address of
+   * Addresses that no virtual server needs any more, but that connections of the node itself need: one to an address of
    * its own comes from that address.
    */
   readonly held: readonly string[];
@@ -70,7 +70,7 @@ export interface Plan {
   readonly share: Share;
   /** What is ours, as it is. */
   readonly present: KernelState;
-  /** The same as it is wanted in the end. */
+  /** The state that is wanted in the end. */
   readonly wanted: KernelState;
   /** The state that the delta leads to, of what is ours: what is wanted, and what drains. */
   readonly state: KernelState;
@@ -139,7 +139,7 @@ function shareGuard(
   return { share: { ...bare, ours, touched, conflicts }, guard };
 }
 
-/** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
+/** Whether a state serves by rules of iptables or nftables and has no part in IPVS: it lacks kube-ipvs0, which IPVS mode always has. */
 export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
   const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
   return (hasChains || nftables.length > 0) && virtualServers.length === 0 && links.length === 0;

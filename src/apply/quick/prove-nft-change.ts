@@ -67,7 +67,7 @@ export function isSameMoment(before: NftStamp | undefined, after: NftStamp | und
  * Proves a change that was made just now, without a list of the whole table. It is rehearsed where everything can be read back;
  * then each chain, set and element that it was to change is read back from the node's kernel and must be
  * the same as there. No more may have come or gone, and no other transaction may have been made since `before`. Gives the
- * moment for which it is proven; undefined if it is not, which says nothing against it.
+ * moment for which it is proven; undefined if it is not: it may still be right.
  */
 export async function proveNftChange(
   host: Host,
@@ -109,7 +109,7 @@ interface Rehearsed {
 /**
  * Makes the change by the same nft, in an empty network namespace of the same kernel that ends with this. There reading
  * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
- * Undefined if that is not so, and where it cannot be tried.
+ * Undefined if that is not so or cannot be tried.
  */
 async function rehearse(host: Host, plan: Plan, inputs: readonly string[]): Promise<Rehearsed | undefined> {
   const subjects = listSubjects(plan.delta.nftables);

@@ -26,8 +26,8 @@ import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './foc
 import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
 /**
- * What lets a small change cost little: nothing outside this folder uses more of it than this file. A change without it is as
- * whole and as right; it reads and compares everything.
+ * Makes small changes cheap. Nothing outside this folder uses its other files. Without it, a change is just as
+ * complete and correct, but reads and compares everything.
  */
 
 /**

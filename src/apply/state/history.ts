@@ -17,7 +17,7 @@ import {
 const mostStates = 5;
 const mostBytes = 64 * 1024 * 1024;
 
-/** What asks for a change, which decides what state the node is in after it. */
+/** What asks for a change. It decides the state that the node has afterwards. */
 export type ChangeOrigin =
   | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
   | { readonly kind: 'cleanup' }

@@ -80,7 +80,7 @@ function tally(counts: readonly Counted[]): readonly ChangeCount[] {
   );
 }
 
-/** A step that changes one thing, which no Service port owns. */
+/** A step that changes one thing that no Service port owns. */
 function stepOf(change: KernelChange): Step {
   return { counts: [[change.object, change.change]], list: () => [change] };
 }

@@ -88,9 +88,9 @@ export function findOwners(
   const byJumps = (chain: string) => first(chain, ({ jumps }) => jumps(originOf));
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
-  /** What `tell` says of an item without an origin, by the name to use for it. */
-  const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, tell: () => string | undefined) => {
-    const label = origin?.servicePort ?? tell();
+  /** What `find` says of an item without an origin, by the name to use for it. */
+  const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, find: () => string | undefined) => {
+    const label = origin?.servicePort ?? find();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
   };
   return {

@@ -14,7 +14,7 @@ import { Validator } from '../objects/validate.ts';
 /** What --config names. Without a config there is an error among the diagnostics. */
 export interface ConfigFile {
   readonly config: Sourced<KubeProxyConfig> | undefined;
-  /** What it says besides of the cluster, or in another program's words. */
+  /** What it also says about the cluster, or in another program's words. */
   readonly facts: readonly ClusterFacts[];
   readonly diagnostics: readonly Diagnostic[];
   /** The file, if it could be read. */

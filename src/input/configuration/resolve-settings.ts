@@ -64,7 +64,7 @@ function findField(config: unknown, path: readonly string[]): unknown {
   return value ?? undefined;
 }
 
-/** The mode to compile for; with errors, it is none that was asked for. */
+/** The mode to compile for; with errors, another than was asked for. */
 interface ModeChoice {
   readonly mode: ProxyMode;
   readonly errors: readonly Diagnostic[];

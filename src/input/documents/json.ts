@@ -50,7 +50,7 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
   return faults;
 }
 
-/** A field of an object or an item of a list: the offsets of its key, which an item has none of, and of its value. */
+/** A field of an object or an item of a list: the offsets of its key (an item has none) and of its value. */
 interface Entry {
   readonly key: number;
   readonly value: number;

@@ -13,7 +13,7 @@ export interface FileDocuments {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
+/** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
   const documents: InputDocument[] = [];
   const diagnostics = takeDocuments(file, readYaml ?? createYamlReader(), (document) => documents.push(document));
@@ -23,7 +23,7 @@ export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocume
 /** How many broken documents of one file are reported: in a file that is not YAML, all of them are broken. */
 const mostBroken = 2;
 
-const noMoreTold = '; further YAML errors in this file are not shown';
+const noMoreShown = '; further YAML errors in this file are not shown';
 
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
@@ -36,7 +36,7 @@ export function takeDocuments(
   take: (document: InputDocument) => void,
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  const tell = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
+  const reportFaults = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
     for (const fault of faults) {
       const diagnostic = diagnoseFault(fault, placeAt(file, start + fault.offset));
       diagnostics.push(words === '' ? diagnostic : addWords(diagnostic, words));
@@ -46,7 +46,7 @@ export function takeDocuments(
   const json = readJsonValues(file.text);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
-    tell(start, findRepeatedJsonKeys(file.text, { start, end }));
+    reportFaults(start, findRepeatedJsonKeys(file.text, { start, end }));
     take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
   if (json.broken)
@@ -62,8 +62,8 @@ export function takeDocuments(
   const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
   if (conflict) return [...diagnostics, conflict];
   for (const [i, [start, faults]] of broken.entries()) {
-    if (i < mostBroken) tell(start, faults);
-    else tell(start, faults.slice(0, 1), noMoreTold);
+    if (i < mostBroken) reportFaults(start, faults);
+    else reportFaults(start, faults.slice(0, 1), noMoreShown);
   }
   return diagnostics;
 }
@@ -87,7 +87,7 @@ function faultsBehindJson(text: string): readonly SyntaxFault[] {
 /** JSON values that follow each other, and what comes after them. */
 interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
-  /** The value that is none, after which nothing is read. */
+  /** The broken value, after which nothing is read. */
   readonly broken?: Span;
   /** From where on the file is YAML. */
   readonly next: number;

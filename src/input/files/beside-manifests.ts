@@ -116,7 +116,7 @@ function isWord(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** Whether a folder's file that cannot be read as YAML is none of Kubernetes': nothing in it looks like an object. */
+/** Whether a folder's file that cannot be read as YAML is not for Kubernetes: nothing in it looks like an object. */
 export function isForeignText({ origin, text }: TextFile): boolean {
   return (
     origin !== undefined && !/^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) && !/"kind"\s*:/.test(text)

@@ -129,7 +129,7 @@ function matches(rules: readonly Rule[], path: string, isFolder: boolean): boole
 }
 
 /**
- * Whether a file of a folder is none but the folder's own, whose path without links is `root`. Who puts a link to somewhere
+ * Whether a file of a folder is really in it; the folder's path without links is `root`. Who puts a link to somewhere
  * else into a repository could have that read, and its lines printed, by those who compile it.
  */
 export function isInside(path: string, root: string): boolean {

@@ -46,7 +46,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
-/** What the API server takes of a slice: more of it has no cluster, though kube-proxy would not mind. */
+/** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
 const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
 
 function checkSize(slice: RawEndpointSlice, report: Report): void {

@@ -93,7 +93,7 @@ const quantityShape = /^\+?(\d{1,30})?(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i
 
 /**
  * A Kubernetes quantity, such as "4", "3920m" or "1e3", in billionths, what is less rounded up, as the API server does.
- * Undefined for what is none, and for a negative one.
+ * Undefined for anything else, and for a negative one.
  */
 function parseQuantity(text: string): bigint | undefined {
   const [, whole = '', fraction = '', suffix = '', exponent] = quantityShape.exec(text) ?? [];

@@ -84,7 +84,7 @@ const readers = {
  * Kubernetes has the field elsewhere, that is said.
  */
 function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const { path, name, schema, data } of faults) {
     const at = [...path, name];
     const names = at.filter((step) => typeof step === 'string').join('.');
@@ -94,8 +94,8 @@ function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly F
       report.addAtKey(at, 'unknown-field', { ...readers[kind], name, meant: near });
       continue;
     }
-    if (told.has(names)) continue;
-    told.add(names);
+    if (reported.has(names)) continue;
+    reported.add(names);
     const written = isObject(data) ? data[name] : undefined;
     // What holds fields of its own is not meant to be one of a number or a text.
     const isNear = near !== undefined && fields[near] && hasFields(fields[near]) && isRecord(written);

@@ -43,7 +43,7 @@ const options = {
 /** Characters that go-yaml takes nowhere. */
 const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]|\ufeff/u;
 
-/** What ends a line to go-yaml and is none to the package, or the other way round. */
+/** What ends a line for go-yaml but not for the package, or the other way round. */
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**

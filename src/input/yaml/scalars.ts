@@ -50,7 +50,7 @@ export function resolveInteger(text: string): number | bigint | undefined {
 
 const mostSigned = 2n ** 63n;
 
-/** An integer of 64 bits, without a sign up to twice as large; what is larger is none. */
+/** An integer of 64 bits, or up to twice as large without a sign; anything larger is no integer. */
 function integerOf(sign: string | undefined, digits: string): number | bigint | undefined {
   const value = Number(digits);
   // Not -0: Go's integers have none.

@@ -18,7 +18,7 @@ export interface IpSet {
   readonly maxElements?: number | undefined;
   /** Sorted and without duplicates; equality takes them as a set. */
   readonly entries: readonly SetEntry[];
-  /** What another program's sets have besides (timeout, counters, comment …), as written. Not for kube-proxy's. */
+  /** Further options of another program's sets (timeout, counters, comment …), as written. kube-proxy's have none. */
   readonly options?: readonly string[] | undefined;
 }
 
@@ -122,7 +122,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/** Splits at blanks, but not inside double quotes, which stay. ipset knows no way to write a quote inside a comment. */
+/** Splits at blanks, but not inside double quotes. The quotes stay. ipset knows no way to write a quote inside a comment. */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];

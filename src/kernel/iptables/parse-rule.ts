@@ -78,7 +78,7 @@ function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
 /** Options that belong to no match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
 const options: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
 
-/** Options whose value is free text, which may look like an option and is none. */
+/** Options whose value is free text, and may look like an option. */
 const textOptions: ReadonlySet<string> = new Set(
   '--comment --log-prefix --nflog-prefix --ulog-prefix --string --hex-string'.split(' '),
 );

@@ -21,7 +21,7 @@ interface DraftChain {
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
- * has no COMMIT, which the tools print last, the text is not `complete`. `known` serves texts that are read after another.
+ * has no COMMIT, the last line that the tools print, the text is not `complete`. `known` serves texts that are read after another.
  */
 export function parseIptablesSave(
   text: string,

@@ -21,7 +21,7 @@ export interface VirtualServer {
   readonly schedulerFlags: readonly SchedulerFlag[];
   /** Sorted by address, then port. */
   readonly realServers: readonly RealServer[];
-  /** What another program's services have besides (-o, -M, --pe …), as ipvsadm's words. Not for kube-proxy's. */
+  /** Further options of another program's virtual servers (-o, -M, --pe …), as ipvsadm's words. kube-proxy's have none. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -38,7 +38,7 @@ export interface RealServer {
   readonly port: number;
   readonly weight: number;
   readonly forwarding: ForwardingMethod;
-  /** What another program's real servers have besides (tunnel types, thresholds), as ipvsadm's words. */
+  /** Further options of another program's real servers (tunnel types, thresholds), as ipvsadm's words. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -286,7 +286,7 @@ function readRealServer(words: readonly string[]): RealServer | string {
         i++;
         break;
       case '--tun-type':
-        // ipip is what -i says already; ipvsadm 1.31 prints it all the same.
+        // -i already means ipip, but ipvsadm 1.31 prints it too.
         if (value !== 'ipip') options.push(word, value);
         i++;
         break;

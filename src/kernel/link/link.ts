@@ -23,7 +23,7 @@ export interface LinkAddress {
 
 /**
  * The input of `ip -batch` that makes these links, with their addresses, if none exists. kube-proxy does not set
- * kube-ipvs0 up: an address of a link that is down is local all the same. '' for no links.
+ * kube-ipvs0 up: an address of a link that is down is local too. '' for no links.
  */
 export function formatLinks(links: readonly Link[]): string {
   return links

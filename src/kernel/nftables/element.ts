@@ -20,7 +20,7 @@ export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: r
 /** A constant in a rule or an element. */
 export type Value =
   | { readonly kind: 'address'; readonly address: Address }
-  /** One of a single address means the same as that address, which is how nft prints it back. */
+  /** One of a single address means the same as that address, and nft prints it as such. */
   | { readonly kind: 'network'; readonly network: Network }
   /** Addresses from the first to the last, if they are no network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }

@@ -80,11 +80,11 @@ const defaultReject: { readonly [F in Family]: readonly string[] } = {
 /** What the sender gets: kind and code. The word `type` before the code is left out by newer versions of nft. */
 function readReject(words: Words, family: Family): Expression {
   if (!words.take('with')) return { kind: 'reject' };
-  const told = words
+  const answer = words
     .takeRest()
     .filter((word) => word !== 'type')
     .join(' ');
-  return defaultReject[family].includes(told) ? { kind: 'reject' } : { kind: 'reject', with: told };
+  return defaultReject[family].includes(answer) ? { kind: 'reject' } : { kind: 'reject', with: answer };
 }
 
 function readDnat(words: Words, family: Family): Expression | undefined {

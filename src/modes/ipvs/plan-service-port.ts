@@ -112,7 +112,7 @@ function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Por
         'sourceCIDR',
         { ...at, source: network, origin },
       ]),
-      // What the node itself sends to the address, which is bound there, comes from that same address.
+      // The address is bound on the node, so what the node itself sends to it comes from that same address.
       ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
     ];
     return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };

@@ -109,7 +109,7 @@ function findEndpoint(
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 
-/** How far a share of connections may be from the written one, which people round. */
+/** How far a share of connections may be from the written one: people round. */
 const tolerance = 0.005;
 
 /** How a packet's fate differs from what is expected, each in a sentence. */

@@ -262,7 +262,7 @@ export function nearNames(wanted: string, names: readonly string[]): readonly st
   return known.filter((name) => close.has(comparable(name))).slice(0, mostSuggestions);
 }
 
-/** Whether a "namespace/name" is the name that is wanted, which may leave the namespace open. */
+/** Whether a "namespace/name" is the wanted name, which may lack the namespace. */
 export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }

@@ -29,7 +29,7 @@ import type { Sender, Trace } from './question.ts';
 import { isLocalEndpoint, listMissing, type KnownPort, type Scene } from './scene.ts';
 
 /** A step in words. */
-interface ToldStep {
+interface StepInWords {
   readonly hook: Hook | undefined;
   /** "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
@@ -47,7 +47,7 @@ export interface TraceInWords {
   readonly isGood: boolean;
   readonly endpoints: readonly string[];
   readonly notes: readonly string[];
-  readonly steps: readonly ToldStep[];
+  readonly steps: readonly StepInWords[];
 }
 
 /** Puts a trace into words. Leaves out steps where nothing happens. */
@@ -68,20 +68,20 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     notes: listNotes(trace, scene),
     steps: fate.steps
       .filter(leadsOn)
-      .map((step) => tellStep(step, scene))
+      .map((step) => describeStep(step, scene))
       .filter(isNews),
   };
 }
 
 /** A trace in words, line by line. */
-export function listTraceLines(told: TraceInWords): readonly DescriptionLine[] {
+export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] {
   return [
-    line('heading', 0, told.heading),
-    line(told.isGood ? 'good' : 'bad', 1, told.verdict),
-    ...told.endpoints.map((endpoint) => line('plain', 2, endpoint)),
-    ...told.notes.map((note) => line('plain', 1, note)),
+    line('heading', 0, trace.heading),
+    line(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
+    ...trace.endpoints.map((endpoint) => line('plain', 2, endpoint)),
+    ...trace.notes.map((note) => line('plain', 1, note)),
     line('heading', 1, 'how'),
-    ...told.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
+    ...trace.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
       const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
       const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
       const at = hook === undefined ? '' : `${hook}: `;
@@ -94,7 +94,7 @@ export function listTraceLines(told: TraceInWords): readonly DescriptionLine[] {
 }
 
 /** Routing may decide the same twice, as before and after a hook where nothing happens. */
-function isNews({ hook, what }: ToldStep, index: number, steps: readonly ToldStep[]): boolean {
+function isNews({ hook, what }: StepInWords, index: number, steps: readonly StepInWords[]): boolean {
   const before = steps[index - 1];
   return hook !== undefined || before?.hook !== undefined || before?.what !== what;
 }
@@ -253,8 +253,8 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
-function tellStep(step: Step, { owners }: Scene): ToldStep {
-  const untold = { rule: undefined, servicePort: undefined, place: undefined };
+function describeStep(step: Step, { owners }: Scene): StepInWords {
+  const noRule = { rule: undefined, servicePort: undefined, place: undefined };
   switch (step.kind) {
     case 'rule':
       return {
@@ -267,7 +267,7 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
       };
     case 'policy': {
       const where = `${step.tool} ${step.table} ${step.chain}`;
-      return { ...untold, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
+      return { ...noRule, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
     }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
@@ -284,7 +284,7 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
       };
     }
     case 'route':
-      return { ...untold, hook: undefined, where: 'routing', what: routeWords(step) };
+      return { ...noRule, hook: undefined, where: 'routing', what: routeWords(step) };
   }
 }
 
@@ -374,7 +374,7 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
             endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
           })),
     steps: fate.steps.map((each) => {
-      const { place, ...step } = tellStep(each, scene);
+      const { place, ...step } = describeStep(each, scene);
       return { ...step, ...place };
     }),
   };

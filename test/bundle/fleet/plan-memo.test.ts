@@ -10,7 +10,7 @@ import { makeCluster, type KubernetesObject } from '../../support/make-cluster.t
 import { makeRandom } from '../../support/random.ts';
 import { rounds } from '../../support/rounds.ts';
 
-/** Some objects of the cluster with what tells nodes apart: policies, hints, source ranges. */
+/** Some objects of the cluster with what distinguishes nodes: policies, hints, source ranges. */
 function varyByNode(objects: readonly KubernetesObject[], random: () => number): readonly KubernetesObject[] {
   return objects.map((object) => {
     if (object.kind === 'Service') return varyService(object, random);
