@@ -86,6 +86,7 @@ export const stateFiles = {
 /** The name of a file in the bundle that holds a part of the kernel state. */
 export type StateFileName = keyof typeof stateFiles;
 
+/** All of them, in the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
 /** Adds what the text of a file says to a state. */

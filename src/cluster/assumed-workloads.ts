@@ -5,6 +5,7 @@ export interface AssumedWorkload {
   readonly pods: readonly AssumedPod[];
 }
 
+/** A Pod that kpc assumed, with the addresses that its endpoints got. */
 export interface AssumedPod {
   readonly name: string;
   /** Undefined if the input holds no Node. */

@@ -63,7 +63,7 @@ function isWatched(service: Service, behaviours: Behaviours): boolean {
 
 /**
  * The cluster as a node sees it: where two slices name one endpoint, which of them counts is settled. The same value
- * where there is nothing to settle.
+ * if there is nothing to settle.
  */
 export function settleOnNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
   // Which counts is settled for all nodes then.

@@ -227,6 +227,7 @@ export const workloadKinds = [
   'Job',
 ] as const;
 
+/** The kind of a workload, as manifests name it. */
 export type WorkloadKind = (typeof workloadKinds)[number];
 
 /** The controller of an object, in its own namespace. */

@@ -27,7 +27,7 @@ export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/** What a dump shows of the node's own addresses; any may be one where it does not show those of a family. */
+/** What a dump shows of the node's own addresses; any may be one if it does not show those of a family. */
 export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {

@@ -210,7 +210,7 @@ export const nodeDiagnostics = {
     meaning: "the networks of a node's Pods are not known, and they are needed",
     example: () => manifests(aSelector + deployment(container), '--assume-endpoints'),
     words: wordsBy('problem', {
-      /** The object is missing; no names where no node is named at all. */
+      /** The object is missing; no names if no node is named at all. */
       'no-node-object': ({ names }: Lists<'names'>) => [
         needsPodCidrs,
         `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} with -f (kubectl get nodes -o yaml)`,

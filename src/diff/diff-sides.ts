@@ -30,6 +30,7 @@ export const otherParts = {
   },
 } as const;
 
+/** The names of these parts, in the order of a report. */
 export const otherPartNames = Object.keys(otherParts) as readonly (keyof typeof otherParts)[];
 
 /** How two sides differ, as data. */

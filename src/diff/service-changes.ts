@@ -19,7 +19,7 @@ import {
 
 /** All that differs of one Service port, or of a Service that has none that kube-proxy knows. */
 export interface ServicePortChange {
-  /** "namespace/name:port" as it is called on the side TO, or FROM where it is gone. */
+  /** "namespace/name:port" as it is called on the side TO, or FROM if it is gone. */
   readonly label: string;
   /** What it was called before, if its port was renamed. */
   readonly formerLabel?: string | undefined;

@@ -21,7 +21,7 @@ const longestCommand = 400;
 const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-legacy|-nft)?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
-/** What follows the name of a tool where it is a command, or a title that has nothing else. */
+/** What follows the name of a tool in a command, or in a title that has nothing else. */
 const follows: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
   ipset: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i,
   ip: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b/i,

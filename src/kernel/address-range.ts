@@ -10,7 +10,7 @@ import {
 } from './address.ts';
 import type { Family } from './family.ts';
 
-/** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
+/** One address, or all of a network. Its `text` is canonical, with a prefix length if it is a network. */
 export type AddressRange = Address | Network;
 
 /** Reads "10.0.0.1" or "10.0.0.0/8"; undefined for anything else. */

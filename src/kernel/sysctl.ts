@@ -31,6 +31,7 @@ function withDots(name: string): string {
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
+/** One step from some sysctls to others. */
 export type SysctlChange =
   | { readonly kind: 'set-sysctl'; readonly name: string; readonly from: string | undefined; readonly to: string }
   /** It is no longer wanted. A sysctl cannot be taken away: it keeps its value. */

@@ -254,6 +254,7 @@ export function isLocalnetRule(rule: Rule): boolean {
  */
 export type KubeletTrace = 'none' | 'current' | 'old';
 
+/** Finds what a kubelet left, by the chains that only a kubelet makes. */
 export function traceKubelet(tables: Tables): KubeletTrace {
   if ((tables.nat?.get(baseChains.markDrop)?.rules.length ?? 0) > 0) return 'old';
   const { mangle, nat, filter } = tables;

@@ -158,6 +158,7 @@ export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 /** A word of --nodeport-addresses, in the place of networks. */
 export type NodePortWord = (typeof nodePortWords)[number];
 
+/** Whether a value of --nodeport-addresses is a word and not a network. */
 export function isNodePortWord(text: string): text is NodePortWord {
   return nodePortWords.some((word) => word === text);
 }

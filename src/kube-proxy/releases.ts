@@ -238,6 +238,7 @@ export type Behaviour = keyof typeof behaviourChanges;
 /** What a kube-proxy does of all that differs between releases. */
 export type Behaviours = ReadonlySet<Behaviour>;
 
+/** All behaviours, by name. */
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
 
 /** Which kube-proxies have a mode. */

@@ -161,7 +161,7 @@ function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
     case 'statistic':
       return isDrawn(flow, Number(arg.probability));
     case 'recent':
-      // The first packet of a client: no endpoint knows it yet, and one may come to know it.
+      // The first packet of a client: no endpoint knows it yet, and one may learn it.
       return arg.action.kind === 'set';
     case 'module':
       return idleModules.has(arg.name) ? true : undefined;

@@ -13,6 +13,7 @@ export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting']
 /** A place where the kernel asks rules about a packet. */
 export type Hook = (typeof hooks)[number];
 
+/** The protocols of packets that kpc traces. */
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
 /** `icmp` is an echo request of either family. */

@@ -22,6 +22,7 @@ export interface Routing {
   sysctl(name: string): string | undefined;
 }
 
+/** The interface of connections from the node to itself. */
 export const loopbackInterface = 'lo';
 
 /**

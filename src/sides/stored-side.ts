@@ -155,7 +155,7 @@ function sideOf(name: string, { state, coverage, doubts }: Pick<Dump, 'state' | 
   return { kind: 'dump', name, state, labels: undefined, coverage, families, doubts, services: undefined };
 }
 
-/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
+/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone if it says what is in the file. */
 function describeFile(name: string, files: Dump['files']): string {
   const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
   const [first] = kinds;

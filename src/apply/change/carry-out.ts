@@ -103,7 +103,7 @@ export async function putBack(
 }
 
 /**
- * The record is written only where it differs: this must work on a full disk too. If it does not, the journal stays,
+ * The record is written only if it differs: this must work on a full disk too. If it does not, the journal stays,
  * and the next apply or rollback finds by it that everything has been put back.
  */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {

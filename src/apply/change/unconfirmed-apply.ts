@@ -154,7 +154,7 @@ export async function endUnconfirmed(place: Place): Promise<void> {
 /**
  * Keeps what was confirmed if the process that waited for it died before it could, and forgets what was before the
  * node booted. Anything else stays as it is until this command has begun to change the node: the standby processes must not
- * stand down for one that does not even begin. Call it with the lock held.
+ * end for one that does not even begin. Call it with the lock held.
  */
 export async function settleUnconfirmed(session: Session): Promise<void> {
   // A damaged one says nothing: the journal says what there is to put back.

@@ -151,7 +151,7 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
     const decided = manifest === undefined ? [] : decideOnNode(settingsOf(manifest), await readNodeFacts(host));
     const asked = sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
     const hasIpvs = isInKernel(index, 'ip_vs');
-    // What the node decides is left alone where it cannot be set.
+    // What the node decides is left alone if it cannot be set.
     const all: readonly LookedAtSetting[] = [...asked, ...decided.map((each) => ({ ...each, isAsked: false }))];
     const findings = await Promise.all(all.map((setting) => examineSetting(host, setting, hasIpvs)));
     return findings.flat();

@@ -76,7 +76,7 @@ export interface ReadingScope {
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
-  /** What IPVS lists of itself, if that has been read; null where it is not in the kernel. */
+  /** What IPVS lists of itself, if that has been read; null if it is not in the kernel. */
   readonly ipvs?: string | null | undefined;
   /** Told of each tool that has left out its part. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;

@@ -97,7 +97,7 @@ export type FindFault = (stdout: string, stderr: string) => string | undefined |
 
 /**
  * Gives what a tool prints that reads the node. Throws a Failure if it is missing, fails, or reports success and has not
- * printed what it prints: nothing, half a list, another tool's. `nothing`: its error where there is nothing to read; gives ''.
+ * printed what it prints: nothing, half a list, another tool's. `nothing`: its error if there is nothing to read; gives ''.
  */
 export async function readWith(
   host: Host,

@@ -76,7 +76,7 @@ class FamilyRules {
   }
 
   /**
-   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule where it is missing (EnsureRule). In one
+   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule if it is missing (EnsureRule). In one
    * that is not ours, ours is only a rule that was missing: what else is in it stays. Up to 1.26, kubelet has
    * a second rule in it.
    */

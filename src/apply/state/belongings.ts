@@ -60,6 +60,7 @@ export function withoutBelongings(all: Belongings, gone: Belongings): Belongings
   });
 }
 
+/** Whether nothing on the node is kpc-apply's. */
 export function isEmptyBelongings(belongings: Belongings): boolean {
   return lists.every((list) => belongings[list].length === 0);
 }

@@ -62,7 +62,7 @@ export function watchBundle(
     /** The folder that it is in, as an absolute path. */
     path: resolve(path),
     /**
-     * The bundle, or the last good one where it is damaged or missing; undefined if none was ever good. `known`: the files
+     * The bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`: the files
      * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
      */
     async read(known?: BundleFiles): Promise<StoredBundle | undefined> {

@@ -112,6 +112,7 @@ export interface Candidate {
 /** What completes a value: of the flag or argument of that name. Without any, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Candidate[]>;
 
+/** What is known when a value of a flag or an argument is completed. */
 export interface ValueRequest {
   readonly program: Command;
   readonly called: Command;

@@ -33,7 +33,7 @@ interface PodEndpoint {
 
 /**
  * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): of each
- * family one for each set of port numbers, and an empty one where there is nothing to put into it. The controller fills
+ * family one for each set of port numbers, and an empty one if there is nothing to put into it. The controller fills
  * slices in the order of a map, at most 100 endpoints each; these are sorted by the Pods' names, and as long as need be.
  * Which endpoints serve another zone than their own also hangs on that order.
  */

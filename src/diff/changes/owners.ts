@@ -13,6 +13,7 @@ import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
 import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 
@@ -63,7 +64,7 @@ interface StateLabels {
 
 /**
  * Finds the owners of the items of some states. An item's own origin wins; else an item of the same name in any of the
- * states tells; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
+ * states shows; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
  * `renamed` has are called by their other name. Calls that share `known` index each state once.
  */
 export function findOwners(
@@ -256,7 +257,7 @@ export function labelInComment(rule: Rule): string | undefined {
     if (label !== undefined) return label.replace(/:$/, '');
     // A word alone is a name beside a jump that only kube-proxy writes.
     const target = jumpChain(rule);
-    const isOwn = target !== undefined && (isServiceChain(target) || target === 'KUBE-MARK-MASQ');
+    const isOwn = target !== undefined && (isServiceChain(target) || target === baseChains.markMasquerade);
     return isOwn && /^\S+$/.test(arg.text) ? arg.text.replace(/:$/, '') : undefined;
   }
   return undefined;

@@ -108,7 +108,7 @@ export function skipValue(text: string, start: number): number {
   return text.length;
 }
 
-/** The offset after the JSON string that starts at `start`; the text's end where it does not end. */
+/** The offset after the JSON string that starts at `start`; the text's end if it does not end. */
 function skipString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let slashes = 0;

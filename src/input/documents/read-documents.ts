@@ -190,7 +190,7 @@ function keepsLimits(value: unknown, levels: number): boolean {
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from;
-  /** Up to where what has begun at `start` is known to be directives and comments; `start` where it is not. */
+  /** The end of what is known to be directives and comments from `start` on; `start` if nothing is. */
   let read = from;
   let hasDirectives = false;
   const close = (end: number, next: number): void => {

@@ -4,6 +4,7 @@ import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documen
 import { compose, isEmpty, offsetOf, type Composed, type Target } from './compose.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
+/** A value that a YAML document holds, or why it has none. */
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };

@@ -36,7 +36,7 @@ function resolveNumber(text: string): number | undefined {
 
 /**
  * The integer that a plain scalar is, as Go's ParseInt with base 0 has it: a sign, then 0x, 0o, 0b or a leading zero for octal;
- * and after all else has failed, 0b-11 is -3. A bigint where no JavaScript number is as exact, and none beyond 64 bits.
+ * and after all else has failed, 0b-11 is -3. A bigint if no JavaScript number is as exact, and none beyond 64 bits.
  */
 export function resolveInteger(text: string): number | bigint | undefined {
   const plain = text.replaceAll('_', '');

@@ -45,7 +45,7 @@ export function formatEntry({ address, network, protocol, port, source, other }:
   return source ? `${base},${source.text}` : base;
 }
 
-/** ipset prints a number where it finds no list of protocols, as in a container. */
+/** ipset prints a number if it finds no list of protocols, as in a container. */
 const protocolNumbers: { readonly [P in Protocol]: string } = { TCP: '6', UDP: '17', SCTP: '132' };
 
 const protocolsByName: ReadonlyMap<string, Protocol> = new Map(

@@ -25,7 +25,7 @@ export type VirtualServerChange =
     }
   | { readonly kind: 'delete-real-server'; readonly service: VirtualServer; readonly server: RealServer };
 
-/** How to get from some IPVS services to others. What is on both sides is left alone, so that its connections stay. */
+/** How to get from some virtual servers to others. What is on both sides is left alone, so that its connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],

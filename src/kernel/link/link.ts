@@ -4,7 +4,7 @@ import type { Origin } from '../place.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
 import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
 
-/** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */
+/** A network link. `kind` is the link type of `ip -d link`, if known: dummy for kube-ipvs0. */
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;

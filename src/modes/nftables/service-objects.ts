@@ -325,7 +325,7 @@ function place(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
-/** The label as a comment: cut where it is too long for nft, with dots to show it where kube-proxy does not cut it. It is ASCII. */
+/** The label as a comment: cut if it is too long for nft, with dots to show that unless kube-proxy cuts it too. It is ASCII. */
 function fitComment(label: string, behaviours: Behaviours): string {
   if (label.length <= maxNftComment) return label;
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;

@@ -105,4 +105,5 @@ export const causes = {
 /** The name of a cause in JSON and JUnit. */
 export type CauseId = keyof typeof causes;
 
+/** All causes, in the order of a report. */
 export const causeIds = Object.keys(causes) as readonly CauseId[];

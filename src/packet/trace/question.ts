@@ -141,7 +141,7 @@ function nodesUnnamed({ side, objects }: Scene): Wrong | undefined {
   return side.services?.node.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
 }
 
-/** The interface that kube-proxy takes for the pods', where it looks at interfaces; no rule asks for any other. */
+/** The interface that kube-proxy takes for the pods', if it looks at interfaces; no rule asks for any other. */
 function podInterface({ side: { services } }: Scene, family: Family): string | undefined {
   const local = services && detectLocalTraffic(services.settings, services.node, family);
   if (local?.kind === 'from-interface') return local.name;
