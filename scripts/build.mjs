@@ -28,7 +28,7 @@ const { bundledPackages, licencesOf } = await import('./licences.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
- * Exports the program's main, and runs it where the file itself is what node was told to run.
+ * Exports the program's main, and runs it if node was started with this file.
  *
  * @param {string} source
  */

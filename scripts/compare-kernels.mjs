@@ -2,7 +2,7 @@
 //
 //   node scripts/compare-kernels.mjs --kube-proxy 'COMMAND {}' [--node node-1] FOLDER...
 //
-// COMMAND programs the kernel that it runs in from the folder that stands for {}. Each folder holds cluster.yaml, node.yaml, config.yaml
+// COMMAND programs the kernel that it runs in from the folder that replaces {}. Each folder holds cluster.yaml, node.yaml, config.yaml
 // (mode nftables) and ip-addr.json (what `ip -j addr` prints on the node). Both run in network namespaces of their own, with the node's
 // addresses on lo, and what `nft -j list ruleset` prints is compared object by object. Needs root, nft and the built program.
 import { execFileSync } from 'node:child_process';

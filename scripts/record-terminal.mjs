@@ -48,7 +48,7 @@ export const recordings = [
 ];
 
 /**
- * What a terminal shows of a recording: each prompt with its command, and what comes of it, in colour.
+ * What a terminal shows of a recording: each prompt with its command and output, in colour.
  *
  * @param {Recording} recording
  * @returns {Promise<string>}

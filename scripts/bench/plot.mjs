@@ -69,7 +69,7 @@ function drawSeries({ name, points }, colour, index, xs, ys) {
 }
 
 /**
- * Where a number stands between two ends of a logarithmic axis, and the numbers to write at it.
+ * The position of a number between two ends of a logarithmic axis, and the numbers to write at it.
  * @param {number[]} numbers
  * @param {number} from
  * @param {number} to

@@ -5,7 +5,7 @@
 # Node, reads, restores what differs, and reads back what that changed. Then applies the bundle AFTER and BEFORE in turn,
 # and beside each reads the node once with the tools alone. Prints "floor", "apply" or "read", and seconds of wall, user
 # and system time.
-# VARIANT of iptables: legacy, nft, or "any" for what stands in PATH.
+# VARIANT of iptables: legacy, nft, or "any" for what is in PATH.
 set -euo pipefail
 trap 'echo "small-change.sh: line $LINENO failed: $BASH_COMMAND" >&2' ERR
 # Node reads the certificates that this names at every start, and nothing here uses any.

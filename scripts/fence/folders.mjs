@@ -148,7 +148,7 @@ export const folders = {
     ...pure,
   },
   'cli/shared': {
-    folders: ['base', 'kube-proxy', 'bundle', 'report'],
+    folders: ['base', 'kube-proxy', 'report'],
     packages: ['commander'],
     node: ['fs', 'path', 'tty', 'worker_threads'],
   },

@@ -23,11 +23,11 @@ import { formatDescription, reportPainter } from '../../src/report/colours.ts';
 import { reportReview } from '../../src/report/diff-review.ts';
 import { formatEquivalence } from '../../src/report/equivalence.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../../src/report/json.ts';
-import { formatText } from '../../src/report/text.ts';
+import { formatText } from '../../src/report/text-and-markdown.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
 import { drawTraces } from '../../src/report/trace-svg.ts';
 import { sideOfManifests } from '../../src/sides/stored-side.ts';
-import { assumedIn, explainTrace, tellTrace, type ToldTrace } from '../../src/packet/trace/explain.ts';
+import { assumedIn, listTraceLines, describeTrace, type TraceInWords } from '../../src/packet/trace/trace-words.ts';
 import { followIngress } from '../../src/packet/trace/ingress.ts';
 import { traceMatrix } from '../../src/packet/trace/matrix.ts';
 import { ask, findPorts, senderKinds } from '../../src/packet/trace/question.ts';
@@ -256,7 +256,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
     if (!found || found.fate.verdict === 'local') return [];
     const { sender, fate } = found;
     const { kind, address, port, protocol } = row;
-    const told = tellTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
+    const words = describeTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
     const endpoints = fate.endpoints.map((endpoint) => ({
       name: joinHostPort(endpoint.address.text, endpoint.port),
       share: endpoint.probability,
@@ -266,9 +266,9 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
       {
         from: sender.words,
         to: `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
-        verdict: told.verdict,
-        isGood: told.isGood,
-        stations: stationsOf(told, endpoints),
+        verdict: words.verdict,
+        isGood: words.isGood,
+        stations: stationsOf(words, endpoints),
         endpoints,
       },
     ];
@@ -276,7 +276,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
 }
 
 /** The chains and so on that the steps are in, each once in a row, without those that change nothing. */
-function stationsOf({ steps }: ToldTrace, endpoints: Way['endpoints']): readonly Station[] {
+function stationsOf({ steps }: TraceInWords, endpoints: Way['endpoints']): readonly Station[] {
   const [first, ...others] = endpoints;
   const stations: (Station & { readonly next: string | undefined })[] = [];
   for (const { hook, where, what } of steps) {
@@ -311,13 +311,13 @@ function answerPacket({ from, to, protocol }: PacketQuestion, scene: Scene): Ans
   const trace = over ? undefined : ask(asked, scene);
   if (trace?.kind === 'wrong') return wrong(sentences(trace.faults.map(({ diagnostic }) => diagnostic)));
   const traces = over ? over.value.traces : trace ? [trace.value] : [];
-  const told = traces.map((each) => tellTrace(each, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)].map((lines) => {
+  const words = traces.map((each) => describeTrace(each, scene));
+  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map((lines) => {
     const [first, ...others] = lines;
     const texts = lines.map(({ text }) => text);
     return first ? [first, ...assumedIn(texts, scene.side), ...others] : lines;
   });
-  return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(told) };
+  return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(words) };
 }
 
 function sentences(diagnostics: readonly Diagnostic[]): string {

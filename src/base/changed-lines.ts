@@ -16,7 +16,7 @@ const mostPlaces = 200;
 
 /**
  * What differs between two texts that are much alike, from top to bottom: all lines besides are the same, in the same
- * order. Undefined where they are not much alike. What is alike is compared in large pieces and never taken apart.
+ * order. Undefined if they are not much alike. What is alike is compared in large pieces and never taken apart.
  */
 export function findChangedLines(old: string, now: string): readonly ChangedLines[] | undefined {
   const changes: ChangedLines[] = [];

@@ -17,7 +17,7 @@ export function findNearest(
 /** How many suggestions help; more would be a list to search. */
 export const mostSuggestions = 3;
 
-/** The names that are most like the one asked for; none where none is near. */
+/** The names that are most like the one asked for; none if none is near. */
 export function nearest(wanted: string, names: readonly string[]): readonly string[] {
   let limit = Math.max(1, Math.floor(wanted.length / 3));
   let near: string[] = [];

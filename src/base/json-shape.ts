@@ -4,7 +4,7 @@ declare const described: unique symbol;
 
 /**
  * What a value from outside must be like to be a T. Gives the first thing that is wrong with it, with the path
- * of the field ("settings.ipvs.excludeCIDRs[0] must be a CIDR"); undefined where it is as it must be.
+ * of the field ("settings.ipvs.excludeCIDRs[0] must be a CIDR"); undefined if it is as it must be.
  */
 export interface Shape<T> {
   (value: unknown, path: string): string | undefined;

@@ -30,7 +30,7 @@ export function decodePrinted(bytes: Uint8Array): Decoded {
   return { kind: 'text', text: new TextDecoder(encoding).decode(bytes) };
 }
 
-/** The line, from 1, where Git began to mark a merge conflict in a text; undefined where it marks none. */
+/** The line, from 1, where Git began to mark a merge conflict in a text; undefined if it marks none. */
 export function findConflict(text: string): number | undefined {
   const start = /(?:^|\n)(?=<{7} \S)/.exec(text.includes('<<<<<<< ') ? text : '');
   if (!start) return undefined;

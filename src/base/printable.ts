@@ -46,7 +46,7 @@ export function printableJson(json: string): string {
 /** How much of a quoted text is shown. */
 const longestQuote = 160;
 
-/** A text from outside in quotes, cut where it is long, with escapes for all that printable takes away. */
+/** A text from outside in quotes, cut if it is long, with escapes for all that printable takes away. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
   return printable(JSON.stringify(short).replace(unprintable, escapeCharacter));

@@ -1,6 +1,6 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
-/** Puts a file that all users may read in the place of another, or of none. No reader meets half of it. */
+/** Writes a file that all users may read, replacing any other. No reader sees half of it. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
   const unfinished = `${path}.new`;
   try {

@@ -5,8 +5,8 @@ import { compareElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { serviceChainPattern } from '../kube-proxy/chains.ts';
-import { nftPrefixes } from '../kube-proxy/nftables.ts';
-import { setName } from '../kube-proxy/sets.ts';
+import { nftPrefixes } from '../kube-proxy/nft-names.ts';
+import { setName } from '../kube-proxy/ipvs-sets.ts';
 import { checkServiceValues } from './check-values.ts';
 import { compileContent, countState, formatFile, type BundleFiles, type Compile } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
@@ -22,7 +22,7 @@ interface Versions<T> {
 
 /**
  * The bundle of these files, if it differs from one that is known to hold what kpc writes in nothing but endpoints
- * of Service ports, and in what results from these; undefined if that is not certain, which says nothing against it.
+ * of Service ports, and in what results from these; undefined if that is not certain: it may still be right.
  *
  * The chains and real servers of a Service port result from that port and the settings alone. So each port that changed is
  * compiled by itself, as it was and as it is, and the one text is put in the place of the other in the known files. These
@@ -160,7 +160,7 @@ function readPart(port: string, records: readonly string[]): Cluster | undefined
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
-/** What a Service port alone comes to. */
+/** What a single Service port compiles to. */
 interface CompiledPart {
   readonly files: { readonly [Name in StateFileName]?: string | undefined };
   readonly counts: Readonly<Record<string, number>>;

@@ -57,7 +57,7 @@ function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles,
   }
 }
 
-/** The fields that follow from the others, and that kpc-apply goes by or shows. */
+/** The fields that follow from the others, and that kpc-apply uses or shows. */
 const derived = [
   'kubeProxyVersion',
   'mode',
@@ -86,7 +86,7 @@ function toText(value: unknown): string {
   );
 }
 
-/** What is in a file and should not be, what is not and should, and, where neither is so, what stands in another place. */
+/** The lines that a file has and should not, those that it lacks, and, if there are neither, the first that is in another place. */
 function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
   if (found === fresh) return [];
   if (found === undefined) return [`${name} is missing`];

@@ -49,7 +49,7 @@ export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'n
   ].map((problem) => `services.json: ${problem}`);
 }
 
-/** People read the list of Services, and the rules come of their ports: neither may hold what the other does not know. */
+/** People read the list of Services, and the rules result from their ports: neither may hold what the other lacks. */
 function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonly string[] {
   const known = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
   const named = [...servicePorts, ...healthChecks].map(({ namespace, service }) => `${namespace}/${service}`);

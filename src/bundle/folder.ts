@@ -1,4 +1,4 @@
-import { describeError, hasCode } from './errors.ts';
+import { describeError, hasCode } from '../base/system-errors.ts';
 import { lstatSync, realpathSync, writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
@@ -29,7 +29,7 @@ export function isBundleFile(name: string): boolean {
  * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
  * that no reader ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
  * anything in it that no bundle has is left alone: `-o` may name a home folder. `makeFile` makes the file of that
- * path and text, which is not there yet.
+ * path and text that is not there yet.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,
@@ -64,7 +64,7 @@ export async function replaceFolder<Text extends FileText>(
   }
 }
 
-/** The folder that a link stands for: a program that reads the folder through either name gets the new bundle. */
+/** The folder that a link points to: a program that reads the folder through either name gets the new bundle. */
 async function followLink(path: string): Promise<string> {
   const isLink = await lstat(path).then(
     (found) => found.isSymbolicLink(),
@@ -84,7 +84,7 @@ export function isRemainOf(name: string, entry: string): boolean {
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** What is in the folder that kpc did not write, which replaceFolder does not replace; nothing where there is no folder. */
+/** What is in the folder that kpc did not write, which replaceFolder does not replace; nothing if there is no folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
   return findStrangers(folder, await listFolder(folder));
 }
@@ -113,7 +113,7 @@ const largestManifest = 64 * 2 ** 20;
 
 /**
  * The files of a bundle's folder as text, or those of a golden; others in it are not read. Throws what reading throws. Where a
- * golden is read as a bundle, its head tells what it is. Links that lead out of the folder are not followed.
+ * golden is read as a bundle, its head says what it is. Links that lead out of the folder are not followed.
  */
 export async function readFolder(
   folder: string,
@@ -134,7 +134,7 @@ export async function readFolder(
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
-  // What is no file at all is refused with its kind, be it behind a link or not.
+  // Whatever is not a file is refused with its kind, also behind a link.
   const bytes = readRegularFile(path, most);
   if (!lstatSync(path).isSymbolicLink()) return bytes;
   const root = realpathSync(folder);

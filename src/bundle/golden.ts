@@ -20,7 +20,7 @@ export interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' 
   readonly settings: object;
 }
 
-/** What kpc goes by to write goldens and to read them back. */
+/** What kpc needs to write goldens and to read them back. */
 export interface GoldenContext {
   readonly compile: Compile;
   /** What the settings of kube-proxy are where nothing says otherwise. */
@@ -77,7 +77,7 @@ export function makeGolden(content: BundleContent, { compile, defaults }: Golden
 const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
 const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
 
-/** The lines of a tool's file, each also with the lines before it that open what it stands in. */
+/** The lines of a tool's file, each also with the lines before it that open its block. */
 function placeLines(text: string): readonly { readonly line: string; readonly place: string }[] {
   const inside: string[] = [];
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
@@ -154,13 +154,13 @@ function formatHead(content: BundleContent, defaults: ProxySettings): string {
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
 
-/** What a default is today stays out: the settings that a later kpc knows besides do not show in goldens of before. */
+/** What a default is today stays out: settings that a later kpc adds do not show in older goldens. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
     // The head says it in a field of its own.
     if (key === 'mode' || JSON.stringify(value) === JSON.stringify(usual)) return [];
-    // How local traffic is told is one thing, whatever fields it takes.
+    // How local traffic is detected is one thing, whatever fields it takes.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
   });

@@ -36,11 +36,11 @@ export interface BundleInputs {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
-  /** Undefined where no Pod was assumed. */
+  /** Undefined if no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Whether no input holds the Node. */
   readonly isNodeAssumed?: true | undefined;
-  /** Set where the state was read from a node, not compiled. */
+  /** Set if the state was read from a node, not compiled. */
   readonly dumped?: true | undefined;
   readonly kpcVersion: string;
 }
@@ -64,6 +64,7 @@ export function compileContent(manifest: Manifest, cluster: Cluster, compile: Co
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
+/** The files of a bundle, with its manifest as data. */
 export interface Bundle {
   readonly manifest: Manifest;
   readonly files: BundleFiles;
@@ -182,7 +183,7 @@ function makeBundleOf<Text extends FileText>(
   return { manifest, files: new Map<string, string | Text>([['manifest.json', manifestText], ...files]) };
 }
 
-/** The text of one file of the bundle; undefined where the mode or the families have no such file. */
+/** The text of one file of the bundle; undefined if the mode or the families have no such file. */
 export function formatFile(name: BundleFileName, content: BundleContent): string | undefined {
   const text = writeFile(name, content, freshTexts);
   return text === undefined ? undefined : joinText(text);

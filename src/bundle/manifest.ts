@@ -28,7 +28,7 @@ export const formatVersion = 1;
 /** A file that a bundle may hold besides manifest.json. */
 export type BundleFileName = StateFileName | 'services.json';
 
-/** All of them, in the order in which they are to be read. */
+/** All of them, in the order in which people should read them. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
 
 /** An address of either family, however it is written. */
@@ -38,7 +38,7 @@ export const networkShape = textThat('a CIDR', (value) => parseNetwork(value) !=
 /** A port that can be listened on. */
 export const portShape = wholeNumber(1, 65_535);
 
-/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
+/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for anything else. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(`"${value}" is not an address`);
@@ -90,9 +90,9 @@ export const manifestShape = objectOf({
     (value) => readKubeProxyVersion(value) !== undefined,
   ),
   mode: oneOf(...proxyModes),
-  /** Only where the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
+  /** Only if the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
   dumped: optional(oneOf(true)),
-  /** Name '' where no node was given. */
+  /** Name '' if no node was given. */
   node: objectOf({
     name: text,
     zone: text,
@@ -104,7 +104,7 @@ export const manifestShape = objectOf({
   /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
   settings: settingsShape,
   /**
-   * The networks whose unused addresses get no answer, and what tells them: the flag, where the input had no ServiceCIDR.
+   * The networks whose unused addresses get no answer, and their source: the flag, if the input had no ServiceCIDR.
    * Only in a mode that looks at them.
    */
   serviceCidrs: optional(
@@ -121,7 +121,7 @@ export const manifestShape = objectOf({
   healthChecks: listOf(healthCheckShape),
   /** Addresses and ports that kpc chose itself, because the manifests had none. */
   assigned: listOf(assignedShape),
-  /** Only where endpoints stand for Pods that no input held: kpc took the workloads to have them. */
+  /** Only if there are endpoints of assumed Pods: no input held these, and kpc assumed that the workloads have them. */
   assumedEndpoints: optional(listOf(assumedShape)),
   /** Least versions of the tools that read the files. */
   tools: mapOf(text),
@@ -155,11 +155,12 @@ export function writeNode(node: NodeContext): Manifest['node'] {
   };
 }
 
+/** The manifest's form of the ranges of cluster IPs. */
 export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>) {
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
-/** The release whose kube-proxy a manifest names; undefined where kpc does not follow it. */
+/** The release whose kube-proxy a manifest names; undefined if kpc does not follow it. */
 export function readKubeProxyVersion(version: string): Release | undefined {
   const reading = parseRelease(version);
   return reading.kind === 'release' ? reading.release : undefined;

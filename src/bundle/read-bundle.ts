@@ -16,17 +16,17 @@ export interface StoredBundle {
   readonly manifest: Manifest;
   readonly state: KernelState;
   readonly cluster: Cluster;
-  /** The text that the state was read from, where it is known. */
+  /** The text that the state was read from, if known. */
   readonly files?: BundleFiles | undefined;
 }
 
-/** A bundle, or all that is wrong with it, a line each: nothing of a broken one is to be used. */
+/** A bundle, or all its problems, a line each: nothing of a broken one may be used. */
 export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBundle } | BrokenBundle;
 
 interface BrokenBundle {
   readonly kind: 'broken';
   readonly problems: readonly string[];
-  /** Undefined where it cannot be trusted. */
+  /** Undefined if it cannot be trusted. */
   readonly manifest?: Manifest | undefined;
 }
 
@@ -54,7 +54,7 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   return typeof cluster === 'string' ? { kind: 'broken', problems: [cluster] } : { manifest, cluster };
 }
 
-/** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined where that fails. */
+/** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined if that fails. */
 export function readListedManifest(files: BundleFiles): Manifest | undefined {
   const manifest = readListed(files);
   return 'kind' in manifest ? undefined : manifest;
@@ -93,7 +93,7 @@ export function findConflicts(files: BundleFiles, remedy: string): readonly stri
 const golden =
   'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"';
 
-/** The manifest, where the other files are those that it lists. */
+/** The manifest, if the other files are those that it lists. */
 function readListed(files: BundleFiles): Manifest | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
   const conflicts = findBroken(findConflicts(files, 'compile the bundle again'));

@@ -163,7 +163,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Each workload once, whose Pods may stand behind several Services; undefined for none, as in a bundle. */
+/** Each workload once, though its Pods may be endpoints of several Services; undefined for none, as in a bundle. */
 function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));

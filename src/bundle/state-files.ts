@@ -26,13 +26,13 @@ export interface StateFile {
   readonly print: string;
   /** What is in it, and what reads it. */
   readonly title: string;
-  /** Undefined where the state has no such part. */
+  /** Undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
   /** What a text says, beside what a state holds already. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** All of them, in the order in which they are to be read. A mode has the files of its kinds. */
+/** All of them, in the order in which people should read them. A mode has the files of its kinds. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
@@ -83,8 +83,10 @@ export const stateFiles = {
   },
 } as const satisfies Readonly<Record<string, StateFile>>;
 
+/** The name of a file in the bundle that holds a part of the kernel state. */
 export type StateFileName = keyof typeof stateFiles;
 
+/** All of them, in the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
 /** Adds what the text of a file says to a state. */

@@ -47,6 +47,7 @@ export function assignedTexts(assigned: Omit<AssignedService, 'service'>): reado
   return [...clusterIPs, ...loadBalancerIPs, ...assignedPorts(assigned).map(String)];
 }
 
+/** What assignAddresses gives. */
 export interface Assignment {
   /** All Services, in the order in which they came, with what was assigned filled in. */
   readonly services: readonly Sourced<Service>[];
@@ -57,7 +58,7 @@ export interface Assignment {
 
 /**
  * Gives Services what the API server would give them on creation where the manifests leave it out: cluster addresses,
- * node ports and health check node ports. The choice depends on the Service's name alone but where that is taken, so
+ * node ports and health check node ports. The choice depends on the Service's name alone unless it is taken, so
  * it is the same for the same Services in any order, and another Service rarely moves it. Nothing that any of the
  * Services uses is given away. What cannot be assigned gets a warning each that says what kube-proxy leaves out.
  */
@@ -122,6 +123,7 @@ function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPendi
   return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;
 }
 
+/** Whether a Service waits for its load balancer. */
 export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
@@ -160,7 +162,7 @@ class Assigner {
     this.#usedPorts.add(spec.healthCheckNodePort);
   }
 
-  /** The Service, which lacks something, with what it lacks. */
+  /** The Service with what it lacked. */
   assign(service: Sourced<Service>): Service {
     const { object } = service;
     const addresses = this.#assignClusterIPs(service);
@@ -250,7 +252,7 @@ class Assigner {
     return address?.text;
   }
 
-  /** The ports with node ports; undefined where none was needed. A port of two protocols gets one number for both. */
+  /** The ports with node ports; undefined if none was needed. A port of two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
     if (!lacksNodePort(spec)) return undefined;
@@ -274,7 +276,7 @@ class Assigner {
     return spec.ports.map((port) => ({ ...port, nodePort: nodePortOf(port) }));
   }
 
-  /** One address of each family that the Service has, where a range has that; what it asked for itself, if it did. */
+  /** One address of each family that the Service has, if a range has that; what it asked for itself, if it did. */
   #assignLoadBalancer(service: Sourced<Service>, clusterIPs: readonly string[]): readonly string[] | undefined {
     const { object } = service;
     if (!wantsLoadBalancer(object, this.#ranges)) return undefined;

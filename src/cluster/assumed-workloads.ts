@@ -5,9 +5,10 @@ export interface AssumedWorkload {
   readonly pods: readonly AssumedPod[];
 }
 
+/** A Pod that kpc assumed, with the addresses that its endpoints got. */
 export interface AssumedPod {
   readonly name: string;
-  /** Undefined where the input holds no Node. */
+  /** Undefined if the input holds no Node. */
   readonly node?: string | undefined;
   /** One of each family at most. */
   readonly addresses: readonly string[];

@@ -63,7 +63,7 @@ function isWatched(service: Service, behaviours: Behaviours): boolean {
 
 /**
  * The cluster as a node sees it: where two slices name one endpoint, which of them counts is settled. The same value
- * where there is nothing to settle.
+ * if there is nothing to settle.
  */
 export function settleOnNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
   // Which counts is settled for all nodes then.
@@ -98,7 +98,7 @@ export function isLeftToOther({ metadata }: Service): boolean {
   return proxyNameLabel in metadata.labels;
 }
 
-/** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined where it does. */
+/** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined if it does. */
 export function skipReason(service: Service): ServiceInfo['skipped'] {
   if (service.spec.type === 'ExternalName') return 'external-name';
   if (service.spec.clusterIP === 'None') return 'headless';

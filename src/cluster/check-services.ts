@@ -108,11 +108,11 @@ function claimsOf(port: ServicePort): readonly Claim[] {
   ];
 }
 
-/** What any input may come to, and for each port, endpoint, address and source range of the input as many more. */
+/** How many rules any input may give, and how many more for each of its ports, endpoints, addresses and source ranges. */
 const freeLines = 2_000_000;
 const linesPerEntry = 100;
 
-/** What one Service comes to. */
+/** How many rules one Service gives. */
 interface Size {
   readonly service: Sourced<Service>;
   /** Pairs of a port and an endpoint. */

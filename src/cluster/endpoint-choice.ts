@@ -2,9 +2,9 @@ import type { Endpoint, NodeContext, NodeIdentity, ServicePort } from './model.t
 
 /** Which endpoints of a Service port a node sends traffic to. Lists keep the order of the port's endpoints. */
 export interface EndpointChoice {
-  /** For traffic under policy Cluster; empty where the port has no such traffic. */
+  /** For traffic under policy Cluster; empty if the port has no such traffic. */
   readonly cluster: readonly Endpoint[];
-  /** For traffic under policy Local; empty where the port has no such traffic. */
+  /** For traffic under policy Local; empty if the port has no such traffic. */
   readonly local: readonly Endpoint[];
   /** Both together: all that any rule of the port may name. */
   readonly reachable: readonly Endpoint[];
@@ -94,7 +94,7 @@ export type UnboundHints =
   | { readonly kind: 'node-without-zone' }
   | { readonly kind: 'none-for-zone'; readonly zone: string };
 
-/** Why a node uses ready endpoints whatever their zone hints are; undefined where hints bind it, or there are none. */
+/** Why a node uses ready endpoints whatever their zone hints are; undefined if hints bind it, or there are none. */
 export function explainUnboundHints(port: ServicePort, node: NodeIdentity): UnboundHints | undefined {
   const ready = port.endpoints.filter(isReady);
   if (!usesClusterEndpoints(port) || ready.every(({ status }) => status.zoneHints.length === 0)) return undefined;

@@ -4,7 +4,7 @@ import type { EndpointStatus } from './objects.ts';
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
-  /** The status, or that which came last for its node, where it says the same. */
+  /** The status, or the last one of its node if that says the same. */
   share(status: EndpointStatus): EndpointStatus {
     const last = this.#last.get(status.nodeName);
     if (last && areSame(last, status)) return last;

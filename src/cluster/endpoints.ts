@@ -12,6 +12,8 @@ import { sortAsGo } from './go-sort.ts';
 export const serviceNameLabel = 'kubernetes.io/service-name';
 /** The labels by which kube-proxy's watches leave objects out. */
 export const headlessLabel = 'service.kubernetes.io/headless';
+
+/** A Service with this label is left to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
 export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
 /** A Service with what is known of its endpoints, looked up once for all that asks for it. */
@@ -24,7 +26,7 @@ export interface ServiceWithSlices extends Sourced<Service> {
   readonly isServed: boolean;
 }
 
-/** Whether Pods are to be found behind the Service. */
+/** Whether the Service selects Pods. An empty selector counts as none. */
 export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }

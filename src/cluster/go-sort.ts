@@ -132,7 +132,7 @@ class Sorter<T> {
     }
   }
 
-  /** Puts a few items of a list that is nearly sorted in place; false where that is not enough. */
+  /** Puts a few items of a list that is nearly sorted in place; false if that is not enough. */
   #repair(from: number, to: number): boolean {
     let at = from + 1;
     for (let repairs = 0; repairs < mostRepairs; repairs++) {

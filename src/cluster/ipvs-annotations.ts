@@ -12,7 +12,7 @@ const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** The scheduler asked for; undefined where none is, or none that exists (which the annotations' check reports). */
+/** The scheduler asked for; undefined if none is, or none that exists (which the annotations' check reports). */
 export function readScheduler(annotations: Annotations): string | undefined {
   const scheduler = annotations[schedulerAnnotation];
   return schedulers.find((known) => known === scheduler);

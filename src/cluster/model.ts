@@ -34,18 +34,19 @@ export interface ServiceInfo {
   readonly namespace: string;
   readonly name: string;
   readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
-  /** Why kube-proxy programs nothing for it; undefined where it does. */
+  /** Why kube-proxy programs nothing for it; undefined if it does. */
   readonly skipped: 'headless' | 'external-name' | 'no-cluster-ip' | undefined;
   readonly clusterIPs: readonly string[];
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];
-  /** Set where the input held neither an EndpointSlice nor Endpoints of it, and kube-proxy would look for them. */
+  /** Set if the input held neither an EndpointSlice nor Endpoints of it, and kube-proxy would look for them. */
   readonly endpointsGiven?: false | undefined;
   /** The addresses that DNS answers with, of a headless Service only. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;
 }
 
+/** One address that the name of a headless Service resolves to. */
 export interface HeadlessEndpoint {
   readonly address: string;
   readonly hostname: string | undefined;
@@ -77,7 +78,7 @@ export interface ServicePort {
   /** 0 for none. */
   readonly nodePort: number;
   readonly externalIPs: readonly Address[];
-  /** Set where the Service has others, which the settings say to ignore: it still counts as reached from outside. */
+  /** Set if the Service has others, which the settings say to ignore: it still counts as reached from outside. */
   readonly hasIgnoredExternalIPs?: true | undefined;
   /** Ingress addresses of mode VIP. */
   readonly loadBalancerIPs: readonly Address[];
@@ -95,7 +96,7 @@ export interface ServicePort {
   readonly forwarding: ForwardingMethod;
   /** Sorted by kube-proxy's order: "ip:port" as text. One for each address and port. */
   readonly endpoints: readonly Endpoint[];
-  /** Fields to point at; absent where the cluster was read from a bundle. */
+  /** Fields to point at; absent if the cluster was read from a bundle. */
   readonly places?: ServicePortPlaces | undefined;
 }
 
@@ -127,19 +128,19 @@ export interface Endpoint {
 
 /** What kpc knows of the node it compiles for. */
 export interface NodeContext {
-  /** '' where there is no node: then no endpoint is local. */
+  /** '' if there is no node: then no endpoint is local. */
   readonly name: string;
   /** The label topology.kubernetes.io/zone, or ''. */
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
   /**
    * The node's own address in each family (InternalIP before ExternalIP, first of its family; kube-proxy's bind
-   * address wins); the loopback address where there is none.
+   * address wins); the loopback address if there is none.
    */
   readonly nodeIPs: { readonly [F in Family]: Address };
   /**
    * All addresses on the node's links but kube-ipvs0's, both families, loopback included, sorted and without
-   * duplicates. Empty where they are not known.
+   * duplicates. Empty if they are not known.
    */
   readonly hostAddresses: readonly Address[];
 }

@@ -18,6 +18,7 @@ export interface Sourced<T> {
   readonly source: Source;
 }
 
+/** The part of an object's metadata that kpc reads. */
 export interface ObjectMeta {
   readonly name: string;
   /** "default" where the object names none. */
@@ -31,11 +32,12 @@ export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'na
   return `${namespace}/${name}`;
 }
 
+/** A Service with the API server's defaults. Addresses are text, as they are written, and checked. */
 export interface Service {
   readonly metadata: ObjectMeta;
   readonly spec: {
     readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
-    /** '' where none has been given yet, 'None' for a headless Service. */
+    /** '' if none has been given yet, 'None' for a headless Service. */
     readonly clusterIP: string;
     readonly clusterIPs: readonly string[];
     readonly ipFamilies: readonly ('IPv4' | 'IPv6')[];
@@ -50,21 +52,22 @@ export interface Service {
     readonly externalTrafficPolicy: 'Cluster' | 'Local';
     /** 0 for none. */
     readonly healthCheckNodePort: number;
-    /** What the load balancer is asked for; undefined where the choice is left to it. */
+    /** What the load balancer is asked for; undefined if the choice is left to it. */
     readonly loadBalancerIP?: string | undefined;
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
-    /** Undefined where it has none: then something else than Pods is to be found behind it. */
+    /** Undefined if it has none: its endpoints are then not its Pods. */
     readonly selector: Readonly<Record<string, string>> | undefined;
-    /** '' where it is not set. */
+    /** '' if it is not set. */
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
-  /** Set where it is being deleted: no controller makes slices for it any more. */
+  /** Set if it is being deleted: no controller makes slices for it any more. */
   readonly terminating?: true | undefined;
 }
 
+/** One of `spec.ports`; a target port that is a text names a container port. */
 export interface ServicePortSpec {
   /** '' for the one port that needs no name. */
   readonly name: string;
@@ -75,12 +78,14 @@ export interface ServicePortSpec {
   readonly nodePort: number;
 }
 
+/** One of `status.loadBalancer.ingress`. kube-proxy programs no address of ipMode Proxy. */
 export interface LoadBalancerIngress {
   readonly ip?: string | undefined;
   readonly hostname?: string | undefined;
   readonly ipMode: 'VIP' | 'Proxy';
 }
 
+/** An EndpointSlice, or what the control plane would make of Endpoints or of Pods. */
 export interface EndpointSlice {
   readonly metadata: ObjectMeta;
   readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
@@ -88,6 +93,7 @@ export interface EndpointSlice {
   readonly endpoints: readonly SliceEndpoint[];
 }
 
+/** A port of a slice; it belongs to the Service port of the same name and protocol. */
 export interface EndpointPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
@@ -95,6 +101,7 @@ export interface EndpointPort {
   readonly port: number | undefined;
 }
 
+/** One of `endpoints` of a slice. */
 export interface SliceEndpoint {
   /** The first address, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
   readonly address: Address | undefined;
@@ -114,7 +121,7 @@ export interface EndpointStatus {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
-  /** Set where it was made of a Pod that no input holds: a workload was taken to have it. */
+  /** Set if it was made of a Pod that no input holds: a workload was taken to have it. */
   readonly assumed?: true | undefined;
 }
 
@@ -130,12 +137,14 @@ interface EndpointSubset {
   readonly ports: readonly EndpointPort[];
 }
 
+/** One address of an Endpoints object; `ip` is checked. */
 export interface EndpointAddress {
   readonly ip: string;
   readonly hostname?: string | undefined;
   readonly nodeName?: string | undefined;
 }
 
+/** A Node, as far as rules and endpoints depend on it. */
 export interface Node {
   readonly metadata: ObjectMeta;
   /** What its kube-proxy, else its kubelet, says of its own version: "v1.34.2"; '' where neither does. */
@@ -160,13 +169,13 @@ export interface Pod {
   readonly terminating: boolean;
   /** Undefined for a manifest: only a cluster knows the state of a Pod. */
   readonly status: PodStatus | undefined;
-  /** Set where there is no such Pod: a workload of the input was taken to have it. */
+  /** Set if there is no such Pod: a workload of the input was taken to have it. */
   readonly assumed?: true | undefined;
 }
 
 /** What a Pod and a workload's template say alike. */
 export interface PodSpec {
-  /** '' where it is not set, here and below. */
+  /** '' if it is not set, here and below. */
   readonly nodeName: string;
   readonly hostname: string;
   readonly subdomain: string;
@@ -175,12 +184,14 @@ export interface PodSpec {
   readonly ports: readonly ContainerPort[];
 }
 
+/** A port of a container, by which a target port may be named. */
 export interface ContainerPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
 }
 
+/** The part of a Pod's status that decides whether it is an endpoint. */
 export interface PodStatus {
   /** Whether all its containers have ended for good. */
   readonly ended: boolean;
@@ -216,6 +227,7 @@ export const workloadKinds = [
   'Job',
 ] as const;
 
+/** The kind of a workload, as manifests name it. */
 export type WorkloadKind = (typeof workloadKinds)[number];
 
 /** The controller of an object, in its own namespace. */
@@ -245,11 +257,12 @@ interface LabelRequirement {
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
   readonly podSelector: LabelSelector;
-  /** Undefined where the policy is not about that direction; empty where it allows nothing. */
+  /** Undefined if the policy is not about that direction; empty if it allows nothing. */
   readonly ingress: readonly PolicyRule[] | undefined;
   readonly egress: readonly PolicyRule[] | undefined;
 }
 
+/** One of `ingress` or `egress` of a NetworkPolicy. */
 export interface PolicyRule {
   /** Empty for all. */
   readonly peers: readonly PolicyPeer[];
@@ -262,6 +275,7 @@ export type PolicyPeer =
   | { readonly kind: 'pods'; readonly pods: LabelSelector; readonly namespaces: LabelSelector | undefined }
   | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
 
+/** One port, or a range up to `endPort`. */
 export interface PolicyPort {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   /** Undefined for all ports, a name for the container port that has it. */
@@ -278,6 +292,7 @@ export interface Ingress {
   readonly addresses: readonly string[];
 }
 
+/** One path of one host. */
 export interface IngressRoute {
   /** '' for any. */
   readonly host: string;
@@ -294,6 +309,7 @@ export interface IngressBackend {
   readonly port: string;
 }
 
+/** A Namespace; only its labels matter, to NetworkPolicies. */
 export interface Namespace {
   readonly metadata: ObjectMeta;
 }

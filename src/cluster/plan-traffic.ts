@@ -28,12 +28,12 @@ export interface TrafficPlan {
   readonly internal: TrafficPath;
   /** Packets to external IPs, load balancer IPs and the node port. */
   readonly external: ExternalPath;
-  /** Who may use the load balancer IPs; undefined where all may. */
+  /** Who may use the load balancer IPs; undefined if all may. */
   readonly firewall: Firewall | undefined;
 
-  /** The endpoints that share the packets of policy Cluster; empty where the port has none. */
+  /** The endpoints that share the packets of policy Cluster; empty if the port has none. */
   readonly clusterEndpoints: readonly Endpoint[];
-  /** The endpoints that share the packets of policy Local; empty where the port has none. */
+  /** The endpoints that share the packets of policy Local; empty if the port has none. */
   readonly localEndpoints: readonly Endpoint[];
   /** Both together, each endpoint once: all that packets may be sent to from this node. */
   readonly reachable: readonly Endpoint[];
@@ -70,10 +70,11 @@ interface HealthCheckPort {
 export interface TrafficPath {
   /** Which of the two lists of endpoints shares them. */
   readonly policy: TrafficPolicy;
-  /** Undefined where there are endpoints for them. */
+  /** Undefined if there are endpoints for them. */
   readonly refusal: Refusal | undefined;
 }
 
+/** Cluster: endpoints of all nodes. Local: those of this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /**

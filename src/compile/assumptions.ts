@@ -9,7 +9,7 @@ import type { IpFamilyChoice } from './choose-families.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 
 /**
- * The cluster that manifests from git are looked at in, where neither they nor a flag say otherwise: kubeadm's networks and
+ * The cluster that manifests from git are looked at in, if neither they nor a flag say otherwise: kubeadm's networks and
  * node ports, and addresses that no network has (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
@@ -27,7 +27,7 @@ const assumedNodes = ['node-1', 'node-2'] as const;
 /** How long the prefix of a Node's part of the Pods' network is. */
 const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
-/** What there is to go by before anything is assumed. */
+/** What is known before anything is assumed. */
 export interface KnownOfCluster {
   readonly inputs: Inputs;
   /** What flags and the configuration of other programs name. */
@@ -93,7 +93,7 @@ function wantsIpv6({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service
   );
 }
 
-/** Where something of the cluster is missing, so are its nodes; but not where the input says anything about these. */
+/** If something of the cluster is missing, so are its nodes; but not where the input says anything about these. */
 function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inputs): boolean {
   const saysNode =
     nodes.length > 0 ||

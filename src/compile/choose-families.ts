@@ -5,6 +5,7 @@ import { isLoopback } from '../kernel/address.ts';
 /** --ip-family: auto takes the families that the Services and the node use. */
 export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
 
+/** A value of --ip-family. */
 export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
 
 /** The families to compile for on a node. */

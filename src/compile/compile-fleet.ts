@@ -37,7 +37,7 @@ export interface FleetBundle {
 /** The bundles of many nodes, and all that there is to say of the input. */
 export interface FleetCompilation {
   readonly diagnostics: readonly Diagnostic[];
-  /** Undefined where a diagnostic is an error. */
+  /** Undefined if a diagnostic is an error. */
   readonly nodes: Iterable<FleetNode> | undefined;
 }
 

@@ -68,14 +68,14 @@ export function prepare(
   gates: FeatureGates,
   ranges: AssignmentRanges,
   hostAddresses?: readonly Address[],
-  /** Set where workloads are taken to have Pods: the networks that are named for these. */
+  /** Set if workloads are taken to have Pods: the networks that are named for these. */
   assumedNetworks?: readonly Network[],
   /** What takes the place of what the inputs lack. */
   assumptions?: Assumptions,
 ): Prepared {
   const { serviceCidrs } = inputs;
   const chosen = assumptions?.ranges ?? ranges;
-  // Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise.
+  // Cluster IPs are chosen as the API server would, by the objects of the cluster, if no flag says otherwise.
   const ofObjects = chosen.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   const choices = ofObjects.length === 0 ? chosen : ({ ...chosen, clusterIPs: ofObjects, fromObjects: true } as const);
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
@@ -186,7 +186,7 @@ export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCi
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
-  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where it is not known. */
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly ipFamily: IpFamilyChoice;
 }

@@ -20,7 +20,7 @@ import {
 } from './load-texts.ts';
 import { parseShard } from '../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
-import { resolveSettings } from '../input/configuration/settings.ts';
+import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
 
 /** What says for which node manifests are compiled, and how. */
@@ -31,7 +31,7 @@ export interface CompileOptions extends InputOptions {
 
 /** What a node's bundle holds, and all that there is to say of the input. */
 export interface Compilation {
-  /** Undefined where a diagnostic is an error: nothing is compiled then. */
+  /** Undefined if a diagnostic is an error: nothing is compiled then. */
   readonly content: BundleContent | undefined;
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -64,6 +64,7 @@ export function checkNodesOf({ prepared, diagnostics }: LoadedInputs, nodes: Che
   return hasErrors(diagnostics) ? [] : checkNodes(nodes, prepared);
 }
 
+/** Whether one of them is an error: nothing is compiled then. */
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(isError);
 }

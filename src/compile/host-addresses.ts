@@ -5,6 +5,7 @@ import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 
+/** The node's own addresses without those of kube-ipvs0; none if a diagnostic says that the text is wrong. */
 export interface HostAddresses {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Diagnostic[];

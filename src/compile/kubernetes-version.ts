@@ -1,6 +1,6 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { checkMode } from '../input/configuration/settings.ts';
+import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { checkFeatureGates } from '../input/configuration/feature-gates.ts';
 import { isNodePortWord } from '../kube-proxy/modes.ts';
 import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
@@ -14,6 +14,7 @@ export type VersionChoice =
   /** Not given: the newest, unless the input says more. */
   | { readonly kind: 'default' };
 
+/** A reading of --kubernetes-version. With an error among the diagnostics, the choice is the default. */
 export interface VersionReading {
   readonly choice: VersionChoice;
   readonly diagnostics: readonly Diagnostic[];
@@ -45,7 +46,7 @@ export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): 
   }
 }
 
-/** The release that a Node object says that it runs; undefined where it says none that kpc follows. */
+/** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   const reading = parseRelease(node?.kubernetesVersion ?? '');
   return reading.kind === 'release' ? reading.release : undefined;
@@ -105,6 +106,7 @@ function checkNodePortWords({ nodePortAddresses }: ProxySettings, release: Relea
   return behaviours.has('primary-node-ports') ? [] : [diagnose('bad-cidr', { problem: 'unknown-primary', ...seen })];
 }
 
+/** The release that a Node says it runs. `said` is its own text: "v1.34.2". */
 export type NodeRelease =
   | { readonly kind: 'release'; readonly release: Release; readonly said: string }
   | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };

@@ -6,7 +6,7 @@ import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs } from '../input/read-inputs.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
-import { resolveSettings } from '../input/configuration/settings.ts';
+import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
@@ -24,7 +24,7 @@ import {
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {
   readonly manifests: LoadedFiles;
-  /** kube-proxy's configuration, where it is not among the manifests. */
+  /** kube-proxy's configuration, if it is not among the manifests. */
   readonly config: TextFile | Diagnostic | undefined;
   /** What `ip -j addr` printed on the node. */
   readonly hostAddresses: HostText | Diagnostic | undefined;
@@ -61,7 +61,7 @@ export interface LoadedInputs {
   readonly hostAddresses: readonly Address[] | undefined;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
-  /** Which mode was taken and why, where nothing names one. */
+  /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
   /** The objects as they were read. */
   readonly inputs: Inputs;

@@ -4,7 +4,7 @@ import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNamedFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError } from '../base/system-errors.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Hosts } from './compile-fleet.ts';

@@ -264,7 +264,7 @@ function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { read
   return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
 }
 
-/** As find, but for what a packet must have: a rule with "!" takes those that have anything else. */
+/** As find, except for what a packet must have: a rule with "!" takes those that have anything else. */
 function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
   return rule.args.find(
     (arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind && !('negated' in arg && arg.negated === true),
@@ -337,7 +337,7 @@ function destinationOfTarget(target: Target): string | undefined {
     const { address, port } = target;
     return port === undefined ? address.text : joinHostPort(address.text, port);
   }
-  // With --random or --persistent, which change nothing where there is one address. Any other option may.
+  // With --random or --persistent, which change nothing if there is one address. Any other option may.
   if (target.kind !== 'other') return undefined;
   const [name, option, value = '', ...flags] = target.words;
   const isHarmless = flags.every((flag) => flag === '--random' || flag === '--persistent');

@@ -10,7 +10,7 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { bareSetName, setFamily } from '../kube-proxy/sets.ts';
+import { bareSetName, setFamily } from '../kube-proxy/ipvs-sets.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import { clientsOf } from './decompile-iptables.ts';
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
@@ -25,7 +25,7 @@ interface Listener {
 
 /**
  * Reads Service ports back from virtual servers and sets. Neither carries a name: where nothing else shows it, each address and
- * port stands for itself, and the virtual servers of one node port, on all the node's addresses, count as one. The internal
+ * port counts by itself, and the virtual servers of one node port, on all the node's addresses, count as one. The internal
  * policy shows in the endpoints alone, which could be few for other reasons: it is left out. Where a part of the virtual servers
  * was printed, one without real servers may have some.
  */
@@ -75,7 +75,7 @@ class ServersReader {
   readonly #entries = new Set<string>();
   /** Source ranges by "10.96.0.1,tcp:80". */
   readonly #ranges = new Map<string, string[]>();
-  /** The endpoints that run on the node: "10.244.1.2:80"; undefined where nothing lists them. */
+  /** The endpoints that run on the node: "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
   /** Whose packets are masqueraded, by the family and the set that the packets' destination is in. */
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;
@@ -116,7 +116,7 @@ class ServersReader {
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
-  /** Reads where a virtual server listens, be it there or in sets alone, and whether its policy is Local. */
+  /** Reads where a virtual server listens, also if only sets show it, and whether its policy is Local. */
   readListener(
     listener: Listener,
     label: string | undefined,

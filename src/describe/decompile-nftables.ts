@@ -1,4 +1,4 @@
-import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
 import { targetsOf } from '../diff/changes/nft-owners.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
@@ -126,7 +126,7 @@ class TableReader {
     }
   }
 
-  /** The sources that the chain lets through, but for the addresses themselves that it guards. */
+  /** The sources that the chain lets through, except for the addresses themselves that it guards. */
   #rangesOf(chain: NftChain): readonly string[] {
     const guarded = new Set(
       this.#elements(nftSets.firewallIPs)
@@ -165,7 +165,7 @@ class TableReader {
   }
 }
 
-/** The cluster IP is what a Service is known by. The other addresses come in the kernel's order, which says nothing. */
+/** The cluster IP is what a Service is known by. The order of the other addresses is the kernel's, and means nothing. */
 function sortAddresses(port: ShownPort): ShownPort {
   return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
 }
@@ -182,7 +182,7 @@ function endpointsOf(chain: NftChain): readonly string[] {
   return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
 }
 
-/** Whose packets a rule marks to be masqueraded; undefined where it marks none. */
+/** Whose packets a rule marks to be masqueraded; undefined if it marks none. */
 function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
   const marks = expressions.some(
     (each) =>
@@ -207,7 +207,7 @@ function valuesOf(right: Exclude<Right, { kind: 'set' }>): readonly string[] {
   return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));
 }
 
-/** Under policy Local the node's own packets, told by their source, take another way. */
+/** Under policy Local the node's own packets, recognised by their source, take another way. */
 function looksAtSource(chain: NftChain): boolean {
   return chain.rules.some(({ expressions }) =>
     expressions.some(

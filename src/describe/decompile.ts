@@ -12,7 +12,7 @@ import { boundAddresses } from '../kube-proxy/service-link.ts';
 import { findLeftChains, type LeftChain } from '../kube-proxy/chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
@@ -95,7 +95,7 @@ export function findShown(
   };
 }
 
-/** What another mode left on a node, a line for each kind; nothing where it left nothing. */
+/** What another mode left on a node, a line for each kind; nothing if it left nothing. */
 export function describeLeftovers(
   { chains, virtualServers, sets, addresses }: Leftovers,
   owners: Owners,

@@ -22,8 +22,10 @@ export type ServiceDescription = ReturnType<typeof describeService>;
 /** One Service port: what kube-proxy knows of it in each family, and what it becomes in the kernel. */
 export type PortDescription = ServiceDescription['ports'][number];
 
+/** A Service port in one IP family. */
 export type PortInFamily = PortDescription['families'][number];
 
+/** An endpoint of a Service port in one IP family. */
 export type EndpointDescription = PortInFamily['endpoints'][number];
 
 /** Describes a Service; `labels` narrows it down to some of its ports. */
@@ -76,7 +78,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View) {
     loadBalancerIPs: texts(port.loadBalancerIPs),
     sourceRanges: texts(port.sourceRanges),
     internalTrafficPolicy: policy(port.internalPolicyLocal),
-    /** Undefined where nothing but the cluster IP leads to it. */
+    /** Undefined if nothing but the cluster IP leads to it. */
     externalTrafficPolicy: isExternallyAccessible(port) ? policy(port.externalPolicyLocal) : undefined,
     affinitySeconds: port.affinitySeconds,
     healthCheckNodePort: port.healthCheckNodePort === 0 ? undefined : port.healthCheckNodePort,
@@ -109,12 +111,12 @@ function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
     endpoint: endpoint.label,
     node: nodeName,
     condition: conditionOf(endpoint),
-    /** What becomes of it for traffic of policy Cluster, and of policy Local; undefined where the port has none. */
+    /** What becomes of it for traffic of policy Cluster, and of policy Local; undefined if the port has none. */
     cluster: cluster?.kind,
     local: local?.kind,
     zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
     nodeHints: nodeHints.length > 0 ? nodeHints : undefined,
-    /** Set where no input holds its Pod: a workload was taken to have it. */
+    /** Set if no input holds its Pod: a workload was taken to have it. */
     assumed: assumed ? true : undefined,
     place: endpoint.place?.locate(),
   };

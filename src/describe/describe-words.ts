@@ -6,7 +6,7 @@ import type { Location } from '../kernel/place.ts';
 import { tableWords } from '../diff/changes/kernel-change.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
-import { splitName } from './asked.ts';
+import { splitName } from './parse-asked.ts';
 import type { SharedSubject } from './find-items.ts';
 import type { PortRole } from './find-ports.ts';
 import type { Because } from './find-subject.ts';
@@ -62,7 +62,7 @@ const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 
-/** What the thing asked about is; undefined where it is the Service itself. */
+/** What the thing asked about is; undefined if it is the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':

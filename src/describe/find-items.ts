@@ -12,7 +12,7 @@ import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } fro
 import type { KernelState } from '../kernel/state.ts';
 import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { isNftServiceName, parseNftName } from '../kube-proxy/nftables.ts';
+import { isNftServiceName, parseNftName } from '../kube-proxy/nft-names.ts';
 import { destinationOf } from './decompile-iptables.ts';
 
 /** A chain, set, map or rule with its lines. */

@@ -9,11 +9,11 @@ import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftSets } from '../kube-proxy/nft-names.ts';
 import { describeListeners, listensOn, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
-import { splitName, type Asked, type AskedAddress, type AskedPort } from './asked.ts';
+import { splitName, type Asked, type AskedAddress, type AskedPort } from './parse-asked.ts';
 import type { ShownPort } from './shown-port.ts';
 
 /** A node as it is asked about: its own addresses, and those that node ports listen on. */
@@ -27,7 +27,7 @@ export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/** What a dump shows of the node's own addresses; any may be one where it does not show those of a family. */
+/** What a dump shows of the node's own addresses; any may be one if it does not show those of a family. */
 export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {
@@ -45,7 +45,7 @@ export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtual
   };
 }
 
-/** What is asked about is to a Service port; undefined where it is another's. */
+/** What is asked about is to a Service port; undefined if it is another's. */
 export function roleOf(
   port: ShownPort,
   { text, address, number, names }: Asked,
@@ -112,7 +112,7 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 
 /**
  * Why no Service answers at an address: it is the node's, but node ports do not listen on it; or its Services have another
- * port. Undefined where neither is so. `headless` are the Services without ports that have it for an endpoint.
+ * port. Undefined if neither is so. `headless` are the Services without ports that have it for an endpoint.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
@@ -165,7 +165,7 @@ export interface AddressObjects {
   readonly nodes: readonly Sourced<Node>[];
 }
 
-/** Why kube-proxy programs nothing on this node for an address of the input; undefined where that is not so. */
+/** Why kube-proxy programs nothing on this node for an address of the input; undefined if that is not so. */
 export function explainUnserved(
   asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
   { services, nodes }: AddressObjects,

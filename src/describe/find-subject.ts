@@ -3,8 +3,8 @@ import type { Coverage } from '../dumps/coverage.ts';
 import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
-import { setName } from '../kube-proxy/sets.ts';
-import { bareName, nameInDns, parseAsked, type Asked } from './asked.ts';
+import { setName } from '../kube-proxy/ipvs-sets.ts';
+import { bareName, nameInDns, parseAsked, type Asked } from './parse-asked.ts';
 import type { Decompiled } from './decompile.ts';
 import type { View } from './described-node.ts';
 import {

@@ -8,11 +8,11 @@ import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { formatServiceOptions } from '../kernel/ipvs/ipvs.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
-import { keyMeaning } from '../kernel/nftables/meaning.ts';
+import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
 import { findTable, isLearned, type NftMap, type NftSet } from '../kernel/nftables/table.ts';
 import type { Location, Origin } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { nftTableName } from '../kube-proxy/nftables.ts';
+import { nftTableName } from '../kube-proxy/nft-names.ts';
 import type { View } from './described-node.ts';
 
 /** One thing in the kernel that is there for a Service port. */
@@ -29,7 +29,7 @@ type ItemContent =
       /** "-s rr" and so on, as ipvsadm writes it. */
       readonly options: string;
       readonly realServers: readonly string[];
-      /** The other Service port that has it, where two claim one address and port. */
+      /** The other Service port that has it, if two claim one address and port. */
       readonly takenBy?: string | undefined;
     }
   | { readonly kind: 'address'; readonly link: string; readonly address: string }

@@ -13,7 +13,7 @@ import type { ShownPort } from './shown-port.ts';
 import { parseServiceChain } from '../kube-proxy/chain-names.ts';
 
 /**
- * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not tell which
+ * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not show which
  * Services it came from. What a state does not show of a port is no difference.
  */
 export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
@@ -110,7 +110,7 @@ function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[]
 }
 
 /**
- * Whether a change in the kernel is nothing but what these reasons come to: the chain of an endpoint that was added or removed,
+ * Whether a change in the kernel only follows from these reasons: the chain of an endpoint that was added or removed,
  * and the rules that choose among the endpoints.
  */
 function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {

@@ -42,7 +42,7 @@ function headlessRecords(service: ServiceInfo, name: string): readonly DnsRecord
       .filter((port) => port.name !== '')
       .flatMap((port) =>
         ready.map((endpoint) => {
-          // The number behind a named target port is in the slices: the Service's own stands for it.
+          // The number behind a named target port is in the slices: the Service's own is used instead.
           const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
           return serviceRecord(name, port, `${share} ${number} ${labelOf(endpoint)}.${name}`);
         }),

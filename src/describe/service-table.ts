@@ -146,7 +146,7 @@ export interface ServiceSummary {
     readonly protocol: ServicePort['protocol'];
     readonly nodePort?: number;
   }[];
-  /** Absent where it cannot have any. */
+  /** Absent if it cannot have any. */
   readonly endpoints?: EndpointCount;
   /** What kpc chose of all this, as the input lacks it. */
   readonly assumed?: Omit<AssignedService, 'service'>;
@@ -189,7 +189,7 @@ function eachService({ services: { cluster, node, assumed } }: Pick<View, 'servi
   return cluster.services.map((service) => {
     const { namespace, name, skipped, headlessEndpoints } = service;
     const ports = byService.get(`${namespace}/${name}`) ?? [];
-    // Those that the name of a headless Service stands for.
+    // Those that the name of a headless Service resolves to.
     const used = headlessEndpoints.filter(({ ready }) => ready).length;
     return {
       service,
@@ -215,7 +215,7 @@ export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
   }));
 }
 
-/** A node port of IPVS mode stands for itself, on the node's addresses of one family. */
+/** A node port of IPVS mode has no addresses of its own: it is on the node's addresses of one family. */
 function shownAddresses({ addresses, family, nodePort }: ShownPort): string {
   // Of a part of a table, the chains may be all that was printed.
   if (addresses.length === 0 && nodePort === undefined) return '?';

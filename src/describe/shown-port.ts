@@ -10,7 +10,7 @@ export interface ShownPort extends Omit<PortFacts, 'type' | 'endpoints'> {
   /** What becomes of traffic that no endpoint is chosen for. */
   readonly fallback?: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade?: Masquerade | undefined;
-  /** Undefined where nothing shows them, as in sets alone. */
+  /** Undefined if nothing shows them, as in sets alone. */
   readonly endpoints: readonly ShownEndpoint[] | undefined;
 }
 
@@ -22,6 +22,7 @@ export interface Masquerade {
   external?: MasqueradedClients;
 }
 
+/** The clients whose packets are masqueraded. */
 export type MasqueradedClients =
   | { readonly kind: 'all' }
   /** `clients` is how pods are recognised: by a network, or "interface cni0". */

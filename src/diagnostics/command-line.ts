@@ -72,7 +72,7 @@ const skipped = {
 
 const nameOneEnd = 'name the Pod, or write its address, such as 10.244.1.5';
 
-/** What is wrong with kpc's own flags, with kpc.yaml, which holds some, and with the packets of kpc trace and kpc test. */
+/** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
 export const commandLineDiagnostics = {
   'bad-expectation': {
     severity: 'error',

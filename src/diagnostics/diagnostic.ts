@@ -8,7 +8,7 @@ export type Fault<Code extends DiagnosticCode = DiagnosticCode> = {
 }[Code];
 
 /**
- * Something to tell the user about the input: a code, which is stable and documented, and the arguments of that code.
+ * An error, warning or note about the input: a code, stable and documented, and the arguments of that code.
  * The text says what is wrong, and the help what to do about it. An error means that nothing is written.
  */
 export type Diagnostic = Fault & {

@@ -106,7 +106,7 @@ export const rules = `*nat
 COMMIT
 `;
 
-/** More pairs of a port and an endpoint, and more addresses, than a file of this size may come to. */
+/** More pairs of a port and an endpoint, and more addresses, than the limit for a file of this size. */
 export function largeInput(): string {
   const ports = Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, port: i + 1 }));
   const externalIPs = Array.from({ length: 200 }, (_, i) => `192.0.2.${i + 1}`);

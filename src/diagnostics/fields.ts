@@ -46,10 +46,10 @@ function nameOfRelease({ field, release, asRelease }: OfRelease): readonly [seen
 
 const wordsSince = behaviourChanges['node-port-words'].since;
 
-/** What a word can be replaced with where it is not known. */
+/** What a word can be replaced with if it is not known. */
 const networksOfWord = { localhost: '127.0.0.0/8 and ::1/128', all: '0.0.0.0/0 and ::/0' } as const;
 
-/** `address` is the network of one address that is meant, where an address is written. */
+/** `address` is the network of one address that is meant, if an address is written. */
 interface NoNetwork extends WrittenValue {
   readonly address?: string | undefined;
   /** The words that the field takes besides networks. */
@@ -77,6 +77,7 @@ const consequences = {
   node: 'kube-proxy uses it anyway, but other networks cannot reach the node there',
 } as const;
 
+/** What an address is used for. */
 export type AddressUse = keyof typeof consequences;
 
 type SpecialAddress = WrittenAddress & {

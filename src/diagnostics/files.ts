@@ -59,7 +59,7 @@ interface HelmTemplate {
   readonly chartWords: string;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;
-  /** How to leave the chart out; undefined where no pattern for it is safe in a shell. */
+  /** How to leave the chart out; undefined if no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
@@ -83,7 +83,7 @@ interface UnrenderedTemplate {
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** What is to be filled in, as it is written. */
+  /** The placeholder, as it is written. */
   readonly mark: string;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;

@@ -33,7 +33,7 @@ export type DescribedValue<S> = NonNullable<Described<S>>;
 export type DescribedFields<P> = { readonly [K in keyof P]?: Described<P[K]> };
 
 /**
- * An object of these fields alone: others are told. A field that is null is a field that is not there: Kubernetes reads both
+ * An object of these fields alone: others are reported. A field that is null is a field that is not there: Kubernetes reads both
  * the same way.
  */
 export function object<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
@@ -45,7 +45,7 @@ export function openObject<P extends Properties>(properties: P): Schema<Describe
   return { ...object(properties), additionalProperties: true };
 }
 
-/** An object in a list, where null is no object. */
+/** An object in a list, where null is not allowed. */
 export function item<P extends Properties>(properties: P): Schema<DescribedFields<P>> {
   return { ...object(properties), type: 'object' } as Schema<DescribedFields<P>>;
 }

@@ -29,7 +29,7 @@ function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
   return [`${wrong}: it holds ${held}`, `name one of them ${any}`];
 }
 
-/** `nodes` are those that the Pods name; none where they are not scheduled. */
+/** `nodes` are those that the Pods name; none if they are not scheduled. */
 function describePodNode({ pods, nodes }: Lists<'pods' | 'nodes'>): Words {
   const which = pods.length === 1 ? `Pod ${pods[0]} has` : `${pods.length} Pods have`;
   const [what, help] =
@@ -210,7 +210,7 @@ export const nodeDiagnostics = {
     meaning: "the networks of a node's Pods are not known, and they are needed",
     example: () => manifests(aSelector + deployment(container), '--assume-endpoints'),
     words: wordsBy('problem', {
-      /** The object is missing; no names where no node is named at all. */
+      /** The object is missing; no names if no node is named at all. */
       'no-node-object': ({ names }: Lists<'names'>) => [
         needsPodCidrs,
         `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} with -f (kubectl get nodes -o yaml)`,

@@ -18,7 +18,7 @@ export interface DuplicateObject extends Texts<'kind' | 'name'> {
   /** How many more objects of one folder another folder holds too. */
   readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
   /**
-   * How to leave out one of two folders: what to exclude, undefined where no pattern for it is safe in a shell, and what merges
+   * How to leave out one of two folders: what to exclude, undefined if no pattern for it is safe in a shell, and what merges
    * the two objects, if the folder holds a kustomization.
    */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;

@@ -42,7 +42,7 @@ function endByMode({ ignoredIn }: OfOneMode): string {
   return ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
 }
 
-/** `name` is undefined where no flag or field is meant, but the mode that is compiled for. */
+/** `name` is undefined if no flag or field is meant, but the mode that is compiled for. */
 interface ModeOfRelease {
   readonly name?: string | undefined;
   readonly mode: ProxyMode;

@@ -15,21 +15,21 @@ import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
 
 /**
- * Leaves out the settings that one side says nothing of: a dump tells those of a whole node, or of those that
- * kube-proxy sets only some, and a bundle asks for its own. `untoldSysctls`: whether a side has sysctls that the other
- * should tell and does not.
+ * Leaves out the sysctls that one side says nothing about: a dump shows those of a whole node, or of those that
+ * kube-proxy sets only some, and a bundle asks for its own. `unshownSysctls`: whether a side has sysctls that the other
+ * should show and does not.
  */
 export function alignSides(
   from: Side,
   to: Side,
-): { readonly from: Side; readonly to: Side; readonly untoldSysctls: boolean } {
+): { readonly from: Side; readonly to: Side; readonly unshownSysctls: boolean } {
   const align = (side: Side, other: Side) => {
-    const { told: sysctls, untold } = alignSysctls(side, other);
+    const { shown: sysctls, unshown } = alignSysctls(side, other);
     const state: KernelState = { ...side.state, sysctls, ipvsTimeouts: alignTimeouts(side, other) };
-    return { side: { ...side, state }, untold };
+    return { side: { ...side, state }, unshown };
   };
   const [before, after] = [align(from, to), align(to, from)];
-  return { from: before.side, to: after.side, untoldSysctls: before.untold + after.untold > 0 };
+  return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
 }
 
 /** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
@@ -43,16 +43,16 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
   'net.netfilter.nf_conntrack_udp_timeout_stream',
 ]);
 
-/** What is to be compared of a side's sysctls, and how many more the other side should tell and does not. */
-function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sysctls']; readonly untold: number } {
+/** The sysctls of a side to compare, and how many more the other side should show and does not. */
+function alignSysctls(side: Side, other: Side): { readonly shown: KernelState['sysctls']; readonly unshown: number } {
   const own = [...side.state.sysctls];
   const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
   if (other.kind !== 'dump') {
-    return { told: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, untold: 0 };
+    return { shown: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, unshown: 0 };
   }
   const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctls.has(name));
-  const told = new Map(asked.filter(isShared));
-  return { told, untold: asked.length - told.size };
+  const shown = new Map(asked.filter(isShared));
+  return { shown, unshown: asked.length - shown.size };
 }
 
 /** A timeout of 0 is left as it is. */
@@ -65,7 +65,7 @@ function alignTimeouts(side: Side, other: Side): IpvsTimeouts | undefined {
 }
 
 /**
- * Leaves out what a dump has of a family that the other side was not compiled for, but for what belongs to Services:
+ * Leaves out what a dump has of a family that the other side was not compiled for, except for what belongs to Services:
  * kube-proxy makes its own chains and sets of both families, whichever the Services use.
  */
 export function dropUnusedFamily(
@@ -87,7 +87,7 @@ export function dropUnusedFamily(
   };
 }
 
-/** What differs of the settings that kpc-apply goes by on the node, where both sides were compiled. */
+/** What differs in the settings that kpc-apply uses on the node, if both sides were compiled. */
 export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
   if (!from.services || !to.services) return [];
   const before = nodeSettings(from.services.settings);
@@ -98,7 +98,7 @@ export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
   });
 }
 
-/** The settings that kpc-apply goes by on the node, by name: nothing in a state shows them. */
+/** The settings that kpc-apply uses on the node, by name: nothing in a state shows them. */
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
@@ -108,7 +108,7 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
 
 /**
  * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
- * nothing but that. A timeout that is left as it is from now on is told too: it is no longer asked for.
+ * nothing but that. A timeout that is left as it is from now on is reported too: it is no longer asked for.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);

@@ -19,10 +19,10 @@ import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './foreign-items.ts';
 import type { Side } from './compared-side.ts';
 import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftables/format.ts';
-import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/meaning.ts';
+import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/nft-meaning.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 
-/** A file of both sides, as text that can be compared line by line; '' where a side has none of it. */
+/** A file of both sides, as text that can be compared line by line; '' if a side lacks it. */
 export interface FilePair {
   readonly name: string;
   readonly from: string;
@@ -35,23 +35,23 @@ export interface FilePair {
  */
 export function filePairs(one: Side, other: Side): readonly FilePair[] {
   const { from, to } = alignSides(one, other);
-  const { own, untold } = separate(from, to);
+  const { own, unshown } = separate(from, to);
   const byMeaning = from.kind === 'dump' || to.kind === 'dump';
-  const before = { ...writeFiles(joinServers(own.from, untold.from), byMeaning), ...writeInputs(from, to) };
-  const after = { ...writeFiles(joinServers(own.to, untold.to), byMeaning), ...writeInputs(to, from) };
+  const before = { ...writeFiles(joinServers(own.from, unshown.from), byMeaning), ...writeInputs(from, to) };
+  const after = { ...writeFiles(joinServers(own.to, unshown.to), byMeaning), ...writeInputs(to, from) };
   return Object.entries(before)
     .map(([name, text]) => ({ name, from: text, to: after[name as keyof typeof after] }))
     .filter((pair) => pair.from !== pair.to);
 }
 
 /** With the virtual servers that may be kube-proxy's. */
-function joinServers(own: KernelState, untold: KernelState): KernelState {
-  return untold.virtualServers.length === 0
+function joinServers(own: KernelState, unshown: KernelState): KernelState {
+  return unshown.virtualServers.length === 0
     ? own
-    : { ...own, virtualServers: [...own.virtualServers, ...untold.virtualServers].sort(compareVirtualServers) };
+    : { ...own, virtualServers: [...own.virtualServers, ...unshown.virtualServers].sort(compareVirtualServers) };
 }
 
-/** What a side was compiled from, and what of it kpc-apply goes by, where the other side was compiled too. */
+/** What a side was compiled from, and what of that kpc-apply uses, if the other side was compiled too. */
 function writeInputs({ services, state }: Side, other: Side) {
   if (!services || !other.services) return { 'manifest.json': '', 'services.json': '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
@@ -102,7 +102,7 @@ function chainLines(table: TableName, chain: Chain): readonly string[] {
 
 /**
  * Tables as text whose lines are the same where they mean the same: sets, chains and elements by name and key, without
- * what takes no part in a comparison. It is for people, not for nft.
+ * what a comparison ignores. It is for people, not for nft.
  */
 function formatNftMeanings(tables: readonly NftTable[]): string {
   return tables

@@ -12,17 +12,18 @@ export interface Side {
   /** What the user called it: a path, or "-". */
   readonly name: string;
   readonly state: KernelState;
-  /** A state whose items tell by their origins what the items of `state` are there for; undefined where none does. */
+  /** A state whose origins show what the items of `state` are there for; undefined if none does. */
   readonly labels: KernelState | undefined;
   readonly coverage: Coverage;
   /** The families that it was compiled for; both for a dump. */
   readonly families: readonly Family[];
   /** Files of a dump that may have held more than was read. */
   readonly doubts: readonly Doubt[];
-  /** Undefined for a dump: it does not tell which Services it came from. */
+  /** Undefined for a dump: it does not show which Services it came from. */
   readonly services: SideServices | undefined;
 }
 
+/** What a side was compiled from. */
 export interface SideServices {
   readonly cluster: Cluster;
   readonly node: NodeContext;

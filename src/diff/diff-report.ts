@@ -4,7 +4,7 @@ import { describeKernelChange, type ChangeKind, type KernelChange } from './chan
 import { printable } from '../base/printable.ts';
 import { describeGaps } from './not-compared.ts';
 
-/** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
+/** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
   readonly role: 'heading' | 'title' | 'reason' | ChangeKind | 'more' | 'summary';
   readonly text: string;
@@ -13,7 +13,7 @@ export interface ReportLine {
 /** Lines that belong together, a blank line before the next. */
 export type ReportBlock = readonly ReportLine[];
 
-/** How much is told of each list before "and 230 more"; Infinity for everything. */
+/** How much of each list is printed before "and 230 more"; Infinity for everything. */
 export interface ReportLimits {
   readonly servicePorts: number;
   readonly lines: number;
@@ -86,7 +86,7 @@ function countComments({ comments }: SideDiff): string {
   return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
 }
 
-/** Who reads that nothing differs must not take it for all where one side could not tell what the other has. */
+/** "No differences" must not read as a full comparison if one side does not show what the other has. */
 function summarizeSame(diff: SideDiff): string {
   const { extent, gaps } = diff;
   if (extent === 'all') return `No difference.${countComments(diff)}`;
@@ -94,7 +94,7 @@ function summarizeSame(diff: SideDiff): string {
   return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
 }
 
-/** What was compared, where that is less than any whole list: then nothing else says how little it was. */
+/** What was compared, if that is less than any whole list: nothing else says how little it was. */
 function countCompared({ compared }: SideDiff): string {
   if (!compared) return '';
   const { all, withoutEndpoints: lacking } = compared;

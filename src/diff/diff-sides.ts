@@ -30,27 +30,28 @@ export const otherParts = {
   },
 } as const;
 
+/** The names of these parts, in the order of a report. */
 export const otherPartNames = Object.keys(otherParts) as readonly (keyof typeof otherParts)[];
 
 /** How two sides differ, as data. */
 export interface SideDiff extends Readonly<Record<keyof typeof otherParts, readonly KernelChange[]>> {
   /** Sorted by label. */
   readonly servicePorts: readonly ServicePortDiff[];
-  /** Whether the reasons were read back from the states, which show no more than that. */
+  /** Whether the reasons were read back from the states alone. */
   readonly isReadBack: boolean;
-  /** How many rules differ in nothing but their comments, which is no difference. */
+  /** How many rules differ in nothing but their comments. These count as equal. */
   readonly comments: number;
-  /** What was not compared, since one of the sides cannot tell it. */
+  /** What was not compared, since one of the sides does not show it. */
   readonly gaps: readonly Gap[];
   readonly extent: Extent;
   /** The Service ports that were read back, where they are all that was compared. */
   readonly compared: ReadChanges['compared'] | undefined;
 }
 
-/** What differs of one Service port: why, where both sides have Services, and what that is in the kernel. */
+/** What differs of one Service port: why, if both sides have Services, and what that is in the kernel. */
 export interface ServicePortDiff extends ServicePortChange {
   readonly kernel: readonly KernelChange[];
-  /** What differs in the kernel besides, which the reasons tell all of. */
+  /** What else differs in the kernel: the reasons explain all of it. */
   readonly follows: readonly KernelChange[];
 }
 
@@ -64,26 +65,27 @@ export interface ReadChanges {
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
   /** Those that each side shows. */
   readonly shown: { readonly from: ShownPorts; readonly to: ShownPorts };
-  /** Whether a change in the kernel is nothing but what these reasons come to. */
+  /** Whether a change in the kernel only follows from these reasons. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
-/** Reads the Services of two sides back from their states, where they do not tell which Services they came from. */
+/** Reads the Services of two sides back from their states, for sides that do not record which Services they came from. */
 export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
 
+/** How to compare two sides. */
 export interface DiffChoices {
   /** Whether what is not kube-proxy's is compared too. */
   readonly foreign: boolean;
   readonly readServices?: ReadServices;
 }
 
-/** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
+/** Compares two sides by meaning, without what one of them does not show and what is not kube-proxy's. */
 export function diffSides(one: Side, other: Side, options: DiffChoices): SideDiff {
-  const { from, to, untoldSysctls } = alignSides(one, other);
-  const { own, foreign, untold, whole } = separate(from, to);
-  const told = from.services && to.services ? diffServices(from.services, to.services) : undefined;
+  const { from, to, unshownSysctls } = alignSides(one, other);
+  const { own, foreign, unshown, whole } = separate(from, to);
+  const changed = from.services && to.services ? diffServices(from.services, to.services) : undefined;
   const renamed = new Map(
-    told?.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
+    changed?.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
   );
   const known: Parameters<typeof findOwners>[2] = new Map();
   const owners = {
@@ -99,12 +101,12 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     from,
     to,
   );
-  const read = told ? undefined : options.readServices?.(from, to, owners);
-  const reasons = told ?? read?.changes ?? [];
-  // Whose Service port is told of is told of with it.
+  const read = changed ? undefined : options.readServices?.(from, to, owners);
+  const reasons = changed ?? read?.changes ?? [];
+  // A change is reported with its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
-  const isExplained = ({ owner }: KernelChange): boolean => !told && owner !== undefined && labels.has(owner);
-  const doubtful = listPair(untold);
+  const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
+  const doubtful = listPair(unshown);
   const { servicePorts, base } = groupChanges(
     [...kept.changes, ...doubtful.filter(isExplained)],
     reasons,
@@ -112,7 +114,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     to,
     read,
   );
-  const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps].filter(
+  const gaps = [...findGaps({ from, to, whole, unshownSysctls }), ...kept.gaps].filter(
     ({ doubt }) => options.foreign || doubt?.kind !== 'other-table',
   );
   const extent = extentOf(gaps, own, from, to);
@@ -132,12 +134,12 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   };
 }
 
-/** Whether there is nothing to tell. */
+/** Whether there is nothing to report. */
 export function isSame(diff: SideDiff): boolean {
   return diff.servicePorts.length === 0 && otherPartNames.every((part) => diff[part].length === 0);
 }
 
-/** The states that tell what the items of `side` are there for; its own say comes first. */
+/** The states that show what the items of `side` are there for; its own origins come first. */
 function statesOf(side: Side, other: Side): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
   // Without names of virtual servers a change of mode would look like as many Services removed and added.
@@ -146,7 +148,7 @@ function statesOf(side: Side, other: Side): readonly KernelState[] {
   return [...states, nameServers(side.state, other.services.cluster)];
 }
 
-/** Tells what iptables mode left on the node of a dump: chains that nothing jumps to, and those that packets still come to. */
+/** Reports what iptables mode left on the node of a dump: chains that nothing jumps to, and those that packets still come to. */
 function findLeftovers(from: Side, to: Side): (change: KernelChange) => 'dead' | 'live' | undefined {
   const left = new Map(
     [from, to]

@@ -6,9 +6,9 @@ import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/re
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import type { Side } from './compared-side.ts';
 import { classifyServers, type ServerBelonging } from './virtual-servers.ts';
 
@@ -20,12 +20,12 @@ export interface StatePair {
 
 /** What of two sides is kube-proxy's, and what is another program's. */
 export interface Separation {
-  /** Only what both sides can tell. */
+  /** Only what both sides show. */
   readonly own: StatePair;
   readonly foreign: () => StatePair;
   /** Virtual servers that may be either. */
-  readonly untold: StatePair;
-  /** All that is kube-proxy's on each side, whether the other can tell it or not. */
+  readonly unshown: StatePair;
+  /** All that is kube-proxy's on each side, whether the other shows it or not. */
   readonly whole: StatePair;
 }
 
@@ -41,9 +41,9 @@ export function separate(from: Side, to: Side): Separation {
   return {
     own,
     foreign: () => both((state) => foreignState(state, owns, belongingOf)),
-    untold: both(({ virtualServers }) => ({
+    unshown: both(({ virtualServers }) => ({
       ...emptyState,
-      virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold'),
+      virtualServers: virtualServers.filter((server) => belongingOf(server) === 'unshown'),
     })),
     whole: isAllTold ? own : { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
@@ -51,7 +51,7 @@ export function separate(from: Side, to: Side): Separation {
 
 /**
  * What of a side Services are read from: all but rules that are cut off somewhere. In nftables a Service port is in chains
- * and in maps, so that a part of a table tells too little of it.
+ * and in maps, so that a part of a table shows too little.
  */
 export function coverForServices({ state, coverage }: Side): KernelState {
   return {

@@ -5,23 +5,23 @@ import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, proxyModes } from '../kube-proxy/modes.ts';
 import type { StatePair } from './foreign-items.ts';
-import { setFamily } from '../kube-proxy/sets.ts';
+import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 import { workingTables, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { Side } from './compared-side.ts';
 
-/** A part of the kernel that was not compared, since one of two sides cannot tell it. */
+/** A part of the kernel that was not compared, since one of two sides does not show it. */
 export interface Gap {
   readonly part: GapPart;
-  /** Undefined where it is not for the family that a side cannot tell it. */
+  /** Undefined if the side lacks it for another reason than the family. */
   readonly family: Family | undefined;
-  /** Of rules: the table, where it is not all of them. */
+  /** For rules: the table, unless it is all of them. */
   readonly table?: TableName | undefined;
-  /** The file of a dump that may have held more; undefined where it is another part. */
+  /** The file of a dump that may have held more; undefined if it is another part. */
   readonly doubt?: Doubt | undefined;
   /** Whether a difference may hide there, so that no report may say that there is none. */
   readonly matters: boolean;
-  /** Whether the side that can tell has anything of kube-proxy's there. */
+  /** Whether the side that shows it has anything of kube-proxy's there. */
   readonly held: boolean;
 }
 
@@ -45,21 +45,21 @@ type GapPart = keyof typeof partNames;
 interface ComparedSides {
   readonly from: Side;
   readonly to: Side;
-  /** All of each side that is kube-proxy's, whether both can tell it or not. */
+  /** All of each side that is kube-proxy's, whether both show it or not. */
   readonly whole: StatePair;
-  /** Whether a side has sysctls that the other does not tell. */
-  readonly untoldSysctls: boolean;
+  /** Whether a side has sysctls that the other does not show. */
+  readonly unshownSysctls: boolean;
 }
 
 /** What of the objects of one kind is not compared. */
 interface KindGaps {
   readonly part: GapPart;
-  /** Whether a side tells of them family by family. */
+  /** Whether a side shows them family by family. */
   readonly byFamily?: true;
-  /** What a side tells of one by one. */
+  /** What a side shows one by one. */
   readonly tables?: readonly TableName[];
-  /** Whether a side tells of them, of a table if they are rules. */
-  readonly tells: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
+  /** Whether a side shows them; for rules, those of a table. */
+  readonly shows: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
   /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
   readonly holds?: (state: KernelState, family: Family) => boolean;
   /** Whether a difference may hide where they are not compared. */
@@ -73,44 +73,44 @@ const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
   nftables: {
     part: 'nftables',
     byFamily: true,
-    tells: ({ nftables }, family) => nftables.some((each) => each === family),
+    shows: ({ nftables }, family) => nftables.some((each) => each === family),
     holds: ({ nftables }, family) => nftables.some((table) => table.family === family),
   },
   iptables: {
     part: 'rules',
     byFamily: true,
     tables: workingTables,
-    tells: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
+    shows: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
     holds: ({ iptables }, family) => Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0),
   },
   sets: {
     part: 'sets',
-    tells: ({ sets }) => sets,
+    shows: ({ sets }) => sets,
     holds: ({ sets }, family) => sets.some((set) => setFamily(set) === family),
   },
   virtualServers: {
     part: 'virtualServers',
-    tells: ({ virtualServers }) => virtualServers,
+    shows: ({ virtualServers }) => virtualServers,
     holds: ({ virtualServers }, family) => virtualServers.some((server) => server.family === family),
   },
   // A link is in no family: that it is there says nothing of what it is there for.
   links: {
     part: 'links',
-    tells: ({ links }) => links,
+    shows: ({ links }) => links,
     holds: ({ links }, family) => links.some((link) => link.addresses.some((address) => address.family === family)),
   },
-  sysctls: { part: 'sysctls', tells: ({ sysctls }) => sysctls },
-  // A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only.
+  sysctls: { part: 'sysctls', shows: ({ sysctls }) => sysctls },
+  // A dump shows no timeouts and no modules: what needs a module is in the kernel only with it.
   ipvsTimeouts: {
     part: 'ipvsTimeouts',
     isMinor: true,
-    tells: ({ ipvsTimeouts }) => ipvsTimeouts,
+    shows: ({ ipvsTimeouts }) => ipvsTimeouts,
     matters: ({ from, to }) =>
       [from, to].some(({ kind, state: { ipvsTimeouts } }) => {
         return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
       }),
   },
-  modules: { part: 'modules', isMinor: true, tells: ({ modules }) => modules, matters: () => false },
+  modules: { part: 'modules', isMinor: true, shows: ({ modules }) => modules, matters: () => false },
 };
 
 const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
@@ -126,7 +126,7 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
       const { part, matters = () => true } = kindGaps[kind];
       const held = [sides.whole.from, sides.whole.to].some((state) => holds(state, kind, family ? [family] : families));
       if (!held && !isAsked(kind)) return [];
-      return untoldParts(kind, family, sides).map((table) => ({ part, family, table, matters: matters(sides), held }));
+      return unshownParts(kind, family, sides).map((table) => ({ part, family, table, matters: matters(sides), held }));
     }),
   );
   const doubts = [...sides.from.doubts, ...sides.to.doubts];
@@ -136,18 +136,18 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
   ];
 }
 
-/** The tables that one of two sides does not tell of; undefined for all that there is of a kind. */
-function untoldParts(
+/** The tables that one of two sides does not show; undefined for all of a kind. */
+function unshownParts(
   kind: ObjectKind,
   family: Family | undefined,
-  { from, to, untoldSysctls }: ComparedSides,
+  { from, to, unshownSysctls }: ComparedSides,
 ): readonly (TableName | undefined)[] {
-  if (kind === 'sysctls' && untoldSysctls) return [undefined];
+  if (kind === 'sysctls' && unshownSysctls) return [undefined];
   const { tables = [undefined] } = kindGaps[kind];
-  const untold = tables.filter((table) =>
-    [from, to].some(({ coverage }) => !kindGaps[kind].tells(coverage, family, table)),
+  const unshown = tables.filter((table) =>
+    [from, to].some(({ coverage }) => !kindGaps[kind].shows(coverage, family, table)),
   );
-  return untold.length === tables.length ? [undefined] : untold;
+  return unshown.length === tables.length ? [undefined] : unshown;
 }
 
 function holds(state: KernelState, kind: ObjectKind, ofFamilies: readonly Family[]): boolean {
@@ -156,8 +156,8 @@ function holds(state: KernelState, kind: ObjectKind, ofFamilies: readonly Family
 
 /**
  * The kinds that a kube-proxy of the sides' modes programs: the others are not missed. The modes that write rules of
- * iptables leave what looks like one another's, and where nothing tells the modes it may be any of these; tables of
- * nftables would tell.
+ * iptables leave what looks like one another's, and if nothing shows the modes it may be any of these; tables of
+ * nftables would show it.
  */
 function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
   const known = [from, to].flatMap(({ services, state }) => services?.settings.mode ?? modeOfState(state) ?? []);
@@ -169,7 +169,7 @@ function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
 /** How much of what is kube-proxy's was compared. */
 export type Extent = 'all' | 'part' | 'nothing';
 
-/** `compared` is what both sides can tell. */
+/** `compared` is what both sides show. */
 export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, to: Side): Extent {
   if (!gaps.some(({ matters }) => matters)) return 'all';
   if (isEverything(gaps, askedOf(from, to))) return 'nothing';
@@ -177,7 +177,7 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, 
   return holdsAnything(compared.from) || holdsAnything(compared.to) ? 'part' : 'nothing';
 }
 
-/** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
+/** Whether no part at all is shown by both sides: then it means nothing for the nodes that neither holds anything. */
 function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boolean): boolean {
   const isGap = (part: GapPart, family: Family | undefined): boolean =>
     gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);

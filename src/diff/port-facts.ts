@@ -9,9 +9,9 @@ import { familyNames, type Family, type Protocol } from '../kernel/family.ts';
 export interface PortFacts {
   readonly family: Family;
   readonly protocol: Protocol;
-  /** Undefined where a kernel does not tell it, as of what follows. */
+  /** Undefined if a kernel does not show it, as for the following fields. */
   readonly port: number | undefined;
-  /** Not told by a kernel. */
+  /** Not shown by a kernel. */
   readonly type?: ServiceInfo['type'];
   readonly addresses: readonly PortAddress[];
   readonly nodePort: number | undefined;
@@ -19,7 +19,7 @@ export interface PortFacts {
   readonly externalTrafficPolicy: TrafficPolicy | undefined;
   readonly affinitySeconds: number | undefined;
   readonly sourceRanges: readonly string[];
-  /** Set where packets from outside of source ranges are dropped, and nothing shows the ranges. */
+  /** Set if packets from outside of source ranges are dropped, and nothing shows the ranges. */
   readonly hidesSourceRanges?: true | undefined;
   readonly healthCheckNodePort: number | undefined;
   readonly scheduler: string | undefined;
@@ -27,12 +27,13 @@ export interface PortFacts {
   readonly endpoints: number | undefined;
 }
 
-/** An address of a Service; in a kernel nothing may tell its kind. */
+/** An address of a Service; in a kernel nothing may show its kind. */
 export interface PortAddress {
   readonly kind: 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'unknown';
   readonly address: string;
 }
 
+/** The kinds of addresses in words. */
 export const addressWords: { readonly [K in PortAddress['kind']]: string } = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',

@@ -19,13 +19,13 @@ import {
 
 /** All that differs of one Service port, or of a Service that has none that kube-proxy knows. */
 export interface ServicePortChange {
-  /** "namespace/name:port" as it is called on the side TO, or FROM where it is gone. */
+  /** "namespace/name:port" as it is called on the side TO, or FROM if it is gone. */
   readonly label: string;
-  /** What it was called before, where its port was renamed. */
+  /** What it was called before, if its port was renamed. */
   readonly formerLabel?: string | undefined;
   readonly change: ChangeKind;
   readonly reasons: readonly ServiceReason[];
-  /** The port in the manifests of the side TO, else FROM; undefined where neither was manifests. */
+  /** The port in the manifests of the side TO, else FROM; undefined if neither was manifests. */
   readonly place: Place | undefined;
 }
 
@@ -79,7 +79,7 @@ function serviceOf([port]: readonly ServicePort[], index: ClusterIndex): Service
 }
 
 /**
- * New label → old label, where one port of a Service has another name and else the same number and protocol: kube-proxy
+ * New label → old label, if one port of a Service has another name and else the same number and protocol: kube-proxy
  * takes it for another Service port.
  */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {

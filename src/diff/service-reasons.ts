@@ -1,7 +1,7 @@
 import type { ServiceInfo } from '../cluster/model.ts';
 import { findDumpListeners } from '../dumps/coverage.ts';
 import { familyNames } from '../kernel/family.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import {
   describeListeners,
   describeLocalhostHandling,
@@ -28,7 +28,7 @@ export interface ServiceReason {
     | 'endpoint-changed';
   /** In the words of Kubernetes, on one line. */
   readonly text: string;
-  /** What programs are told of it. */
+  /** What JSON has of it. */
   readonly fields: { readonly families?: readonly PortFacts[]; readonly [field: string]: unknown };
   /** "ip:port", of an endpoint. */
   readonly endpoint?: string;
@@ -42,6 +42,7 @@ const wholeReasons = {
   'port-removed': 'port removed from the Service',
 } as const;
 
+/** A reason that is about all of a Service or of a port. */
 export function whole(kind: keyof typeof wholeReasons): ServiceReason {
   return { kind, text: wholeReasons[kind], fields: {} };
 }
@@ -177,14 +178,14 @@ function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
   );
 }
 
-/** What becomes of connections to a node port on localhost, in words; undefined where the side has no rules of nftables mode. */
+/** What becomes of connections to a node port on localhost, in words; undefined if the side has no rules of nftables mode. */
 function localhostOf({ state }: Side): (nodePort: NodePort) => string | undefined {
   if (!state.nftables.some(({ name }) => isKubeProxyTable(name))) return () => undefined;
   const find = findLocalhostHandling(state);
   return (nodePort) => describeLocalhostHandling(find(nodePort));
 }
 
-/** In words; undefined where the side does not tell. */
+/** In words; undefined if the side does not show it. */
 function listenersOf({ kind, state, coverage }: Side): (nodePort: NodePort) => string | undefined {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   return (nodePort) => {

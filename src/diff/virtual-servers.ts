@@ -6,23 +6,23 @@ import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { Origin } from '../kernel/place.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { setFamily, setName } from '../kube-proxy/sets.ts';
+import { setFamily, setName } from '../kube-proxy/ipvs-sets.ts';
 import { findNodePortServers, recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Side } from './compared-side.ts';
 
-/** Whose a virtual server is; `untold` where a dump lacks what would tell. */
-export type ServerBelonging = 'kube-proxy' | 'other' | 'untold';
+/** Whose a virtual server is; `unshown` if a dump lacks what would show it. */
+export type ServerBelonging = 'kube-proxy' | 'other' | 'unshown';
 
 /**
  * Virtual servers carry no name. kube-proxy's are those that a side was compiled to, and those of a dump that
- * recognizeVirtualServers tells by what else kube-proxy left; what --ipvs-exclude-cidrs names is not.
+ * recognizeVirtualServers decides by what else kube-proxy left; what --ipvs-exclude-cidrs names is not.
  */
 export function classifyServers(from: Side, to: Side): (server: VirtualServer) => ServerBelonging {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
   const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
   const recognize = sides.map((side) => recognizeVirtualServers(side.state, ofServices));
-  const untold = new Set(
+  const unshown = new Set(
     sides
       .filter((side) => side.kind === 'dump')
       .flatMap((side) => side.state.virtualServers.filter(cannotTell(side)).map((server) => virtualServerKey(server))),
@@ -35,19 +35,19 @@ export function classifyServers(from: Side, to: Side): (server: VirtualServer) =
     if (compiled.has(key)) return 'kube-proxy';
     if (excluded.some((network) => contains(network, server.address))) return 'other';
     if (recognize.some((isKubeProxys) => isKubeProxys(server))) return 'kube-proxy';
-    return untold.has(key) ? 'untold' : 'other';
+    return unshown.has(key) ? 'unshown' : 'other';
   };
 }
 
 /**
- * Which virtual servers of a dump it cannot tell the owner of, where nothing else says that they are kube-proxy's. Its
+ * The virtual servers whose owner a dump does not show, if nothing else says that they are kube-proxy's. Its
  * sets list all that are. Without them, kube-ipvs0 holds all addresses but the node's own, on which node ports are.
  */
 function cannotTell({ state, coverage }: Side): (server: VirtualServer) => boolean {
   if (coverage.sets && hasServerSets(state)) return () => false;
   if (!coverage.links) return () => true;
   if (coverage.sets) return () => false;
-  // ip addr show kube-ipvs0 does not tell the addresses of the node, on which node ports are.
+  // ip addr show kube-ipvs0 does not show the addresses of the node, where node ports listen.
   if (state.links.every(({ name }) => name === serviceLink)) return () => true;
   const ofNode = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
   return ({ address }) => ofNode.has(address.text);
@@ -61,7 +61,7 @@ function hasServerSets({ sets }: KernelState): boolean {
 
 /**
  * The virtual servers and addresses of a state with the names of the Services whose addresses and node ports they have: a state
- * for findOwners to go by. IPVS keeps no names. What no Service has is left out.
+ * for findOwners to read. IPVS keeps no names. What no Service has is left out.
  */
 export function nameServers(state: KernelState, cluster: Cluster): KernelState {
   const sockets = new Map<string, string>();

@@ -4,7 +4,7 @@ import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
-import { setFamily } from '../kube-proxy/sets.ts';
+import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 
 /** How much a side shows of the objects of each kind: of most, all or nothing. */
 export interface Shown extends Readonly<Record<ObjectKind, unknown>> {

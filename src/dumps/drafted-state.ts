@@ -4,12 +4,12 @@ import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { compareVirtualServers, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
-import { compareTables } from '../kernel/nftables/delta.ts';
+import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
-import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nft-names.ts';
 import type { Coverage } from './coverage.ts';
 
 /** Options of nft that leave out too much: names of ports are shown for ports, or no elements. */

@@ -5,7 +5,7 @@ import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { Coverage } from './coverage.ts';
 import { DraftedState } from './drafted-state.ts';
-import { findDifferences, type Listing } from './listings.ts';
+import { findDifferences, type Listing } from './compare-repeated.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { areApart, type Host } from './typed-commands.ts';
@@ -39,11 +39,11 @@ export type Doubt =
       readonly kind: 'other-table';
       /** "inet firewalld". */
       readonly table: string;
-      /** Its rules for packets of IP: none in families such as arp. Undefined where not all of it could be read. */
+      /** Its rules for packets of IP: none in families such as arp. Undefined if not all of it could be read. */
       readonly tables: readonly NftTable[] | undefined;
     };
 
-/** Why a file of a dump, or a part of it, takes no part, or how it was taken; without a line, of the whole file. */
+/** Why a file of a dump, or a part of it, is left out, or how it was read; without a line, of the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
 /** A dump while its files are read: what is taken, and what there is to say about it. */

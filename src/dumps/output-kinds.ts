@@ -143,7 +143,7 @@ const readable = {
   'ipvsadm --timeout': { starts: (line) => /^Timeout \(tcp tcpfin udp\): \d+ \d+ \d+$/.test(line) },
   'ip addr': {
     starts: (line) => links.test(line) || inet.test(line) || brief.test(line),
-    // What stands below a link is indented, unless the page it was copied from took that away.
+    // What is below a link is indented, unless the page it was copied from removed that.
     continues: (line, raw) => /^[ \t]/.test(raw) || /^(?:link\/|inet6? |valid_lft |altname |RX:|TX:)/.test(line),
     once: /^\d+: \S+: </,
   },
@@ -153,7 +153,10 @@ const readable = {
   'nft list ruleset': { starts: () => false },
 } satisfies Record<string, Recogniser>;
 
+/** An output that kpc reads, by the command that prints it: 'ipvsadm -Ln'. */
 export type ReadableKind = keyof typeof readable;
+
+/** An output that kpc recognises; some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
 
 /** Whether kpc reads a kind of output. */

@@ -7,8 +7,8 @@ import { parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
-import { saveIpsetList, saveIpvsadmList } from './listed-outputs.ts';
-import { listLinks, listServers, listSets, type Listing } from './listings.ts';
+import { saveIpsetList, saveIpvsadmList } from './ipvsadm-and-ipset-lists.ts';
+import { listLinks, listServers, listSets, type Listing } from './compare-repeated.ts';
 import { readNftTable } from './read-nftables.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
@@ -55,7 +55,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   const [firstStray] = strays;
   if (firstStray !== undefined) draft.fault(name, 'stray-lines', { count: strays.length }, firstStray);
   if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault(name, 'legacy-tables', {});
-  // It stands before or behind the tables that are shown: in a file of both families nothing shows of which it is.
+  // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of outputs) {

@@ -4,10 +4,10 @@ import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
 import type { DumpDraft } from './dump.ts';
 import type { LossyOption } from './drafted-state.ts';
-import { listNftables } from './listings.ts';
+import { listNftables } from './compare-repeated.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
@@ -104,7 +104,7 @@ function isHarmless(line: string, reason: string): boolean {
   return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
 }
 
-/** Without counters and logging, which let packets be, and with lists of states in the form of sets. */
+/** Without counters and logging, which change nothing for packets, and with lists of states in the form of sets. */
 function textAs(text: string, family: string): string {
   const [head = '', ...lines] = text.trimStart().split('\n');
   return [head.replace(/^(\s*table )\S+/, `$1${family}`), ...lines.map(plainLine)].join('\n');
@@ -117,7 +117,7 @@ function plainLine(line: string): string {
     .replaceAll(/[ \t]ct state (!= )?([a-z]+(?:,[a-z]+)+)/g, (_, not: string | undefined, states: string) => {
       return ` ct state ${not ?? ''}{ ${states.replaceAll(',', ', ')} }`;
     });
-  // A rule that does nothing else counts all the same.
+  // A rule that does nothing else still counts.
   return plain.trim() === '' && line.trim() !== '' ? 'continue' : plain;
 }
 

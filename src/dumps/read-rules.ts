@@ -5,7 +5,7 @@ import { tableNames, type TableName, type Tables } from '../kernel/iptables/ipta
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isOwnChain } from './drafted-state.ts';
 import type { DumpDraft, DumpFileKind } from './dump.ts';
-import { listRules } from './listings.ts';
+import { listRules } from './compare-repeated.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** Reads what iptables-save or iptables -S printed, or rules out of either. */
@@ -42,6 +42,7 @@ export function rulesKind({ text, command }: ToolOutput, file: string): DumpFile
   return /^\*/m.test(text) ? `${tool}-save` : `${tool} -S`;
 }
 
+/** The family of a kind of output that shows one family only. */
 export function familyOf(kind: DumpFileKind): Family {
   return kind.startsWith('ip6') ? 'ipv6' : 'ipv4';
 }
@@ -66,13 +67,13 @@ function readWithoutTable(
 ): void {
   const lines = text.split('\n').map(toSaved);
   const policies = new Set(lines.flatMap((line) => builtInWithPolicy.exec(line)?.[1] ?? []));
-  // The policies of a table's own chains, which iptables -S prints, stand above all of it.
+  // iptables -S prints the policies of a table's built-in chains first.
   const isWhole = policies.size > 0;
   const texts = splitByTable(lines, command?.table ?? tableOfPolicies(policies));
   const names = tableNames.filter((name) => texts.has(name));
   const tables: { [T in TableName]?: NonNullable<Tables[T]> } = {};
   for (const name of names) {
-    // The line that names the table takes the place of none of the text.
+    // The line that names the table is added, and replaces nothing.
     const { tables: placed, unread } = parseIptablesSave(`*${name}\n${texts.get(name)?.join('\n')}\nCOMMIT\n`);
     tables[name] = placed[name] ?? new Map();
     draft.unread(file, unread, firstLine - 2);
@@ -85,7 +86,7 @@ function readWithoutTable(
 
 const builtInWithPolicy = /^:(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)/;
 
-/** The table that has these of the kernel's own chains, which iptables -S prints all of. */
+/** The table that has these built-in chains: iptables -S prints all of them. */
 function tableOfPolicies(chains: ReadonlySet<string>): TableName | undefined {
   if (chains.has('FORWARD')) return chains.has('POSTROUTING') ? 'mangle' : 'filter';
   return chains.has('POSTROUTING') ? 'nat' : undefined;

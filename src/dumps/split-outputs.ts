@@ -156,7 +156,7 @@ function startOf(line: string, next: string, current: DraftOutput | undefined): 
   if (current && recognisers[current.kind].starts(line, next)) {
     if (current.kind !== 'ipvsadm -Ln' || !titleOfList.test(line)) return current.kind;
   }
-  // Below the titles of other columns stand lines like those of a list.
+  // Below the titles of other columns there are lines like those of a list.
   const isOther = current !== undefined && !isReadable(current.kind) && !titleOfList.test(line);
   return recogniserList.find(([kind, { starts }]) => !(isOther && kind === 'ipvsadm -Ln') && starts(line, next))?.[0];
 }
@@ -246,7 +246,7 @@ class Lines {
   }
 }
 
-/** So much of what follows is enough to tell. */
+/** How much of the following text is enough to decide. */
 const mostOfNext = 400;
 
 /** Colours, and other commands to a terminal, that a tool or a recording of its output wrote. */
@@ -258,7 +258,7 @@ function plain(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** What `ip -j addr` begins with, be it that another program sorted its fields. */
+/** What `ip -j addr` begins with, also after another program sorted its fields. */
 const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/;
 
 /** The line that a table of `nft list` begins with. */

@@ -21,7 +21,7 @@ const longestCommand = 400;
 const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-legacy|-nft)?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
-/** What follows the name of a tool where it is a command, or a title that has nothing else. */
+/** What follows the name of a tool in a command, or in a title that has nothing else. */
 const follows: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
   ipset: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i,
   ip: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b/i,
@@ -35,7 +35,7 @@ const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 /** What iptables-save writes of itself, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
-/** The command on a line, be it behind a prompt or a title; undefined for any other line. */
+/** The command on a line, also behind a prompt or in a title; undefined for any other line. */
 export function readCommand(line: string): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   for (const { 0: whole, 1: rules, 2: other, index } of line.matchAll(toolName)) {
@@ -64,7 +64,7 @@ const parts: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
 const hostInPrompt =
   /^[[(]?(?:[\w.-]{1,64}@([\w.-]{1,253})(?=[\s:\])#$%>])|([\w.-]{1,253})(?::[\w~/.-]{0,80} ?)?[#$%>](?: |$))/;
 
-/** What a shell shows of itself where it shows no host. */
+/** The prompt of a shell that shows no host. */
 const shellName = /^(?:(?:ba|da|z|k|c|fi)?sh(?:-[\d.]+)?|[~/.-]*)$/;
 
 /** What runs a command somewhere else than the prompt says, up to its options. */
@@ -77,7 +77,7 @@ const withValue = {
   exec: /^(?:-[cnuew]|--(?:container|namespace|context|kubeconfig|cluster|user|env|workdir|pod-running-timeout))$/,
 } as const;
 
-/** Where the command on a line runs; undefined where nothing says so. */
+/** Where the command on a line runs; undefined if nothing says so. */
 export function readHost(line: string): Host | undefined {
   const found = remote.exec(line);
   if (!found) {
@@ -129,13 +129,13 @@ export function isChatter(line: string): boolean {
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{1,7}[:-]\s?(?=[-:*[]))/;
 
-/** A line without what a log, a mail or grep puts in front of it; undefined where there is nothing of that. */
+/** A line without what a log, a mail or grep puts in front of it; undefined if there is nothing of that. */
 export function takePrefix(line: string): string | undefined {
   const found = prefix.exec(line)?.[0];
   return found ? line.slice(found.length).trim() : undefined;
 }
 
-/** Whether a line stands for others that were left out; between two places that it found, grep -A writes "--". */
+/** Whether a line replaces others that were left out; between two places that it found, grep -A writes "--". */
 export function isEllipsis(line: string): boolean {
   return (
     line === '--' || /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)

@@ -33,6 +33,7 @@ export type Inputs = {
   readonly files: ReadonlyMap<string, TextFile>;
 };
 
+/** What to read, and how strictly. */
 export interface ReadOptions {
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
@@ -42,7 +43,7 @@ export interface ReadOptions {
   readonly traffic?: boolean | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
-  /** Whether files that something is wrong with are left out, which a warning says, instead of being errors. */
+  /** Whether files with errors are left out with a warning. */
   readonly skipInvalid?: boolean | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
@@ -51,7 +52,7 @@ export interface ReadOptions {
 /** What reads rendered manifests, if nothing says better. */
 export const readsManifests = 'kpc compile -f -';
 
-/** The objects in files that have been read, be it well. Never throws for bad input: all that is wrong is in the diagnostics. */
+/** The objects in files, whether these could be read or not. Never throws for bad input: the diagnostics have all problems. */
 export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
   const collected = collectFiles(files, options, unreadable);
   return {

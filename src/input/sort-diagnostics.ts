@@ -31,19 +31,19 @@ function compare(a: Placed, b: Placed): number {
   );
 }
 
-/** What was found besides, and what was said of the input in its order: what has a place stands there, the rest comes first. */
+/** Joins other findings with the diagnostics of the input, in its order: those with a place go there, the rest comes first. */
 export function mergeDiagnostics(found: readonly Diagnostic[], said: readonly Diagnostic[]): readonly Diagnostic[] {
   const placed = found.filter(({ place }) => place);
   if (placed.length === 0) return [...found, ...said];
   return [...found.filter(({ place }) => !place), ...sortDiagnostics([...placed, ...said])];
 }
 
-/** How many names are told after the first. */
+/** How many names are printed after the first. */
 const mostNames = 5;
 
 /**
  * The diagnostics for people: a warning or a note that is said of several Services or Nodes in the same words is said once, where it
- * is said first, with the names of the others. Errors are told one by one, for each has a place to go to.
+ * is said first, with the names of the others. Errors are reported one by one, for each has a place to go to.
  */
 export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   const parts = diagnostics

@@ -10,7 +10,7 @@ import {
 } from './address.ts';
 import type { Family } from './family.ts';
 
-/** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
+/** One address, or all of a network. Its `text` is canonical, with a prefix length if it is a network. */
 export type AddressRange = Address | Network;
 
 /** Reads "10.0.0.1" or "10.0.0.0/8"; undefined for anything else. */
@@ -18,7 +18,7 @@ export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
 
-/** Whether the range is written with a prefix length, be it that of a single address. */
+/** Whether the range is written with a prefix length, even that of a single address. */
 export function isNetwork(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }
@@ -28,7 +28,7 @@ export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }
 
-/** The address of a range that holds only one, in either form; undefined where it holds more. */
+/** The address of a range that holds only one, in either form; undefined if it holds more. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetwork(range)) return range;
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;
@@ -48,14 +48,17 @@ export interface AddressSpan {
   readonly last: bigint;
 }
 
+/** The addresses from `first` to `last`, both included. */
 export function spanOfRange(first: Address, last: Address): AddressSpan {
   return { family: first.family, first: numberOf(first), last: numberOf(last) };
 }
 
+/** The span of one address. */
 export function spanOfAddress(address: Address): AddressSpan {
   return spanOfRange(address, address);
 }
 
+/** The span of a network, with its first and last address. */
 export function spanOfNetwork({ family, address, prefixLength }: Network): AddressSpan {
   const first = numberOf(address);
   return { family, first, last: first + (1n << BigInt(addressBits[family] - prefixLength)) - 1n };

@@ -175,7 +175,7 @@ function networkOf(first: Address, prefixLength: number): Network {
 }
 
 function maskBits(bits: number, prefixLength: number): number {
-  // A shift by 32 bits is none.
+  // JavaScript does nothing for a shift by 32 bits.
   return prefixLength === 0 ? 0 : bits & (-1 << (32 - prefixLength));
 }
 
@@ -292,7 +292,7 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
+/** Why the API server refuses an address for an endpoint or an external IP; undefined if it does not. */
 export function describeUnusable(address: Address): string | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';

@@ -5,7 +5,7 @@ type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;
 
 /**
  * How to get from one state to another, by kind of object. Within one kind the changes are in an order in which they
- * can be made; each has its formatter (formatTablesDelta and so on), which writes the input of the tool that makes it.
+ * can be made; the formatter of each (formatTablesDelta and so on) writes the input of the tool that makes it.
  */
 export type KernelDelta = { readonly [K in ObjectKind]: DeltaOf<K> };
 
@@ -26,7 +26,7 @@ export function isEmptyDelta(delta: KernelDelta): boolean {
   return objectKinds.every((kind) => isEmpty(kind));
 }
 
-/** Whether nothing is to be changed in `a` to make it mean the same as `b`: see diffStates. */
+/** Whether `a` already means the same as `b`: see diffStates. */
 export function equalStates(a: KernelState, b: KernelState): boolean {
   return isEmptyDelta(diffStates(a, b));
 }

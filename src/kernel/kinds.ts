@@ -1,10 +1,10 @@
-import { partition, type Split } from './changes.ts';
+import { partition, type Split } from './diff-by-key.ts';
 import { diffSets, splitSetsDelta } from './ipset/ipset.ts';
 import { diffFamilyTables } from './iptables/iptables-delta.ts';
 import { diffTimeouts, diffVirtualServers } from './ipvs/ipvs-delta.ts';
 import { diffLinks, splitLinksDelta } from './link/link.ts';
 import { diffModules } from './modules.ts';
-import { diffNftTables, splitNftDelta } from './nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from './nftables/nft-delta.ts';
 import type { KernelState } from './state.ts';
 import { diffSysctls } from './sysctl.ts';
 
@@ -47,6 +47,7 @@ export const kinds = {
   links: listKind(diffLinks, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
 
+/** All kinds, in the order in which kpc-apply adds their objects. */
 export const objectKinds = Object.keys(kinds) as readonly ObjectKind[];
 
 /** A value for each kind. */

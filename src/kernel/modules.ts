@@ -1,4 +1,4 @@
-import { diffByKey } from './changes.ts';
+import { diffByKey } from './diff-by-key.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
@@ -27,6 +27,7 @@ export interface ModuleChange {
   readonly name: string;
 }
 
+/** How to get from some modules to others. */
 export function diffModules(from: readonly string[], to: readonly string[]): readonly ModuleChange[] {
   const { added, removed } = diffByKey(from, to, (name) => name);
   return [

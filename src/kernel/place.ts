@@ -1,4 +1,4 @@
-/** Where something stands in an input file; line and column count from 1. */
+/** A place in an input file; line and column count from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;

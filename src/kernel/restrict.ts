@@ -8,9 +8,9 @@ import type { KernelState } from './state.ts';
 export interface Ownership {
   /** Of chains that are not the kernel's own. */
   chain(name: string, table: TableName, family: Family): boolean;
-  /** Of the rules in the kernel's own chains: `chain` is the one it stands in. Else those that jump to an owned chain. */
+  /** Of the rules in the kernel's own chains: `chain` is the one that the rule is in. Else those that jump to an owned chain. */
   jump?(rule: Rule, chain: string, table: TableName, family: Family): boolean;
-  /** Of nftables, where any can be owned: with all that is in them. */
+  /** The nftables tables that may be owned, with all that is in them. */
   table?(name: string, family: Family): boolean;
   set(name: string): boolean;
   virtualServer(server: VirtualServer): boolean;
@@ -70,7 +70,7 @@ export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: Tabl
   return target !== undefined && owns.chain(target, table, family);
 }
 
-/** The chain that a rule jumps or goes to; undefined where its target is none. */
+/** The chain that a rule jumps or goes to; undefined if its target is no chain. */
 export function jumpChain(rule: Rule): string | undefined {
   for (const arg of rule.args)
     if (arg.kind === 'jump') return arg.target.kind === 'chain' ? arg.target.chain : undefined;

@@ -20,12 +20,13 @@ export interface KernelState {
   readonly links: readonly Link[];
   /** Sysctl name with dots → value as the kernel prints it. */
   readonly sysctls: ReadonlyMap<string, string>;
-  /** Seconds; undefined where nothing is to be set. */
+  /** Seconds; undefined if kpc sets none. */
   readonly ipvsTimeouts: IpvsTimeouts | undefined;
   /** Kernel modules needed, in load order. */
   readonly modules: readonly string[];
 }
 
+/** A kernel without any of it; for states that have only some kinds. */
 export const emptyState: KernelState = {
   iptables: {},
   nftables: [],

@@ -1,4 +1,4 @@
-import { pairUp } from './changes.ts';
+import { pairUp } from './diff-by-key.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
@@ -31,11 +31,13 @@ function withDots(name: string): string {
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
+/** One step from some sysctls to others. */
 export type SysctlChange =
   | { readonly kind: 'set-sysctl'; readonly name: string; readonly from: string | undefined; readonly to: string }
   /** It is no longer wanted. A sysctl cannot be taken away: it keeps its value. */
   | { readonly kind: 'drop-sysctl'; readonly name: string; readonly from: string };
 
+/** How to get from some sysctls to others. One that is not wanted any more keeps its value on the node. */
 export function diffSysctls(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import type { Rule, TableName } from '../kernel/iptables/iptables.ts';
-import { setMatch, type SetId } from './sets.ts';
+import { setMatch, type SetId } from './ipvs-sets.ts';
 import { baseChains } from './chain-names.ts';
 
 /**

@@ -37,6 +37,7 @@ const prefixes = {
   oldExternal: 'KUBE-XLB-',
 } as const;
 
+/** What a chain of a Service port or of an endpoint does: see the prefixes. */
 export type ServiceChainKind = keyof typeof prefixes;
 
 /** The name of a chain of that kind. */

@@ -15,7 +15,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { accessFilter } from './access-filter.ts';
 import { baseChains } from './chain-names.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';
-import { isKubeProxySet } from './sets.ts';
+import { isKubeProxySet } from './ipvs-sets.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:
@@ -96,7 +96,7 @@ export function isKubeProxyChain(table: TableName, { name, rules }: Chain): bool
   return kind === 'service' || rules.length === 0 || rules.some(isOfKubeProxyChain) || isSourceRangesDrop(name, rules);
 }
 
-/** Where no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
+/** If no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
@@ -254,6 +254,7 @@ export function isLocalnetRule(rule: Rule): boolean {
  */
 export type KubeletTrace = 'none' | 'current' | 'old';
 
+/** Finds what a kubelet left, by the chains that only a kubelet makes. */
 export function traceKubelet(tables: Tables): KubeletTrace {
   if ((tables.nat?.get(baseChains.markDrop)?.rules.length ?? 0) > 0) return 'old';
   const { mangle, nat, filter } = tables;
@@ -274,7 +275,7 @@ export interface LeftChain {
   readonly family: Family;
   readonly table: TableName;
   readonly chain: Chain;
-  /** The kernel's own chains that lead to it; empty where nothing jumps to it. */
+  /** The kernel's own chains that lead to it; empty if nothing jumps to it. */
   readonly reachedFrom: readonly string[];
 }
 
@@ -314,7 +315,7 @@ function listLeft(
   }));
 }
 
-/** One of the kernel's own chains, and those that a packet in it may come to, however far. */
+/** One of the kernel's own chains, and those that a packet in it may reach, through any number of jumps. */
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
   // A set goes on with what is added while it is gone through.

@@ -3,12 +3,12 @@ import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './service-link.ts';
 import type { ProxyMode } from './modes.ts';
-import { isKubeProxyTable } from './nftables.ts';
-import { isKubeProxySet, setName } from './sets.ts';
+import { isKubeProxyTable } from './nft-names.ts';
+import { isKubeProxySet, setName } from './ipvs-sets.ts';
 import { baseChains } from './chain-names.ts';
 
 /**
- * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. A node that changed its mode has
+ * The mode of the kube-proxy that left a state; undefined if it shows nothing of one. A node that changed its mode has
  * remains of the other: the rules that packets pass decide. Otherwise any part of the state may be
  * missing, so each part is searched for what only one mode leaves there.
  */

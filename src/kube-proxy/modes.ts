@@ -4,6 +4,7 @@ import type { ObjectKind } from '../kernel/kinds.ts';
 /** kube-proxy's modes on Linux. */
 export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
+/** A mode of kube-proxy, as its configuration names it. */
 export type ProxyMode = (typeof proxyModes)[number];
 
 /** The modes that --proxy-mode takes, for people. */
@@ -19,7 +20,7 @@ interface SummaryPart {
   readonly more: string;
 }
 
-/** What is to be known of a mode. Whatever differs between modes and is no code of its own is a field here. */
+/** The facts of a mode. Whatever differs between modes, and needs no code of its own, is a field here. */
 export interface ModeFacts {
   /** What people call it, in a sentence. */
   readonly title: string;
@@ -35,7 +36,7 @@ export interface ModeFacts {
   readonly modules: readonly string[];
   /** Sysctls that kube-proxy sets in this mode. */
   readonly sysctls: readonly string[];
-  /** Sysctls that it sets besides where the configuration or the kernel's release asks for it. */
+  /** Further sysctls, which it sets if the configuration or the kernel's release asks for it. */
   readonly conditionalSysctls: readonly string[];
   readonly summary: readonly SummaryPart[];
   /** How many of the kernel's objects name the Services that they stem from, in comments or in names. */
@@ -154,8 +155,10 @@ export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
  */
 export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 
+/** A word of --nodeport-addresses, in the place of networks. */
 export type NodePortWord = (typeof nodePortWords)[number];
 
+/** Whether a value of --nodeport-addresses is a word and not a network. */
 export function isNodePortWord(text: string): text is NodePortWord {
   return nodePortWords.some((word) => word === text);
 }

@@ -8,7 +8,7 @@ import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
-import { localhostRejection, nftChains, nftSets, nftTableName } from './nftables.ts';
+import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-names.ts';
 import { findNodePortServers } from './virtual-servers.ts';
 
 /** A node port, of one family. */
@@ -143,6 +143,7 @@ export function describeListeners(listeners: NodePortListeners): string {
  */
 const localhostWords = { 'kube-proxy': 'kube-proxy itself listens', rejected: 'rejected', untouched: 'no rule' };
 
+/** What happens to a connection to a node port on localhost in nftables mode. */
 export type LocalhostHandling = keyof typeof localhostWords;
 
 /** In words, as after "on localhost:". */

@@ -3,8 +3,10 @@ import type { ProxyMode } from './modes.ts';
 /** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
 export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37'] as const;
 
+/** A release of Kubernetes that kpc follows: "1.37". */
 export type Release = (typeof releases)[number];
 
+/** The release that kpc compiles for unless another is asked for. */
 export const newestRelease: Release = releases.at(-1) ?? releases[0];
 
 /** The releases that kpc follows, for people. */
@@ -28,11 +30,11 @@ export const kubeProxyVersions = {
  */
 interface BehaviourGate {
   readonly name: string;
-  /** The first release that knows the gate; undefined where that is before all that kpc follows. */
+  /** The first release that knows the gate; undefined if that is before all that kpc follows. */
   readonly from?: Release;
-  /** The first release in which the gate is locked; undefined where there is none yet. */
+  /** The first release in which the gate is locked; undefined if there is none yet. */
   readonly until?: Release;
-  /** Set where neither AllAlpha nor AllBeta concerns the gate: it is stable or deprecated. */
+  /** Set if neither AllAlpha nor AllBeta concerns the gate: it is stable or deprecated. */
   readonly stage?: 'stable';
 }
 
@@ -41,10 +43,10 @@ export type FeatureGates = ReadonlyMap<string, boolean>;
 
 /** One way in which a release's kube-proxy differs from the release before it. */
 export interface BehaviourChange {
-  /** The first release that behaves so by default; undefined where all that kpc follows do, `never` where none does. */
+  /** The first release that behaves so by default; undefined if all that kpc follows do, `never` where none does. */
   readonly since?: Release | 'never';
   readonly gate?: BehaviourGate;
-  /** The one mode that it concerns; undefined where it is all of them. */
+  /** The one mode that it concerns; undefined if it is all of them. */
   readonly mode?: ProxyMode;
   /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
   readonly pullRequests: readonly number[];
@@ -230,11 +232,13 @@ export const behaviourChanges = {
   },
 } as const satisfies Record<string, BehaviourChange>;
 
+/** The name of a behaviour, by which code asks for it: see behavioursOf. */
 export type Behaviour = keyof typeof behaviourChanges;
 
 /** What a kube-proxy does of all that differs between releases. */
 export type Behaviours = ReadonlySet<Behaviour>;
 
+/** All behaviours, by name. */
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
 
 /** Which kube-proxies have a mode. */

@@ -4,7 +4,7 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, serviceLink } from './service-link.ts';
-import { isKubeProxySet, setFamily } from './sets.ts';
+import { isKubeProxySet, setFamily } from './ipvs-sets.ts';
 
 /** What shows whose virtual servers are. All addresses are text. */
 interface Marks {

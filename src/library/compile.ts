@@ -31,10 +31,11 @@ export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags 
   readonly kubernetesVersion?: Release | 'auto' | undefined;
   /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
   readonly assumeEndpoints?: string | true | undefined;
-  /** Compile even if that programs nothing, which removes all Services from a node. */
+  /** Compile even if the result programs nothing: on a node that removes all Services. */
   readonly allowEmpty?: boolean | undefined;
 }
 
+/** Options of compile: the flags of `kpc compile` for one node. */
 export interface CompileOptions extends InputOptions {
   /** The node's name; without it that of hostnameOverride, or of the only Node among the manifests. */
   readonly node?: string | undefined;
@@ -51,6 +52,7 @@ export interface CompiledBundle {
   readonly side: Side;
 }
 
+/** A node's bundle, or why there is none. */
 export interface CompileResult {
   /** Undefined if a diagnostic is an error. */
   readonly bundle: CompiledBundle | undefined;
@@ -88,6 +90,7 @@ export function compile(options: CompileOptions): CompileResult {
   return { bundle: content && bundleOf(content, makeBundle(content)), diagnostics: diagnosticsToJson(diagnostics) };
 }
 
+/** Options of compileFleet: the flags of `kpc compile` for many nodes. */
 export interface FleetOptions extends InputOptions {
   /** The nodes' names; without them, all Nodes among the manifests. */
   readonly nodes?: readonly string[] | undefined;
@@ -102,13 +105,14 @@ export interface NodeBundle extends CompiledBundle {
   readonly node: string;
 }
 
+/** The bundles of many nodes, or why there are none. */
 export interface FleetResult {
   /** Sorted by node. Each is compiled when it is asked for; undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
-/** As compile, for many nodes, which takes much less time than one after the other. */
+/** As compile, for many nodes, in much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, { ...inputOptions, nodes: true, shard: true, hostAddresses: true });
   const { nodes, shard } = options;

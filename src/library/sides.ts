@@ -6,11 +6,12 @@ import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
 import { diagnosticsToJson, diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
-import { formatMarkdown, formatText } from '../report/text.ts';
+import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
 import { formatSideDiffs } from '../report/unified.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 
+/** A bundle that was read, or why it could not be. */
 export interface ParsedBundle {
   /** Undefined if a diagnostic is an error. */
   readonly side: Side | undefined;
@@ -30,6 +31,7 @@ export function parseBundle(name: string, files: Texts): ParsedBundle {
   };
 }
 
+/** A dump that was read, with what was left out. */
 export interface ParsedDump {
   /** Undefined if no text is the output of one of the tools. */
   readonly side: Side | undefined;
@@ -50,6 +52,7 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   return { side: dump.files.length === 0 ? undefined : side, diagnostics: diagnosticsToJson(diagnostics) };
 }
 
+/** How to compare two sides. */
 export interface DiffOptions {
   /** Also compare what is not kube-proxy's. */
   readonly foreign?: boolean | undefined;
@@ -62,6 +65,7 @@ export function diff(from: Side, to: Side, options: DiffOptions = {}): Differenc
   return diffToJson(from, to, diffSides(from, to, { foreign }));
 }
 
+/** How to compare two sides and print the result. */
 export interface FormatOptions extends DiffOptions {
   /** Lines of a list to write before "and 230 more". */
   readonly limit?: number | undefined;
@@ -87,7 +91,7 @@ export function formatDiff(
   }
 }
 
-/** The Services of a side, as `kpc describe --output json` prints them; none of a dump, which does not hold them. */
+/** The Services of a side, as `kpc describe --output json` prints them; none for a dump, which does not hold them. */
 export function describe({ services }: Side): readonly ServiceSummary[] {
   return services ? summarizeServices({ services }) : [];
 }

@@ -22,8 +22,8 @@ import {
   type Way,
 } from './packet.ts';
 import { loopbackInterface, routingOf, type Routing } from './routing.ts';
-import { runBaseChain } from './rules.ts';
-import { indexIpSet } from './sets.ts';
+import { runBaseChain } from './run-chain.ts';
+import { indexIpSet } from './set-lookup.ts';
 
 /**
  * What a node does with a packet. `prepare(state, links)` makes an evaluator of a kernel's state and of the node's own
@@ -41,7 +41,7 @@ import { indexIpSet } from './sets.ts';
 
 export type Evaluator = (packet: Packet) => Fate;
 
-/** Prepares a state for packets. Big chains and sets are hashed when the first packet comes to them. */
+/** Prepares a state for packets. Big chains and sets are hashed when the first packet gets to them. */
 export function prepare(state: KernelState, links: readonly Link[]): Evaluator {
   const worlds = { ipv4: prepareFamily(state, links, 'ipv4'), ipv6: prepareFamily(state, links, 'ipv6') };
   return (packet) => {
@@ -256,7 +256,7 @@ function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
 
-/** The packet got where it was to get; an endpoint does not answer one that has its own address for source. */
+/** The packet arrived; an endpoint does not answer one that has its own address as the source. */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing } = flow;
   if (!endpoint) return otherwise;

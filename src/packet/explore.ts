@@ -60,7 +60,7 @@ const deepest = 200;
 /** Past so many doubts on one way, kpc gives up. */
 const mostDoubts = 8;
 
-/** All ways, with their probabilities. A doubt that makes no difference to the end is none. */
+/** All ways, with their probabilities. A doubt that makes no difference to the end is dropped. */
 export function explore(
   walk: (choices: Choices) => Way,
   planned: readonly number[] = [],

@@ -18,7 +18,7 @@ export interface Flow {
   hook: Hook;
   /** Priority of what sees it now. */
   priority: number;
-  /** Interfaces as rules see them: '' for none, undefined where not known. */
+  /** Interfaces as rules see them: '' for none, undefined if not known. */
   input: string | undefined;
   output: string | undefined;
   /** What connection tracking keeps of its connection; undefined once IPVS has taken it out of tracking. */
@@ -32,6 +32,7 @@ export interface Flow {
   readonly steps: Step[];
 }
 
+/** The half of a packet that a chain of type nat rewrites. */
 export type NatHalf = 'destination' | 'source';
 
 interface Connection {

@@ -6,9 +6,9 @@ import type { Chain, Rule, RuleArg, TableName } from '../kernel/iptables/iptable
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
 import type { Decision, Action } from './packet.ts';
-import type { IpSetTest } from './sets.ts';
+import type { IpSetTest } from './set-lookup.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
-import { meet, type RuleTable } from './rules.ts';
+import { meet, type RuleTable } from './run-chain.ts';
 
 /** Positions of a chain's rules, ascending, by what they ask of the destination. */
 interface RuleIndex {
@@ -22,7 +22,7 @@ type IpSets = ReadonlyMap<string, IpSetTest>;
 /** Chains of fewer rules are gone through rule by rule. */
 const fewRules = 16;
 
-/** Makes a table ready for packets. Long chains are hashed when the first packet comes to them. */
+/** Makes a table ready for packets. Long chains are hashed when the first packet gets to them. */
 export function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
   const table: RuleTable = {
@@ -93,10 +93,10 @@ function runRule(flow: Flow, table: RuleTable, sets: IpSets, chain: Chain, at: n
   });
 }
 
-/** Targets that leave packets as they are. */
+/** Targets that do not change packets. */
 const idleTargets: ReadonlySet<string> = new Set('AUDIT CHECKSUM LED LOG NFLOG RATEEST TCPMSS TRACE ULOG'.split(' '));
 
-/** What a rule does; undefined if it leaves packets as they are. */
+/** What a rule does; undefined if it does not change packets. */
 function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action | undefined {
   switch (target.kind) {
     case 'chain':
@@ -161,7 +161,7 @@ function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
     case 'statistic':
       return isDrawn(flow, Number(arg.probability));
     case 'recent':
-      // The first packet of a client: no endpoint knows it yet, and one may come to know it.
+      // The first packet of a client: no endpoint knows it yet, and one may learn it.
       return arg.action.kind === 'set';
     case 'module':
       return idleModules.has(arg.name) ? true : undefined;

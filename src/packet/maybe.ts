@@ -1,6 +1,7 @@
 /** What a match finds out; undefined if kpc cannot know. */
 export type Maybe = boolean | undefined;
 
+/** The opposite of a result, for a condition with "!". What is unknown stays unknown. */
 export function negateIf(negated: boolean | undefined, result: Maybe): Maybe {
   return negated && result !== undefined ? !result : result;
 }

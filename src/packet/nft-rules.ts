@@ -4,8 +4,8 @@ import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
 import { anyOf, negateIf, type Maybe } from './maybe.ts';
 import type { Action, Decision, RuleStep } from './packet.ts';
-import { changeMark, meet, takes, type RuleTable } from './rules.ts';
-import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './sets.ts';
+import { changeMark, meet, takes, type RuleTable } from './run-chain.ts';
+import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './set-lookup.ts';
 
 /** Finds the element of a named set or map that holds a key. Undefined for a set that is not there. */
 type FindSet = (name: string) => NftSetLookup | undefined;
@@ -166,7 +166,7 @@ function valueOf(flow: Flow, field: Field): FieldReading {
     case 'meta':
       return Object.hasOwn(metaFields, field.key) ? metaFields[field.key]?.(flow) : undefined;
     case 'ct':
-      // A new connection has no mark until a rule sets one, which none that kpc understands does.
+      // A new connection has no mark until a rule sets one. No rule that kpc understands does.
       return field.key === 'mark' ? 0 : undefined;
     case 'fib':
       return undefined;

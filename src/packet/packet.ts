@@ -10,8 +10,10 @@ import { isUnknownOwn } from './routing.ts';
 /** The points of the kernel's network stack where rules see packets. */
 export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;
 
+/** A place where the kernel asks rules about a packet. */
 export type Hook = (typeof hooks)[number];
 
+/** The protocols of packets that kpc traces. */
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
 /** `icmp` is an echo request of either family. */
@@ -95,7 +97,7 @@ export type Step =
 
 /**
  * - local: the address is the node's own
- * - out: it leaves by an interface; undefined where the routes are not known
+ * - out: it leaves by an interface; undefined if the routes are not known
  * - not-forwarding, loopback-outside: the kernel throws it away
  * - own-address: the endpoint gets a packet that has its own address for source, and cannot answer
  */

@@ -13,15 +13,16 @@ import type { KernelState } from '../kernel/state.ts';
 
 /** What the rules and the kernel ask of the node. */
 export interface Routing {
-  /** Whether the address is the node's own; undefined where none of its addresses are known. */
+  /** Whether the address is the node's own; undefined if none of its addresses are known. */
   isLocal(address: Address): boolean | undefined;
-  /** The interface by which an address is reached that is not the node's own; undefined where it is not known. */
+  /** The interface by which an address is reached that is not the node's own; undefined if it is not known. */
   interfaceOf(address: Address): string | undefined;
   /** The source of a packet of the node's own. */
   sourceTo(address: Address): Address;
   sysctl(name: string): string | undefined;
 }
 
+/** The interface of connections from the node to itself. */
 export const loopbackInterface = 'lo';
 
 /**
@@ -33,7 +34,7 @@ const unknownOwn: { readonly [F in Family]: Address } = {
   ipv6: { family: 'ipv6', text: '100::1', groups: [0x100, 0, 0, 0, 0, 0, 0, 1] },
 };
 
-/** Whether an address stands in for the node's own, which is not known. */
+/** Whether an address is the placeholder for the node's own, unknown one. */
 export function isUnknownOwn({ family, text }: Address): boolean {
   return unknownOwn[family].text === text;
 }

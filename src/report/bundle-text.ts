@@ -6,7 +6,7 @@ import { readingOrder } from '../diff/changes/list-changes.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatCount } from '../base/format-count.ts';
 
-/** What the other files of a bundle hold, which no tool reads. */
+/** What the other files of a bundle hold. No tool reads these. */
 const otherFiles = {
   'services.json': 'the Services and endpoints that all this comes from',
   'manifest.json': 'what was compiled, and the checksums of the files',

@@ -14,7 +14,7 @@ import { formatJson } from './format-json.ts';
 import { annotate, diagnosticsToGithub } from './github.ts';
 import { diagnosticsToJson, diffToJson } from './json.ts';
 import { formatTestSuite } from './junit.ts';
-import { formatText } from './text.ts';
+import { formatText } from './text-and-markdown.ts';
 import { formatFileDiffs } from './unified.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
@@ -25,9 +25,9 @@ export interface CheckReport {
   readonly folder: string;
   /** What the folder holds. */
   readonly form: FolderForm;
-  /** Files whose bytes differ; empty where nothing does. */
+  /** Files whose bytes differ; empty if nothing does. */
   readonly files: readonly string[];
-  /** Undefined where the folder holds no bundle that can be read: it is not clear then what differs. */
+  /** Undefined if the folder holds no bundle that can be read: it is not clear then what differs. */
   readonly comparison: { readonly from: Side; readonly to: Side; readonly diff: SideDiff } | undefined;
   /** Why there is no comparison. */
   readonly problems: readonly string[];
@@ -59,7 +59,7 @@ function findFailures({ folder, files, comparison, problems }: CheckReport): rea
   return failures.length > 0 ? failures : [{ title: `${folder} differs`, lines: [`in ${files.join(', ')}`] }];
 }
 
-/** So many lines are told of each thing. */
+/** How many lines are printed about each thing. */
 const mostLines = 20;
 
 /** A single line that is too many takes no more room than the number of those that are hidden. */

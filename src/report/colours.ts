@@ -1,7 +1,7 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import { Chalk } from 'chalk';
 import type { DescriptionLine } from '../describe/describe-words.ts';
-import type { Paint } from './text.ts';
+import type { Paint } from './text-and-markdown.ts';
 import { printable } from '../base/printable.ts';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'plain';

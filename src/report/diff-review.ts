@@ -15,7 +15,7 @@ export interface Review {
   readonly from: Side;
   readonly to: Side;
   readonly diff: SideDiff;
-  /** How packets end; undefined where there are too many Services to ask. */
+  /** How packets end; undefined if there are too many Services to ask. */
   readonly packets: ServiceEffects | undefined;
 }
 

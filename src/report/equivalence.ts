@@ -5,7 +5,7 @@ import type { Effect, Finding, Severity } from '../packet/equivalence/findings.t
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
 import { formatTestSuite } from './junit.ts';
-import { escapeMarkdown } from './text.ts';
+import { escapeMarkdown } from './text-and-markdown.ts';
 
 /** What was compared, and what was found. */
 export interface EquivalenceReport {
@@ -27,6 +27,7 @@ const severityWords: Readonly<Record<Severity, string>> = {
   'fails-otherwise': 'no action needed: it works on neither side',
 };
 
+/** What a client connects to, in words. */
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',
@@ -102,6 +103,7 @@ function notes({ unknown }: EquivalenceReport): readonly string[] {
   return [...(unknown > 0 ? [doubt] : []), looksAway];
 }
 
+/** The formats of `kpc equivalence --output`. */
 export const equivalenceOutputs = ['text', 'json', 'markdown', 'junit'] as const;
 
 /** The report in one of the formats; in text and Markdown, the preparations come first. */

@@ -6,7 +6,7 @@ import { traceMatrix } from '../packet/trace/matrix.ts';
 import type { Sender } from '../packet/trace/question.ts';
 import type { Scene } from '../packet/trace/scene.ts';
 
-/** What a file of kpc test says besides its tests. */
+/** The head of a file for kpc test: all but its tests. */
 export interface TestFileHead {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;
@@ -14,7 +14,7 @@ export interface TestFileHead {
   /** Undefined for inputs that were compiled before. */
   readonly mode: string | undefined;
   readonly release: string | undefined;
-  /** "all", or the only node; undefined where it has no name. */
+  /** "all", or the only node; undefined if it has no name. */
   readonly nodes: string | undefined;
 }
 

@@ -6,14 +6,14 @@ import type { Side } from '../diff/compared-side.ts';
 import { describeGaps } from '../diff/not-compared.ts';
 import type { Location } from '../kernel/place.ts';
 
-/** One thing of the kernel that differs; the kind says which fields there are besides. */
+/** One thing of the kernel that differs; the kind decides the other fields. */
 export interface ChangeJson {
   readonly kind: string;
   readonly change: ChangeKind;
   readonly [field: string]: unknown;
 }
 
-/** A reason; its kind says which fields there are besides. */
+/** A reason; its kind decides the other fields. */
 type ReasonJson = Pick<ServiceReason, 'kind' | 'text'> & { readonly [field: string]: unknown };
 
 /** How two sides differ, for programs: --output json of kpc diff. */
@@ -35,7 +35,7 @@ export function diffToJson(from: Side, to: Side, diff: SideDiff) {
     servicePorts: diff.servicePorts.map(servicePortToJson),
     /** What belongs to no Service. */
     base: diff.base.map(changeToJson),
-    /** What is not kube-proxy's, where that was asked for. */
+    /** What is not kube-proxy's, if that was asked for. */
     foreign: diff.foreign.map(changeToJson),
     /** What may be kube-proxy's or another program's: the dump does not show which. */
     unaccounted: diff.unaccounted.map(changeToJson),

@@ -3,7 +3,7 @@ import { count } from '../base/format-count.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { Trace } from '../packet/trace/question.ts';
-import { explainTrace, tellTrace, traceJson } from '../packet/trace/explain.ts';
+import { listTraceLines, describeTrace, traceJson } from '../packet/trace/trace-words.ts';
 import type { Scene } from '../packet/trace/scene.ts';
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
@@ -19,8 +19,10 @@ export interface PacketResult {
   readonly faults: readonly string[];
 }
 
+/** The formats of `kpc test --output`. */
 export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
 
+/** The results of `kpc test` in one of these formats. */
 export function formatResults(
   results: readonly PacketResult[],
   output: (typeof testOutputs)[number],
@@ -61,7 +63,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
 function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
   return [
     ...faults.map((text) => ({ role: 'plain', depth: 1, text }) as const),
-    ...explainTrace(tellTrace(trace, scene)).map((line) => ({ ...line, depth: line.depth + 1 })),
+    ...listTraceLines(describeTrace(trace, scene)).map((line) => ({ ...line, depth: line.depth + 1 })),
   ];
 }
 

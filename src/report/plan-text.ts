@@ -150,7 +150,7 @@ function describeGuarded(plan: Plan): readonly string[] {
   ];
 }
 
-/** A plan for programs: `changes` is empty where nothing would change. */
+/** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
   const release = olderReleaseOf(bundle);
   return formatJson({

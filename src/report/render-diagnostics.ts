@@ -6,7 +6,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Location } from '../kernel/place.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 
-/** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
+/** Gives the text of a line of an input file, counted from 1; '' if it is not known. */
 export type LineOf = (file: string, line: number) => string;
 
 /** How much of a long line is shown. */

@@ -3,7 +3,7 @@ import type { DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { sourceText, type Fate } from '../packet/packet.ts';
-import { endpointsJson } from '../packet/trace/explain.ts';
+import { endpointsJson } from '../packet/trace/trace-words.ts';
 import type { Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
 
@@ -52,7 +52,7 @@ const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role']
   none: 'dim',
 };
 
-/** Where packets come to, and whether endpoints see the client. */
+/** Where packets end, and whether endpoints see the client. */
 function fateInShort(fate: Fate | undefined): string {
   if (!fate) return '-';
   if (fate.verdict !== 'delivered') return fate.verdict;

@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { ToldTrace } from '../packet/trace/explain.ts';
+import type { TraceInWords } from '../packet/trace/trace-words.ts';
 
 const width = 960;
 const lineHeight = 18;
@@ -21,12 +21,12 @@ type Role = 'plain' | 'bold' | 'dim' | 'rule' | 'hook' | 'good' | 'bad';
 interface Line {
   readonly role: Role;
   readonly text: string;
-  /** The whole text, where it is cut. */
+  /** The whole text, if it is cut. */
   readonly whole?: string | undefined;
 }
 
 /** Draws the ways of packets through the hooks of the kernel, one below the other. */
-export function drawTraces(traces: readonly ToldTrace[]): string {
+export function drawTraces(traces: readonly TraceInWords[]): string {
   const parts: string[] = [];
   let y = 16;
   for (const trace of traces) y = drawTrace(trace, y, parts);
@@ -44,7 +44,7 @@ export function drawTraces(traces: readonly ToldTrace[]): string {
 
 /** Draws one packet's way from a height on, and returns where it ends. */
 function drawTrace(
-  { heading, verdict, isGood, endpoints, notes, steps }: ToldTrace,
+  { heading, verdict, isGood, endpoints, notes, steps }: TraceInWords,
   top: number,
   parts: string[],
 ): number {
@@ -71,7 +71,7 @@ function drawTrace(
 }
 
 /** The steps of each hook that the packet passes, and what routing decides between them. */
-function stations(steps: ToldTrace['steps']): readonly (readonly Line[])[] {
+function stations(steps: TraceInWords['steps']): readonly (readonly Line[])[] {
   const all: Line[][] = [];
   let before: string | undefined;
   for (const [at, { hook, where, what, rule, servicePort }] of steps.entries()) {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
-import { describeError, hasCode } from '../bundle/errors.ts';
+import { describeError, hasCode } from '../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
@@ -13,7 +13,7 @@ import { readAnyFile } from './dump-files.ts';
 /** What --check is to compare with: the bundle of one node, or a folder with those of many. */
 export type Expected = { readonly kind: 'bundle' } | { readonly kind: 'fleet'; readonly nodes: number };
 
-/** Why nothing can be compared with a folder; undefined where something can, be it equal or not. */
+/** Why nothing can be compared with a folder; undefined if something can. */
 export function checkFolder(folder: string, expected: Expected): Diagnostic | undefined {
   const problem = findProblem(folder, expected);
   return problem && diagnose('nothing-to-check', { folder, ...problem });

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError } from '../base/system-errors.ts';
 import { diagnose, diagnoseFault, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
 import type { Dump } from '../dumps/dump.ts';
@@ -10,7 +10,7 @@ import { isRefusedOnly } from './stored-side.ts';
 
 /** A file that was named or found, before it is known to be of a dump. */
 interface FoundFile {
-  /** What it is called where it is spoken of. */
+  /** Its name in messages. */
   readonly name: string;
   readonly path: string;
   readonly file: Decoded;
@@ -18,8 +18,8 @@ interface FoundFile {
 }
 
 /**
- * Reads what was taken from one node: folders, single files, and - for what came through stdin; `diagnostics` is what is to be
- * said of its files. Undefined where nothing in them is a tool's output, nor meant to be.
+ * Reads what was taken from one node: folders, single files, and - for what came through stdin; `diagnostics` is what must be
+ * said of its files. Undefined if nothing in them is a tool's output, nor meant to be.
  */
 export function readDumpFiles(
   sources: readonly string[],

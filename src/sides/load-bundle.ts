@@ -1,7 +1,7 @@
 import { Failure } from '../apply/state/failure.ts';
 import { printable } from '../base/printable.ts';
 import { checkBundle } from '../bundle/check-bundle.ts';
-import { describeError, hasCode } from '../bundle/errors.ts';
+import { describeError, hasCode } from '../base/system-errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';

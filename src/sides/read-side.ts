@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError } from '../base/system-errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
@@ -13,7 +13,7 @@ import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
-import { checkMode } from '../input/configuration/settings.ts';
+import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { listFolder } from '../input/files/list-files.ts';
 import type { Stdin } from '../input/files/load-files.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
@@ -23,10 +23,10 @@ import { findTable } from '../kernel/nftables/table.ts';
 import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
-import { settleRelease } from './releases.ts';
+import { settleRelease } from './compare-releases.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { nftTableName } from '../kube-proxy/nftables.ts';
+import { nftTableName } from '../kube-proxy/nft-names.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import {
   sideOfBundle,
@@ -45,7 +45,7 @@ export interface SideOptions extends FileOptions {
   readonly node?: string;
 }
 
-/** What there is besides a path to find out what it is. */
+/** What helps to find out what a path is. */
 export interface SideContext {
   /** The node whose bundle is meant of a folder with those of a fleet. */
   readonly node?: string | undefined;
@@ -96,7 +96,7 @@ async function readStoredFolder(path: string): Promise<StoredSide> {
   return sideOfGolden(path, await readFolder(path, isGoldenFile));
 }
 
-/** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
+/** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
 function readStoredDump(paths: readonly string[], stdin: SideContext['stdin']) {
   const found = readDumpFiles(paths, stdin);
   return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
@@ -156,7 +156,7 @@ export async function describeNoManifests(
   return undefined;
 }
 
-/** Manifests are large, and their names tell. */
+/** Manifests are large, and their names show what they are. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<StoredSide> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
@@ -297,7 +297,7 @@ function readingOf(
   { diagnostics, files, inputs }: LoadedInputs,
   compiled: BundleContent,
   modeFrom: keyof typeof modeReasons,
-  /** Why this release, where nothing but what was read says so. */
+  /** Why this release, if nothing but what was read says so. */
   reason: string | undefined,
 ): SideReading {
   const { node, settings, families } = compiled;
@@ -315,7 +315,7 @@ function readingOf(
 }
 
 /**
- * Reads the Services of manifests, which lend their names to a dump; `cluster` is undefined where the manifests have errors.
+ * Reads the Services of manifests, which lend their names to a dump; `cluster` is undefined if the manifests have errors.
  * What else there is to say of them does not matter here.
  */
 export async function readNames(options: FileOptions, readStdin: () => Promise<Stdin>) {

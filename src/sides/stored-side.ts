@@ -16,7 +16,7 @@ import { serviceLink } from '../kube-proxy/service-link.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 
-/** A side that was read, with what is to be said of it; undefined where it cannot be used. */
+/** A side that was read, with its diagnostics; undefined if it cannot be used. */
 export interface SideReading {
   readonly side: Side | undefined;
   readonly diagnostics: readonly Diagnostic[];
@@ -30,7 +30,7 @@ export interface SideReading {
 
 const noFiles: LoadedInputs['files'] = new Map();
 
-/** A bundle or dump, which need nothing else to be read, or manifests that are yet to be compiled. */
+/** A bundle or a dump, ready to read, or manifests that still need compiling. */
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
   | DumpedSide
@@ -41,7 +41,7 @@ export type StoredSide =
 export interface DumpedSide {
   readonly kind: 'dump';
   readonly reading: SideReading & { readonly side: Side };
-  /** The node's own addresses; undefined where the dump does not tell them. */
+  /** The node's own addresses; undefined if the dump does not show them. */
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
 }
 
@@ -51,6 +51,7 @@ export interface UnreadableSide {
   readonly reading: SideReading;
 }
 
+/** A side that cannot be read, and why. */
 export function unreadable(reasons: readonly Diagnostic[]): UnreadableSide {
   return { kind: 'unreadable', reading: { side: undefined, diagnostics: reasons, files: noFiles, notes: [] } };
 }
@@ -88,7 +89,7 @@ function sideOfStored(
     kind: 'bundle',
     name: path,
     state,
-    // Its files hold no origins. Where no comments tell the Services, compiling them again does.
+    // Its files hold no origins. If no comments name the Services, compiling them again does.
     labels:
       modeFacts[manifest.mode].namesServices === 'all'
         ? undefined
@@ -114,7 +115,7 @@ function sideOfStored(
  * which are not to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
-  // Of a family that has no rules there is none in its files, which is to say that the node has none.
+  // If its files have no rules of a family, the node has none.
   const side = sideOf(path, { state, coverage: { ...coverAll(), modules: false }, doubts: [] });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
@@ -154,7 +155,7 @@ function sideOf(name: string, { state, coverage, doubts }: Pick<Dump, 'state' | 
   return { kind: 'dump', name, state, labels: undefined, coverage, families, doubts, services: undefined };
 }
 
-/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
+/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone if it says what is in the file. */
 function describeFile(name: string, files: Dump['files']): string {
   const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
   const [first] = kinds;

@@ -7,7 +7,7 @@ export function writeEdited(folder: string, mode: string, edit: (services: Edita
   return writeFolder(folder, Object.fromEntries(files));
 }
 
-/** With endpoints of these addresses more in the first Service port, otherwise like its first one but for `changes`. */
+/** With endpoints of these addresses more in the first Service port, otherwise like its first one except for `changes`. */
 export function writeWithEndpoints(
   folder: string,
   mode: string,

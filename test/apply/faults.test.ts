@@ -94,7 +94,7 @@ function dieAt(node: FakeNode, nth: number, when: 'before' | 'after'): Host {
   };
 }
 
-/** Runs an apply that dies, and takes the process away. False where it came to its end before it could die. */
+/** Runs an apply that dies, and takes the process away. False if it came to its end before it could die. */
 async function killApply(node: FakeNode, nth: number, when: 'before' | 'after'): Promise<boolean> {
   const outcome = await callApply(dieAt(node, nth, when), 'apply', after).then(
     ({ status }) => status,

@@ -200,7 +200,7 @@ const nodeLocalDns: Neighbour = {
 
 export const neighbours = { kubeRouter, docker, calico, keepalived, kubelet, oldKubelet, nearNames, nodeLocalDns };
 
-/** Feeds each part to its tool. `run` throws where the tool complains. */
+/** Feeds each part to its tool. `run` throws if the tool complains. */
 export function moveIn(
   neighbour: Neighbour,
   run: (tool: string, args: readonly string[], stdin: string) => void,

@@ -11,7 +11,7 @@ const bundles = {
 };
 const names = Object.keys(neighbours) as (keyof typeof neighbours)[];
 
-/** What a node holds but for sysctls, which stay where a cleanup leaves them. */
+/** What a node holds except for sysctls, which stay where a cleanup leaves them. */
 function dumpRules({ dump }: FakeNode): string {
   const text = dump();
   return text.slice(0, text.indexOf('/proc/sys/'));

@@ -62,7 +62,7 @@ test('does not wait for ever for output that stays open, nor take what there is 
       code: 'tool-failed',
       message: expect.stringMatching(/has ended, but a process that it started keeps its output open$/),
     });
-    // Throws where there is no such process any more: then it has been waited for.
+    // Throws if there is no such process any more: then it has been waited for.
     process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -9,7 +9,7 @@ import { writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // Where iptables keeps its rules in nftables, the kernel counts each change of them. So a node need not be read before a
-// change where the count is what it was after the last one. Wherever that cannot be told, the rules are read.
+// change where the count is what it was after the last one. Wherever that is unknown, the rules are read.
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-rules-in-nftables-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -10,7 +10,7 @@ import { writeEdited, writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // In nftables mode a small change needs no list of the whole table: what is known of it still holds where the kernel has
-// counted no transaction but our own, and what is new is read back by itself. Wherever that cannot be told, the table is
+// counted no transaction but our own, and what is new is read back by itself. Wherever that is unknown, the table is
 // listed, and everything is as if none of this were there.
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-small-nft-'));

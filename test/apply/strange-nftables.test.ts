@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { nftSteps } from '../../src/diff/changes/nft-changes.ts';
 import { describeKernelChange } from '../../src/diff/changes/kernel-change.ts';
 import type { SideOwners } from '../../src/diff/changes/owners.ts';
-import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/nft-delta.ts';
 import { applyNftDelta } from '../support/apply-nft-delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';

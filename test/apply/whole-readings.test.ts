@@ -5,7 +5,7 @@ import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 // A tool that exits with status 0 may have printed nothing, a part, or what another tool prints. What kpc-apply takes for the
-// state of the node is what it would put back, so that it must not begin with such a reading, nor go by one at the end.
+// state of the node is what it would put back, so that it must not begin with such a reading, nor rely on one at the end.
 
 const modes = ['ipvs', 'iptables', 'nftables'] as const;
 type Mode = (typeof modes)[number];

@@ -45,7 +45,7 @@ describe('the compiler names what lacks a row', () => {
         "  nftables: proxyField('nftables.masqueradeAll', flag),\n",
         "  nftables: proxyField('nftables.masqueradeAll', flag),\n  ebpf: proxyField('ebpf.masqueradeAll', flag),\n",
       ],
-      // How a dump shows it, and what puts it into a kernel: nothing can tell that these are missing.
+      // How a dump shows it, and what puts it into a kernel: nothing can show that these are missing.
       ['src/kube-proxy/mode-of-state.ts', 'modeOfState', 'modeOfState'],
       ['src/apply/node/tools.ts', 'tools', 'tools'],
     ]);

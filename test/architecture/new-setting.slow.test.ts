@@ -1,4 +1,4 @@
-// Adds two settings of kube-proxy's to a copy of the sources: one that shapes rules, and one that kpc-apply goes by. Each is
+// Adds two settings of kube-proxy's to a copy of the sources: one that shapes rules, and one that kpc-apply uses. Each is
 // a row of the table and its use. All else has to follow: this lists the files that each touches, and tries what follows.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';

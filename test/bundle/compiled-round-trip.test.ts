@@ -26,7 +26,7 @@ function rewrite(name: BundleFileName, text: string): string | undefined {
   return joinText(stateFiles[name].format(state, freshTexts) ?? '');
 }
 
-/** Addresses of both families as they stand in the files of a bundle, alone or with a port. */
+/** Addresses of both families as they are in the files of a bundle, alone or with a port. */
 const addressText = /(?<![\w:.])(?:\d{1,3}(?:\.\d{1,3}){3}|\[?(?:[\da-f]{1,4}:){2,}[\da-f:]*)/;
 
 /** What rules, sets, virtual servers and links hold that is neither an address nor a name. */
@@ -40,7 +40,7 @@ function textsIn(value: unknown): readonly string[] {
   return Object.entries(value).flatMap(([name, part]) => (name === 'comment' ? [] : textsIn(part)));
 }
 
-/** The jumps from built-in chains stand apart from the rest of a table: where, says nothing. */
+/** The jumps from built-in chains are apart from the rest of a table; their place means nothing. */
 function jumpsFirst(text: string): string {
   return text
     .split(/(?<=^COMMIT\n)/m)

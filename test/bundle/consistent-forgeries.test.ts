@@ -11,7 +11,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 type Editable = Record<string, any>; // eslint-disable-line
 
-/** A bundle of which every file is what comes of compiling the forged meaning: nothing but the meaning gives it away. */
+/** A bundle whose files all result from compiling the forged meaning: nothing but the meaning gives it away. */
 function forgeMeaning(
   fixture: string,
   edit: (services: Editable, manifest: Editable) => void,

@@ -41,7 +41,7 @@ export function forgeWhole(files: Files, change: (files: Files) => void): Files 
 /** Parsed JSON, which a test changes as it likes. */
 export type Editable = Record<string, any>; // eslint-disable-line
 
-/** The bundle of the same Services but for what is edited, as kpc compiles it. */
+/** The bundle of the same Services except for what is edited, as kpc compiles it. */
 export function recompile(files: Files, edit: (services: Editable, manifest: Editable) => void): Files {
   return forgeWhole(files, (changed) => {
     const services = JSON.parse(changed.get('services.json') ?? '') as Editable;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readServices, writeServices } from '../../src/bundle/services-file.ts';
 
-/** Texts that look like what stands between two records. */
+/** Texts that look like the separator of two records. */
 const hostile = ['"},{"namespace":"', '},{"namespace":', '\\"},{\\"namespace\\":', '}\n]', '"', '\\', '\u2028'];
 
 test('what stands in a name never ends a record', () => {

@@ -7,7 +7,7 @@ import { createFakeNode } from '../apply/fake-node.ts';
 import { readPage } from '../support/markdown.ts';
 import { makeKey } from '../support/signing-key.ts';
 
-/** The faults that docs/faults.md tells of were made on a kernel; those of this file need none. */
+/** The faults in docs/faults.md were made on a kernel; those of this file need none. */
 const bundle = 'fixtures/dual-stack/expected-ipvs';
 
 /** A node on which reading a file fails. */

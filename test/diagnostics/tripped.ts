@@ -15,7 +15,7 @@ export interface Told {
   readonly help: string | undefined;
 }
 
-/** All that a text of diagnostics tells. */
+/** All that a text of diagnostics says. */
 export function readTold(stderr: string): readonly Told[] {
   const told = /(error|warning|note): (.*) \[([a-z-]+)\]$(?:\n(?! {2}help: ) .*)*(?:\n {2}help: (.*))?/gm;
   return [...stderr.matchAll(told)].map(([, severity = '', text = '', code = '', help]) => ({
@@ -39,7 +39,7 @@ export async function runExample({ words, files }: Example): Promise<string> {
   return (await inFolder(files, (cwd) => runKpc(words, { cwd }))).stderr;
 }
 
-/** What comes of a folder with these files. */
+/** What kpc says about a folder with these files. */
 export async function inFolder<Result>(files: Files, run: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'kpc-diagnostics-'));
   try {

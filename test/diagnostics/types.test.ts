@@ -33,7 +33,7 @@ test('what the compiler does not take', () => {
   expect(wrong).toHaveLength(7);
 });
 
-/** What a program does that goes by codes. */
+/** What a program does that reads codes. */
 function holderOf(diagnostic: Diagnostic): string | undefined {
   return diagnostic.code === 'address-conflict' ? diagnostic.arguments.holder : undefined;
 }

@@ -11,12 +11,12 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 /** What kube-proxy v1.36.3 left in a kernel, beside the manifests that it was given. */
 const ofKubeProxy = readdirSync(dumps).filter((name) => name.startsWith('kube-proxy-'));
 
-/** The text for two sides that are the same, as far as both can tell. */
+/** The text for two sides that are the same, as far as both show. */
 function sameBut(missed: string): string {
   return `No difference in what could be compared; not compared: ${missed}.\n`;
 }
 
-/** A dump of iptables mode has no sets and no virtual servers to tell; sysctls are in none, and none in nftables mode. */
+/** A dump of iptables mode has no sets and no virtual servers to show; sysctls are in none, and none in nftables mode. */
 function sameAs(name: string): string {
   if (name.includes('-nftables-')) return 'No difference.\n';
   return sameBut(name.includes('-iptables-') ? 'sets, virtual servers, sysctls' : 'sysctls');

@@ -117,11 +117,11 @@ describe('a dump that holds only a part of a node', () => {
     expect(bySets.servicePorts.flatMap(({ kernel }) => kernel).filter(isServer)).toHaveLength(7);
     expect(bySets.foreign.filter(isServer)).toEqual([]);
     files.delete('ipset-save');
-    const untold = diffSides(sideOf(files), other, { foreign: true });
-    expect(untold.unaccounted.filter(isServer)).toHaveLength(7);
-    expect(untold.foreign.filter(isServer)).toEqual([]);
-    expect(isSame(untold)).toBe(false);
-    expect(summaryOf(untold)).toContain("7 differences in what may be kube-proxy's; not compared: sets, addresses");
+    const result = diffSides(sideOf(files), other, { foreign: true });
+    expect(result.unaccounted.filter(isServer)).toHaveLength(7);
+    expect(result.foreign.filter(isServer)).toEqual([]);
+    expect(isSame(result)).toBe(false);
+    expect(summaryOf(result)).toContain("7 differences in what may be kube-proxy's; not compared: sets, addresses");
   });
 
   test('with its addresses, what listens elsewhere is another program’s', () => {

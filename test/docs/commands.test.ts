@@ -23,7 +23,7 @@ function commonFlags(commands: readonly Command[]): ReadonlySet<string> {
   return new Set([...first].filter((text) => others.every((other) => other.has(text))));
 }
 
-/** All that a reader is told of a flag. */
+/** All that the page says about a flag. */
 function flagText(flag: Option): string {
   return `${flag.flags}\n${describeFlag(flag)}`;
 }

@@ -29,7 +29,7 @@ test('docs/library.md shows programs that work, and what they print', async () =
     writeFileSync(file, transformSync(text, { loader: 'ts' }).code);
     const { status, stdout, stderr } = await runProgram(process.execPath, [file], { cwd: folder });
     expect({ status, stderr }, text).toEqual({ status: 0, stderr: '' });
-    // A last line that is empty would stand in the page.
+    // A last line that is empty would show in the page.
     printed.push(stdout.replace(/\n+$/, '\n'));
   }
   const written = writeOutputs(page, examples, printed);

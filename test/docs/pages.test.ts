@@ -51,7 +51,7 @@ function runAll(commands: string, cwd: string) {
   return runProgram('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${commands}`], { cwd, env });
 }
 
-/** The exit status that "status=1" behind the language stands for. */
+/** The exit status that "status=1" behind the language means. */
 function expectedStatus({ words }: Block): number {
   return Number(words.find((word) => word.startsWith('status='))?.slice('status='.length) ?? 0);
 }

@@ -238,7 +238,7 @@ describe('keys', () => {
     });
   });
 
-  // JavaScript lists such keys first, wherever they stand.
+  // JavaScript lists such keys first, wherever they are.
   test('keeps scalars with their keys where some keys are numbers', () => {
     const known = new KnownKeys();
     for (const name of ['web', 'api', 'dns', 'log']) {

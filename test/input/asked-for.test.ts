@@ -7,7 +7,7 @@ import { describe } from './diagnose.ts';
 
 const networks = (...texts: string[]) => texts.flatMap((text) => parseNetwork(text) ?? expect.fail(text));
 
-/** What Services of these specs are given, named a, b, c …; each stands on a line of its own, from line 3. */
+/** What Services of these specs are given, named a, b, c …; each is on a line of its own, from line 3. */
 function assign(
   specs: readonly object[],
   clusterIPs: readonly string[],

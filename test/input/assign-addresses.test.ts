@@ -157,7 +157,7 @@ test('the choice hangs on the set of Services alone, is free and in range, and h
         }
         const numbers = result.assigned.flatMap(({ nodePorts: ports }) => Object.values(ports));
         expect(new Set(numbers).size).toBe(numbers.length);
-        // One Service fewer: the others keep theirs, but for one that had to give way.
+        // One Service fewer: the others keep theirs, except for one that had to give way.
         const fewer = new Map(assign(made.slice(1)).assigned.map((each) => [each.service, each]));
         const moved = result.assigned.filter((each) => {
           const before = fewer.get(each.service);

@@ -4,7 +4,7 @@ import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: None }\n';
 
-/** What is told of kustomizations, in a folder named on the command line. */
+/** What kpc reports about kustomizations, in a folder named on the command line. */
 function toldOf(files: Readonly<Record<string, string>>, folder = 'shop'): readonly string[] {
   const texts = Object.entries(files).map(
     ([name, text]) => new TextFile(`${folder}/${name}`, text, { folder, chart: undefined }),

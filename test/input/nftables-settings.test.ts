@@ -3,7 +3,7 @@ import { describeNode } from '../../src/cluster/node-context.ts';
 import { nodePortNetworks } from '../../src/cluster/node-port-addresses.ts';
 import type { Node } from '../../src/cluster/objects.ts';
 import { readConfig } from '../../src/input/configuration/read-config.ts';
-import { resolveSettings } from '../../src/input/configuration/settings.ts';
+import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { releases, modeHistories } from '../../src/kube-proxy/releases.ts';

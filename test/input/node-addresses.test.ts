@@ -17,7 +17,7 @@ ports: [{port: 8080}]
 endpoints: [{addresses: [10.244.0.1]}]
 `;
 
-/** A Node whose addresses stand on lines of their own, the first seven lines below its start. */
+/** A Node whose addresses are on lines of their own, the first seven lines below its start. */
 function node(name: string, ...addresses: readonly string[]): string {
   const lines = addresses.map((address) => `  - {${address}}\n`).join('');
   return `---\napiVersion: v1\nkind: Node\nmetadata: {name: ${name}}\nstatus:\n  addresses:\n${lines}`;

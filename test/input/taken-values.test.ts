@@ -83,7 +83,7 @@ function withValue(object: object, path: Path, value: unknown): object {
   return object;
 }
 
-/** What is said of an object, with the text that stands at its place. */
+/** What kpc reports about an object, with the text at that place. */
 function tell(object: object): string[] {
   const file = new TextFile('in.json', JSON.stringify(object, undefined, 1));
   const { diagnostics } = collectInputs({ files: [file], diagnostics: [] });

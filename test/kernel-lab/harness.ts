@@ -44,7 +44,7 @@ function indent(text: string): string {
   return text.replace(/^/gm, '      ');
 }
 
-/** Throws where the texts differ, and shows the lines that do. */
+/** Throws if the texts differ, and shows the lines that do. */
 export function assertSame(what: string, got: string, want: string): void {
   if (got === want) return;
   const [gotLines, wantLines] = [new Set(got.split('\n')), new Set(want.split('\n'))];

@@ -12,7 +12,7 @@ const web: Probe = { from: 'client', protocol: 'tcp', address: '10.96.0.10', por
 const dns: Probe = { from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Throws where a transfer has broken or stands still. */
+/** Throws if a transfer has broken or stands still. */
 async function assertMoving(id: string): Promise<void> {
   const [state, bytes] = (await traffic.status(id)).split(' ');
   assert(state === 'open', `${id}: ${await traffic.status(id)}`);

@@ -49,7 +49,7 @@ const intruders: readonly Probe[] = ['pod-b', 'client', '-'].flatMap((from) =>
   ),
 );
 
-/** Throws where the program answers at the address of a Service. */
+/** Throws if the program answers at the address of a Service. */
 async function assertClosed(): Promise<void> {
   const answers = await traffic.probe(intruders);
   const answered = answers.flatMap((answer, i) =>
@@ -60,7 +60,7 @@ async function assertClosed(): Promise<void> {
   assert(answered.length === 0, `a program on the node answers: ${answered.join('; ')}`);
 }
 
-/** Throws where any of them has broken or stands still, and says which. */
+/** Throws if any of them has broken or stands still, and says which. */
 async function assertMoving(ids: readonly string[], some: readonly Route[]): Promise<void> {
   const before = await Promise.all(ids.map((id) => traffic.status(id)));
   await sleep(1500);
@@ -269,7 +269,7 @@ function assertSameNode(got: SavedNode, want: SavedNode): void {
   for (const part of Object.keys(want) as (keyof SavedNode)[]) assertSame(part, got[part], want[part]);
 }
 
-/** Sysctls of the network and their values, but for those that count, those of links that come and go, and those that all modes set. */
+/** Sysctls of the network and their values, except for those that count, those of links that come and go, and those that all modes set. */
 function readSysctls(): ReadonlyMap<string, string> {
   const lines = run('bash', ['-c', 'sysctl -a 2>/dev/null || true']).split('\n');
   const pairs = lines.flatMap((line) => {
@@ -280,7 +280,7 @@ function readSysctls(): ReadonlyMap<string, string> {
   return new Map(pairs);
 }
 
-/** Throws where a sysctl has another value than before, and neither has this bundle set it, nor was it named. */
+/** Throws if a sysctl has another value than before, and neither has this bundle set it, nor was it named. */
 function assertSysctlsSaid(bundle: string, said: ReadonlySet<string>): void {
   const file = `${bundle}/sysctl.conf`;
   const own = existsSync(file) ? readFileSync(file, 'utf8') : '';

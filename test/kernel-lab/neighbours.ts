@@ -120,7 +120,7 @@ function ableTo({ ipvsadm, ip, ...rest }: Neighbour): Neighbour {
   return { ...rest, ...(ipvsadm === undefined ? {} : { ipvsadm }), ...(ip === undefined ? {} : { ip }) };
 }
 
-/** What a kube-proxy would have left: a bundle, but for the chain and the jumps that it finds there, since a kubelet made them. */
+/** What a kube-proxy would have left: a bundle, except for the chain and the jumps that it finds there, since a kubelet made them. */
 function leaveAsKubeProxy(bundle: string): void {
   const { iptables = '', ...rest } = readBundleFiles(bundle);
   const lines = iptables.split('\n').filter((line) => !/KUBE-FIREWALL\b/.test(line));

@@ -16,7 +16,7 @@ const web: Probe = { from: 'client', protocol: 'tcp', address: '10.96.0.10', por
 const dns: Probe = { from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Throws where a transfer has broken or stands still. */
+/** Throws if a transfer has broken or stands still. */
 async function assertMoving(ids: readonly string[]): Promise<void> {
   const old = await Promise.all(ids.map((id) => traffic.status(id)));
   for (const [i, id] of ids.entries()) {

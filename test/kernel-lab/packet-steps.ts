@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readStoredSide } from '../../src/sides/read-side.ts';
-import { ruleMeaning } from '../../src/kernel/nftables/meaning.ts';
+import { ruleMeaning } from '../../src/kernel/nftables/nft-meaning.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { NftRule } from '../../src/kernel/nftables/table.ts';
 import type { KernelState } from '../../src/kernel/state.ts';

@@ -35,7 +35,7 @@ async function measure(command: string, args: readonly string[]): Promise<Readon
 
 const ticksPerSecond = 100;
 
-/** CPU time of a process, and of those of its children that have ended; none where it has ended itself. */
+/** CPU time of a process, and of those of its children that have ended; none if it has ended itself. */
 function readTicks(pid: string): { readonly own: number; readonly ofChildren: number } {
   const path = `/proc/${pid}/stat`;
   const fields = existsSync(path)

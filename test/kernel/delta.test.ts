@@ -13,7 +13,7 @@ import { formatRealServer, formatServiceName, formatServiceOptions } from '../..
 import { diffLinks, formatLinksDelta } from '../../src/kernel/link/link.ts';
 import { kinds } from '../../src/kernel/kinds.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import type { Split } from '../../src/kernel/changes.ts';
+import type { Split } from '../../src/kernel/diff-by-key.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import {
   loadTables,

@@ -7,7 +7,7 @@ import { isBuiltInChain, tableNames, type TableName } from '../../src/kernel/ipt
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { classifyChain, isKubeProxyJump, mayKubeletMake, traceKubelet } from '../../src/kube-proxy/chains.ts';
 import { serviceLink } from '../../src/kube-proxy/service-link.ts';
-import { isKubeProxySet } from '../../src/kube-proxy/sets.ts';
+import { isKubeProxySet } from '../../src/kube-proxy/ipvs-sets.ts';
 import { recognizeVirtualServers } from '../../src/kube-proxy/virtual-servers.ts';
 
 const bundles = readdirSync('fixtures')

@@ -4,7 +4,7 @@ import type { CompileOptions, NamedText } from '../../src/library/index.ts';
 import { loadFiles } from '../../src/input/files/load-files.ts';
 import type { Fixture } from '../support/fixtures.ts';
 
-/** The command of a fixture as options of the library, with the texts of its files; undefined where a file is missing. */
+/** The command of a fixture as options of the library, with the texts of its files; undefined if a file is missing. */
 export function optionsOf({ args, folder }: Fixture): CompileOptions | undefined {
   const sources: string[] = [];
   const options: Record<string, unknown> = {};

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
 import { formatElement, formatRule } from '../../src/kernel/nftables/format-expression.ts';
-import { ruleMeaning } from '../../src/kernel/nftables/meaning.ts';
+import { ruleMeaning } from '../../src/kernel/nftables/nft-meaning.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { findTable, type NftTable } from '../../src/kernel/nftables/table.ts';
 import { behavioursOf, type Behaviour, type Release } from '../../src/kube-proxy/releases.ts';

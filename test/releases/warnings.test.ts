@@ -37,7 +37,7 @@ writeFileSync(
 );
 const kpc = (...args: readonly string[]) => runKpc(args, { cwd });
 
-/** How often a warning of the code stands in what was said. */
+/** How often a warning of the code occurs in the output. */
 function countOf(code: string, stderr: string): number {
   return stderr.split('\n').filter((line) => /(?:^|: )warning: /.test(line) && line.endsWith(`[${code}]`)).length;
 }

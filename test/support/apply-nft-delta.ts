@@ -1,5 +1,5 @@
-import { compareTables, type NftChange, type NftTableDelta } from '../../src/kernel/nftables/delta.ts';
-import { keyMeaning } from '../../src/kernel/nftables/meaning.ts';
+import { compareTables, type NftChange, type NftTableDelta } from '../../src/kernel/nftables/nft-delta.ts';
+import { keyMeaning } from '../../src/kernel/nftables/nft-meaning.ts';
 import type { NftMap, NftSet, NftTable } from '../../src/kernel/nftables/table.ts';
 
 /** The tables after the changes. */

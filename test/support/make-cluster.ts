@@ -10,7 +10,7 @@ type Random = () => number;
 
 /**
  * A cluster of many Services with all that could make the order of its objects visible: Services that claim one external
- * address or one node port, endpoints that stand in two slices and disagree, slices with other ports, v1 Endpoints,
+ * address or one node port, endpoints that are in two slices and disagree, slices with other ports, v1 Endpoints,
  * Services that have no address yet, both families, several nodes.
  */
 export function makeCluster(services: number, random: Random): readonly KubernetesObject[] {

@@ -10,7 +10,7 @@ export interface Block {
   readonly language: string;
   readonly words: readonly string[];
   readonly text: string;
-  /** Where its text stands in the page. */
+  /** Where its text is in the page. */
   readonly start: number;
   readonly end: number;
 }

@@ -22,7 +22,7 @@ export function tableRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 }
 
-/** Text in which nothing is markup, but what stands in `backquotes`. */
+/** Text in which nothing is markup, except `backquotes`. */
 export function plainText(text: string): string {
   return text.replace(/(`[^`]*`)|[<>*_]/g, (found, code?: string) => code ?? `\\${found}`);
 }

@@ -22,7 +22,7 @@ import {
 const noticeMilliseconds = 15_000;
 const noticePollMilliseconds = 200;
 
-/** Says yes to an apply that waits for it, and makes the change stay where its process is gone. Throws a Failure where none waits. */
+/** Says yes to an apply that waits for it, and makes the change stay where its process is gone. Throws a Failure if none waits. */
 export async function confirmApply(place: Place): Promise<void> {
   const { host, folder } = place;
   const question = await readQuestion(host, folder.awaiting);
@@ -80,12 +80,12 @@ async function explainSilence(waiting: Place): Promise<Failure> {
   return explain(waitForQuestion, why);
 }
 
-/** What became of an apply that was to be confirmed, as far as the process that stood by had to do with it. */
+/** What became of an unconfirmed apply, as far as the standby process had to do with it. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
 
 const standByPollMilliseconds = 500;
 
-/** How long an apply may take, once its time is over, to take its question back. It only stops where it was stopped. */
+/** How long an apply may take, once its time is over, to take its question back. It only stops if it was stopped. */
 const graceMilliseconds = 10_000;
 
 /** How long an apply may take for its own work between two tools: it reads what they print. */
@@ -99,8 +99,8 @@ const attempts = 30;
 const pauseMilliseconds = 10_000;
 
 /**
- * Stands by for an apply that is to be confirmed: where its process has gone or does nothing any more, everything is put
- * back when the time is over, or at once where it never came to ask. Ends as soon as another has seen to it: that
+ * Does the work of the standby of an unconfirmed apply: if that process has gone or hangs, puts everything
+ * back when the time is over, or at once if it never got to ask. Ends as soon as another has seen to it: that
  * process itself, or one that confirms, applies or rolls back.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
@@ -118,7 +118,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     }
     if (outcome === 'busy') {
       await endIdle(session, unconfirmed);
-      // Two that stand by do not keep in step.
+      // Two standby processes do not keep in step.
       await host.sleep(standByPollMilliseconds + (host.pid % 100));
     } else if (outcome === 'stuck') {
       attempt++;
@@ -128,7 +128,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
   return isStopped() ? 'nothing-to-do' : 'stuck';
 }
 
-/** That very apply, on this very node, where it has not ended. */
+/** That very apply, on this very node, unless it has ended. */
 async function findUnconfirmed(session: Session, id: string): Promise<Unconfirmed | undefined> {
   const { host } = session;
   const unconfirmed = await readUnconfirmed(session);

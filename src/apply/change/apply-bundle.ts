@@ -5,7 +5,7 @@ import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
@@ -85,7 +85,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   };
 }
 
-/** What tells a bundle from others. */
+/** Identifies a bundle. */
 export function markBundle({ files, manifest }: StoredBundle, folder: string): BundleMark {
   return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)) };
 }
@@ -111,7 +111,7 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
   return decided.filter((_, i) => writable[i]);
 }
 
-/** CIDRs of a command line or configuration. Throws a Failure for what is none. */
+/** CIDRs of a command line or configuration. Throws a Failure for anything else. */
 function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
@@ -131,7 +131,7 @@ export interface CleanUpChoices {
 
 /**
  * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
- * sysctls stay as they are, as they do when kube-proxy cleans up: others may have come to need them.
+ * sysctls stay as they are, as they do when kube-proxy cleans up: others may need them by now.
  */
 export function requestNothing(host: Host, choices: CleanUpChoices): ChangeRequest {
   return {
@@ -142,7 +142,7 @@ export function requestNothing(host: Host, choices: CleanUpChoices): ChangeReque
     excluded: readNetworks(choices.excludeCIDRs),
     drainTimeout: 0,
     prepare: async ({ share }, isIdle) => {
-      // Where nothing would go because it is all the kube-proxy's, that is to be said too.
+      // If nothing would go because it is all the kube-proxy's, that must be said too.
       if (!choices.force && !(isIdle && share.leftovers.length === 0)) await assertNoKubeProxy(host);
     },
   };
@@ -151,7 +151,7 @@ export function requestNothing(host: Host, choices: CleanUpChoices): ChangeReque
 /** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
-  // Of all other files, which may be large, it needs nothing.
+  // It needs none of the other files, which may be large.
   const files = [...(bundle.files ?? [])].filter(([name]) => name === 'modules.conf' || name === 'sysctl.conf');
   const { modules, sysctls } = bundle.files ? openBundle(manifest, new Map(files)).state : bundle.state;
   return {
@@ -163,7 +163,7 @@ export function needsOf(bundle: StoredBundle): Needs {
   };
 }
 
-/** Applies a bundle. Call it with the lock held. Throws a Failure where nothing was changed. */
+/** Applies a bundle. Call it with the lock held. Throws a Failure if nothing was changed. */
 export async function applyBundle(
   session: Session,
   bundle: StoredBundle,
@@ -228,7 +228,7 @@ export interface Foresight {
   readonly warnings: readonly string[];
 }
 
-/** Looks at a node as applyBundle does before the first change. Nothing where there is nothing to change. */
+/** Looks at a node as applyBundle does before the first change. Nothing if there is nothing to change. */
 export async function foreseeApply(
   host: Host,
   bundle: StoredBundle,

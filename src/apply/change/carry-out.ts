@@ -1,5 +1,5 @@
 import { restrictState } from '../../kernel/restrict.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { describeEnd, excerptOf, type Command, type CommandResult, type Host } from '../node/host.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
@@ -22,12 +22,12 @@ export async function runPlan({ host, onEvent, signal }: Session, plan: Plan): P
   return steps;
 }
 
-/** Throws a Failure where the operator has asked to stop. */
+/** Throws a Failure if the operator has asked to stop. */
 export function assertNotInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
 }
 
-/** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
+/** Carries out one step. Throws a Failure if the node says that it went wrong; that it says nothing proves nothing. */
 async function runStep(host: Host, step: Step): Promise<void> {
   const command = stepCommand(step);
   if (command) return assertDone(command, await host.run(command));
@@ -73,7 +73,7 @@ const attempts = 3;
 
 /**
  * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed, and no tool is
- * waited for long. `unconfirmed`: the apply of this process, if others stand by for it. Gives what is left undone.
+ * waited for long. `unconfirmed`: the apply of this process, if it has a standby. Gives what is left undone.
  */
 export async function putBack(
   session: Session,
@@ -103,7 +103,7 @@ export async function putBack(
 }
 
 /**
- * The record is written only where it differs: this must work on a full disk too. Where it does not, the journal stays,
+ * The record is written only if it differs: this must work on a full disk too. If it does not, the journal stays,
  * and the next apply or rollback finds by it that everything has been put back.
  */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {

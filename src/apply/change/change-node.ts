@@ -1,5 +1,5 @@
 import { isEmptyDelta } from '../../kernel/delta.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { assertReadable, type ReadingPart } from '../node/node-reading.ts';
 import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
@@ -46,6 +46,7 @@ import {
 import { putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
+/** What became of a change of the node. */
 export type ChangeOutcome =
   | { readonly kind: 'unchanged'; readonly plan: Plan }
   | { readonly kind: 'changed'; readonly plan: Plan; readonly draining: readonly DrainingServer[] }
@@ -59,7 +60,7 @@ export type ChangeOutcome =
  * disk as the journal; it stays there until everything has been read back and is right. So whenever this process dies,
  * the next one knows what was touched, and what to go back to.
  *
- * Throws a Failure where it did not even begin. Call it with the lock held.
+ * Throws a Failure if it did not even begin. Call it with the lock held.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -133,7 +134,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     session.onEvent({ kind: 'putting-back', because: failure });
     if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
     const left = await putBack(session, snapshot, unconfirmed?.id);
-    // Where something is left, those who stand by go on trying when this process has ended.
+    // If something is left, the standby processes go on trying when this process has ended.
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
   }
@@ -167,7 +168,7 @@ async function identifyState({ host, folder }: Session, state: StateMark | undef
 }
 
 /**
- * What is taken over may need no change, as a kube-proxy makes the same rules: it is ours from now on all the same. Nor may
+ * What is taken over may need no change, as a kube-proxy makes the same rules: it still is ours from now on. Nor may
  * another bundle. Gives the record as it is then.
  */
 async function recordUnchanged(
@@ -200,7 +201,7 @@ function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, belongi
   return adopt && !isEmptyBelongings(withoutBelongings(belongings, owned));
 }
 
-/** Throws a Failure where something is in the way. */
+/** Throws a Failure if something is in the way. */
 export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.share;
   if (conflicts.length === 0) return;
@@ -284,7 +285,7 @@ function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { sh
  * Reads back what has been changed, and compares: a plan made from that must find nothing left to do but settings that
  * came with a module, which it sets. Tools' exit statuses prove too little.
  *
- * What is read is all that a tool tells of the part that it changed: one family's tables, all sets, all virtual servers,
+ * Everything that a tool prints about the part that it changed is read: one family's tables, all sets, all virtual servers,
  * all addresses; and every setting. So what another program does to the same part meanwhile is found, near what
  * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
  * reads them all.
@@ -313,7 +314,7 @@ async function settle(
   );
 }
 
-/** What a plan would do, cut short: the first lines tell what kind of thing went wrong. */
+/** What a plan would do, cut short: the first lines show what kind of thing went wrong. */
 function describeRest(plan: Plan): string {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),

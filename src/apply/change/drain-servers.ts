@@ -33,12 +33,12 @@ export interface DrainPlan {
 
 /**
  * What is wanted, and besides it, at weight 0, the TCP real servers that are there and not wanted any more: they take
- * no new connections and keep those they have. One goes for good when it stands at weight 0 already and has no
+ * no new connections and keep those they have. One goes for good when it already has weight 0 and no
  * connection left, or has had its time. UDP and SCTP real servers go at once (IsRsGracefulTerminationNeeded in
  * ipvs/util/ipvs.go), and so do all of a virtual server that goes itself.
  *
  * Where the node leaves IPVS for iptables rules, no virtual server is wanted, and each stays as long as it has
- * connections, whatever its protocol: the kernel sends their packets on by it alone. New ones go by the rules, which see
+ * connections, whatever its protocol: the kernel sends their packets on by it alone. New ones follow the rules, which see
  * a packet first.
  */
 export function planDrain(
@@ -58,7 +58,7 @@ export function planDrain(
     open.cut += countOpen(server.protocol, countOf(server, real));
   }
 
-  /** The real server as it drains; undefined where it goes. `closed`: whether it takes no new connections any more. */
+  /** The real server as it drains; undefined if it goes. `closed`: whether it takes no new connections any more. */
   function drain(server: VirtualServer, real: RealServer, closed: boolean): RealServer | undefined {
     const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
     const { since = policy.now, sinceBoot = policy.uptime } = begun.get(placeKey(virtualServer, realServer)) ?? {};

@@ -21,7 +21,7 @@ import {
   type Settling,
 } from '../quick/small-change.ts';
 
-/** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
+/** The node, the files that kpc-apply keeps about it, and who hears of the progress. */
 export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
@@ -50,7 +50,7 @@ export interface ChangeRequest {
   readonly origin: ChangeOrigin;
   /**
    * Made anew for each look at the node, since some of it depends on what the node is like. `files` are those of the
-   * bundle as far as it is in sight, where not all of it is.
+   * bundle as far as it is in sight, if not all of it is.
    */
   readonly target: (files?: BundleFiles) => Promise<Target>;
   /** The bundle that the target is, and what is known of the one before it: undefined reads and compares everything. */
@@ -65,13 +65,13 @@ export interface ChangeRequest {
   /** Milliseconds to wait for a confirmation, before everything is put back; undefined does not ask. */
   readonly confirmTimeout?: number | undefined;
   /**
-   * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
+   * Throws a Failure if the node is not fit to be changed. `isIdle`: there is nothing to change, and nothing is in the
    * way. `node` is what the plan was made upon.
    */
   readonly prepare?: ((plan: Plan, isIdle: boolean, node: NodeState) => Promise<void>) | undefined;
-  /** Whether rules that a kube-proxy left, and that would serve besides, are in the way of the first apply. */
+  /** Whether rules that a kube-proxy left, and that still serve, are in the way of the first apply. */
   readonly refusesLeftovers?: boolean | undefined;
-  /** What will be ours, where that is not simply what the target has. */
+  /** What will be ours, if that is not simply what the target has. */
   readonly belongings?: Belongings | undefined;
 }
 
@@ -110,6 +110,7 @@ export interface Holdings {
   readonly owned: Belongings;
 }
 
+/** Reads the record and the journal. Throws a Failure if either is damaged. */
 export async function readHoldings({ host, folder }: Session): Promise<Holdings> {
   const bootId = await readBootId(host);
   const record = await readRecord(host, folder, bootId);

@@ -95,6 +95,7 @@ export async function planRollBack(session: Session, choices: RollBackChoices): 
   }
 }
 
+/** The states that a rollback may go to, without any change. Throws a Failure if the record or the journal is damaged. */
 export async function listStates(session: Session): Promise<RollBackStates> {
   const { host, folder } = session;
   const bootId = await readBootId(host);
@@ -103,7 +104,7 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished };
 }
 
-/** What a rollback goes by: an apply that did not end, or a state. */
+/** What a rollback undoes: an apply that did not end, or the changes since a state. */
 type Choice =
   | { readonly kind: 'unfinished'; readonly snapshot: Snapshot }
   | { readonly kind: 'state'; readonly to: StateMark; readonly request: ChangeRequest }
@@ -135,7 +136,7 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
 }
 
 /**
- * The wish to have a node as it was, but for real servers that waited for the end of their connections then: these stay
+ * Asks for a node as it was, except for real servers that waited for the end of their connections then: these stay
  * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them. A setting is put
  * back only where kpc-apply set it, and it is still as it was set: the rest is the administrator's.
  */

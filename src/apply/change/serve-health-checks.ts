@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { Family } from '../../kernel/family.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 
-/** What a load balancer is told about one Service on this node. */
+/** What a load balancer learns about one Service on this node. */
 interface HealthAnswer {
   readonly namespace: string;
   readonly name: string;

@@ -1,5 +1,5 @@
 import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 import { shortLimit } from '../node/tool-time-limits.ts';
 import { Failure } from '../state/failure.ts';
@@ -43,25 +43,25 @@ export type Question = Shaped<typeof questionShape>;
 /** A node and the files that kpc-apply keeps of it, for a command that does not change it. */
 export type Place = Omit<Session, 'onEvent'>;
 
-/** Undefined where nothing is asked. */
+/** Undefined if nothing is asked. */
 export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
   return readJson(host, path, questionShape, advice);
 }
 
-/** What is asked or answered of this apply. A question that is damaged cannot be answered, and so is none. */
+/** What is asked or answered of this apply. A damaged question cannot be answered, and counts as none. */
 export async function findQuestion(host: Host, path: string, id: string): Promise<Question | undefined> {
   const question = await readQuestion(host, path).catch(() => undefined);
   return question?.id === id ? question : undefined;
 }
 
-/** The apply that is to be confirmed, of this boot or another; undefined where there is none. */
+/** The apply that waits for confirmation, of this boot or another; undefined if there is none. */
 export function readUnconfirmed({ host, folder }: Place): Promise<Unconfirmed | undefined> {
   const advice = 'remove it, and apply again: then nothing waits to be confirmed';
   return readJson<Unconfirmed>(host, folder.unconfirmed, unconfirmedShape, advice);
 }
 
-/** What stands by to put everything back: the name of the systemd timer and service of that apply. */
+/** The standby that puts everything back: the name of the systemd timer and service of that apply. */
 function unitName(id: string): string {
   return `kpc-apply-way-back-${id}`;
 }
@@ -70,11 +70,11 @@ function unitName(id: string): string {
 const timerDelaySeconds = 5;
 
 /**
- * Says that what comes is to be confirmed, and has others stand by for the case that this process is killed, hangs or is
+ * Notes that the following change must be confirmed, and starts standby processes in case this process is killed, hangs or is
  * cut off: a process in a session of its own, which has loaded all it needs and so also survives that the program is
  * taken away; and where systemd runs, a timer, which survives that the whole control group is killed, as at the end of a
  * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Gives the
- * apply's id. Throws a Failure where no process can stand by.
+ * apply's id. Throws a Failure if no standby process can start.
  */
 export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<string> {
   const { host, folder, onEvent } = session;
@@ -139,7 +139,7 @@ async function runsUnderSystemd(host: Host): Promise<boolean> {
   return (await namespaces('self')).join() === (await namespaces('1')).join();
 }
 
-/** The process that stands by finds that there is nothing left to do, and so does one that would confirm. */
+/** The standby process finds that there is nothing left to do, and so does a confirm. */
 export async function endUnconfirmed(place: Place): Promise<void> {
   const { host, folder } = place;
   const unconfirmed = await readUnconfirmed(place).catch(() => undefined);
@@ -152,12 +152,12 @@ export async function endUnconfirmed(place: Place): Promise<void> {
 }
 
 /**
- * Keeps what was confirmed where the process that waited for it died before it could, and forgets what was before the
- * node booted. Anything else stays as it is until this command has begun to change the node: those who stand by must not
- * stand down for one that does not even begin. Call it with the lock held.
+ * Keeps what was confirmed if the process that waited for it died before it could, and forgets what was before the
+ * node booted. Anything else stays as it is until this command has begun to change the node: the standby processes must not
+ * end for one that does not even begin. Call it with the lock held.
  */
 export async function settleUnconfirmed(session: Session): Promise<void> {
-  // A damaged one tells nothing: the journal says what there is to put back.
+  // A damaged one says nothing: the journal says what there is to put back.
   const unconfirmed = await readUnconfirmed(session).catch(() => undefined);
   if (!unconfirmed) return;
   if (unconfirmed.bootId === (await readBootId(session.host))) {
@@ -171,7 +171,7 @@ export async function settleUnconfirmed(session: Session): Promise<void> {
   await endUnconfirmed(session);
 }
 
-/** Makes an apply stay that was confirmed, and whose process has died since. Gives false where it was not confirmed. */
+/** Makes an apply stay that was confirmed, and whose process has died since. Gives false if it was not confirmed. */
 export async function keepConfirmed(place: Place, id: string): Promise<boolean> {
   const { host, folder } = place;
   const answered = await findQuestion(host, folder.confirmed, id);
@@ -185,8 +185,8 @@ export async function keepConfirmed(place: Place, id: string): Promise<boolean> 
 const pollMilliseconds = 200;
 
 /**
- * Waits until the operator runs `kpc-apply confirm`, and throws a Failure where that does not happen in time. Both sides
- * rename the file that stands for the question, and only one of two renames can succeed: the answer is never yes and no at once.
+ * Waits until the operator runs `kpc-apply confirm`, and throws a Failure if that does not happen in time. Both sides
+ * rename the file that represents the question, and only one of two renames can succeed: the answer is never yes and no at once.
  * A yes stays on the disk until the change does.
  */
 export async function awaitConfirmation(
@@ -217,7 +217,7 @@ export async function awaitConfirmation(
   );
 }
 
-/** Takes the question back; true where the operator has just said yes. Call it with the lock held. */
+/** Takes the question back; true if the operator has just said yes. Call it with the lock held. */
 export async function isConfirmedAfterAll({ host, folder }: Place): Promise<boolean> {
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);

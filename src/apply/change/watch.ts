@@ -1,20 +1,22 @@
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 
+/** How one round of a watch ended. */
 export type SyncResult = 'done' | 'failed';
 
-/** What a watch goes by. All times in milliseconds. */
+/** What a watch needs. All times in milliseconds. */
 export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
-  /** Something that changes when the bundle does; undefined where there is none. It may throw, and is asked again. */
+  /** Something that changes when the bundle does; undefined if there is none. It may throw, and is asked again. */
   readonly readVersion: () => Promise<string | undefined>;
   /** Brings the node to what the bundle says. */
   readonly sync: () => Promise<SyncResult>;
   readonly warn: (problem: string) => Promise<void>;
 }
 
+/** A watch that createWatch made. */
 export interface Watch {
   /** Until stop is called. */
   run(): Promise<void>;
@@ -42,7 +44,7 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
 
   const isRecent = (moment: number): boolean => host.uptime() - moment < 2 * syncPeriod + minSyncPeriod;
 
-  /** '' where there is no bundle. Undefined where that cannot be read just now, which is said once: a disk that stumbles must not end the watch. */
+  /** '' if there is no bundle. Undefined if it cannot be read just now. That is reported once: a short disk error must not end the watch. */
   async function look(): Promise<string | undefined> {
     try {
       const version = (await readVersion()) ?? '';

@@ -1,4 +1,4 @@
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { settingsOf } from '../../bundle/manifest.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
@@ -110,7 +110,7 @@ async function examineRights(host: Host): Promise<readonly Finding[]> {
 }
 
 async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  // Who may not change the network either has been told so.
+  // A process that may not change the network either has that finding already.
   const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
   return needs.modules.map((module) => describeModule(index, module, mayLoad));
 }
@@ -151,7 +151,7 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
     const decided = manifest === undefined ? [] : decideOnNode(settingsOf(manifest), await readNodeFacts(host));
     const asked = sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
     const hasIpvs = isInKernel(index, 'ip_vs');
-    // What the node decides is left alone where it cannot be set.
+    // What the node decides is left alone if it cannot be set.
     const all: readonly LookedAtSetting[] = [...asked, ...decided.map((each) => ({ ...each, isAsked: false }))];
     const findings = await Promise.all(all.map((setting) => examineSetting(host, setting, hasIpvs)));
     return findings.flat();
@@ -162,7 +162,7 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
 }
 
 interface LookedAtSetting extends Pick<Setting, 'name' | 'path' | 'onlyRaises'> {
-  /** Undefined where any will do. */
+  /** Undefined if any will do. */
   readonly value: string | undefined;
   readonly isAsked: boolean;
 }

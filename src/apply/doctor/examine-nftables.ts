@@ -157,7 +157,7 @@ function adviseOnModules({ complete, loadsModules }: ModuleIndex, names: readonl
     : `load it on the host, since this is a container or has no list of modules: modprobe -a ${modules}`;
 }
 
-/** Whether kpc-apply can prove a small change without listing the whole tables. If not, it makes the change all the same. */
+/** Whether kpc-apply can prove a small change without listing the whole tables. If not, it makes the change anyway. */
 async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
   const listed = 'so each apply lists the whole tables, which takes seconds for thousands of Services';
   if (!(await askKernel(host, aboutTables))) {

@@ -63,7 +63,7 @@ export async function examineReading(host: Host, modules: ModuleIndex, needs: Ne
   const used = needs.manifest?.families ?? ['ipv4'];
   const failures = await findUnreadable(host, [
     ...families.filter((family) => programs(needs.mode, 'iptables') && used.includes(family)),
-    // Where there are no sets yet, to ask for them would load their module.
+    // If there are no sets yet, to ask for them would load their module.
     ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? (['ipset'] as const) : []),
   ]);
   const rights = await adviseRights(host);

@@ -7,21 +7,22 @@ export interface Finding {
   /** What was looked at: "modules", "tools" … */
   readonly subject: string;
   readonly text: string;
-  /** The mode that needs it, where not all that were looked at do. */
+  /** The mode that needs it, unless all that were examined do. */
   readonly mode?: ProxyMode | undefined;
-  /** What to do about it; undefined where nothing is to be done. */
+  /** What to do about it; undefined for nothing. */
   readonly advice?: string | undefined;
 }
 
+/** Makes a Finding. `subject` is the part that it is about, such as "kernel" or "iptables". */
 export function finding(severity: Finding['severity'], subject: string, text: string, advice?: string): Finding {
   return { severity, subject, text, advice };
 }
 
-/** What a node is to be fit for. Without a bundle: for any in the mode. */
+/** What a node should be fit for. Without a bundle: for any in the mode. */
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];
-  /** The value is undefined where any will do. */
+  /** The value is undefined if any will do. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
   /** Tool family → version. */
   readonly leastVersions: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Family } from '../../kernel/family.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { closeServer, listen } from '../change/serve-health-checks.ts';
 
 /** A page that a program asks for. */

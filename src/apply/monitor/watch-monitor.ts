@@ -2,7 +2,7 @@ import { answerHealthz, answerLivez, PageServer, type Answer, type ListenAddress
 import { WatchMetrics, type Round } from './metrics.ts';
 import type { ChangeEvent } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
-import { describeError } from '../../bundle/errors.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -98,7 +98,7 @@ const longestRound = 30 * 60_000;
 /**
  * Says to systemd how a watch is; nothing if no systemd asked. `report`: after each round, that the service is ready, and one line
  * on how it is. Node cannot send to systemd's socket, so `systemd-notify` does: the unit needs NotifyAccess=all. The watchdog is fed while the
- * process is alive and rounds come to an end.
+ * process is alive and rounds end.
  */
 export function createNotifier(
   host: Pick<Host, 'run' | 'uptime'>,

@@ -12,10 +12,10 @@ type ServicePorts = StoredBundle['cluster']['servicePorts'];
 type ServingEndpoints = ReadonlyMap<string | number, ReadonlySet<string>>;
 
 /**
- * Forgets UDP flows to a Service that go where none of its endpoints is any more, as kube-proxy does after each sync
+ * Forgets UDP flows to a Service that go to a former endpoint, as kube-proxy does after each sync
  * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Without any
  * serving endpoint it forgets the flows to a Service's addresses, but not those to its node port: other programs may have flows
- * to that number; before the behaviour forgotten-flows it forgets neither. Does nothing where there is no conntrack tool. Throws
+ * to that number; before the behaviour forgotten-flows it forgets neither. Does nothing if there is no conntrack tool. Throws
  * a Failure where that cannot look.
  */
 export async function forgetStaleFlows(host: Host, servicePorts: ServicePorts, behaviours: Behaviours): Promise<void> {
@@ -24,7 +24,7 @@ export async function forgetStaleFlows(host: Host, servicePorts: ServicePorts, b
     if (serving.size === 0) continue;
     // Flows of the same two ends go at once: clients may be many, and the tool looks through the whole table each time.
     for (const args of listStale(await listFlows(host, family), serving)) {
-      // That it finds none any more is no failure: they have ended.
+      // Finding none is no failure: they have ended.
       await host.run({ tool: 'conntrack', args: ['-D', '-f', family, '-p', 'udp', ...args.split(' ')] });
     }
   }
@@ -55,7 +55,7 @@ async function listFlows(host: Host, family: Family): Promise<string> {
 }
 
 /**
- * What tells the tool of stale flows: the same four things that kube-proxy takes (filterForIPPortNAT in conntrack/cleanup.go).
+ * What identifies stale flows to the tool: the same four things that kube-proxy takes (filterForIPPortNAT in conntrack/cleanup.go).
  * Who answers is the endpoint, where the flow was translated. Lines are like
  *
  *     udp 17 25 src=A dst=B sport=1 dport=2 [UNREPLIED] src=C dst=D sport=3 dport=4 mark=0 use=1

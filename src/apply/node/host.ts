@@ -1,6 +1,6 @@
 /**
  * Everything that kpc-apply asks of the node it runs on. Nothing else in this folder touches processes, files or
- * clocks, so that a test can stand in for a node and fail wherever it likes.
+ * clocks, so that a test can replace a node and fail wherever it likes.
  */
 export interface Host {
   /** The process id, which names the holder of the lock. */
@@ -14,7 +14,7 @@ export interface Host {
    * leads to no file or folder.
    */
   examine(path: string): Promise<readonly PathLevel[]>;
-  /** How to start this program anew: Node and its file, or the one file that is both. Undefined where that cannot be told. */
+  /** How to start this program anew: Node and its file, or the one file that is both. Undefined if that is unknown. */
   readonly program?: readonly string[] | undefined;
   /** Where tools are looked for, as a PATH. */
   readonly toolPath?: string | undefined;
@@ -22,28 +22,28 @@ export interface Host {
   run(command: Command, patience?: Patience): Promise<CommandResult>;
   /**
    * Starts a process that outlives this one, its terminal and its process group: in a session of its own. Returns when
-   * it has said its first word, and throws where it ends before.
+   * it has said its first word, and throws if it ends before.
    */
   startApart(command: Command): Promise<void>;
   /** Ends a process at once, whatever it does. One that has gone is as good as ended. */
   kill(pid: number): Promise<void>;
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   readFile(path: string): Promise<string | undefined>;
   /** Writes into a file that is there, as /proc and /sys want it. */
   writeFile(path: string, text: string): Promise<void>;
   /** Whether a file is there and this process may write into it. */
   isWritable(path: string): Promise<boolean>;
-  /** Puts a whole file in place of another or of none, and returns only when it would survive a power cut. */
+  /** Writes a whole file, replacing any other, and returns only when it would survive a power cut. */
   replaceFile(path: string, text: string): Promise<void>;
   /** Renames, and returns only when that would survive a power cut. */
   renameFile(from: string, to: string): Promise<void>;
   /** Removes a file or a folder with all in it; one that is not there is as good as removed. */
   remove(path: string): Promise<void>;
-  /** The names in a folder; none where there is no such folder. */
+  /** The names in a folder; none if there is no such folder. */
   list(path: string): Promise<readonly string[]>;
   /** The bytes of a file; 0 if there is none. */
   sizeOf(path: string): Promise<number>;
-  /** What a symbolic link points to; undefined where there is none, or it is not to be read. */
+  /** What a symbolic link points to; undefined if there is none, or it is not to be read. */
   readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;
   /** Milliseconds since 1970, for people to read: that clock may be set, forward or back. */
@@ -82,7 +82,7 @@ export interface Patience {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a tool ended. `status` is undefined where a signal ended it. */
+/** How a tool ended. `status` is undefined if a signal ended it. */
 export type CommandResult =
   | { readonly kind: 'missing' }
   | {

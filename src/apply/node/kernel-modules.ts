@@ -2,7 +2,7 @@ import type { Host } from './host.ts';
 
 /**
  * Where a kernel module is. "present": the kernel has it, built in or loaded. "unknown": the node has no list of its
- * modules (a container, or a kernel with everything built in), so that only trying tells.
+ * modules (a container, or a kernel with everything built in), so that only trying shows.
  */
 export type ModulePlace = 'loaded' | 'present' | 'built-in' | 'loadable' | 'missing' | 'unknown';
 
@@ -31,6 +31,7 @@ const signs: { readonly [module: string]: readonly string[] } = {
   ip_set: ['/sys/module/ip_set'],
 };
 
+/** Reads where the kernel has these modules. A file that is missing proves nothing: see ModuleIndex. */
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
   const listed = await host.readFile('/proc/modules');
   const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
@@ -64,6 +65,7 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
   return false;
 }
 
+/** Where the kernel has a module, by the index of a list that named it. */
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
   const name = normalize(module);
   if (index.loaded.has(name)) return 'loaded';

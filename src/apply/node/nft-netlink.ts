@@ -1,11 +1,11 @@
 import { families, type Family } from '../../kernel/family.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import type { Host } from './host.ts';
 
 /**
  * Asks the kernel for single objects of nftables, which nft cannot: whatever it is asked to list, it reads all sets of the
  * table first, and each Service port has one. Perl opens the kernel's socket, which Node cannot; Debian and Ubuntu
- * always have it. Everything here gives undefined where it is missing or anything is out of the ordinary, and
+ * always have it. Everything here gives undefined if it is missing or anything is out of the ordinary, and
  * then nft reads the whole table.
  */
 
@@ -54,7 +54,7 @@ export async function askKernel(host: Host, questions: readonly NftQuestion[]): 
   }
 }
 
-/** Undefined where the answers are not those to so many questions, or the rules changed in between. */
+/** Undefined if the answers are not those to so many questions, or the rules changed in between. */
 export function readAnswers(output: string, count: number): NftAnswers | undefined {
   const match = /^(generation (\d{1,10}) of (.+)\n)([\s\S]*)\1$/.exec(output);
   if (!match) return undefined;
@@ -67,7 +67,7 @@ export function readAnswers(output: string, count: number): NftAnswers | undefin
 /** What the kernel says of kube-proxy's tables: their flags, and how many chains and sets each has. */
 export const aboutTables: readonly NftQuestion[] = families.map((family) => ({ about: 'table', family }));
 
-/** Which of these tables the kernel has; undefined where it is not known. */
+/** Which of these tables the kernel has; undefined if it is not known. */
 export async function findNftTables(
   host: Host,
   family: Family,
@@ -78,7 +78,7 @@ export async function findNftTables(
   return asked && names.filter((_, i) => asked.answers[i] !== 'none\n');
 }
 
-/** "element KEY VALUE" → KEY, of an answer about elements. Throws where a key cannot be asked for. */
+/** "element KEY VALUE" → KEY, of an answer about elements. Throws if a key cannot be asked for. */
 export function keysIn(answer: string): readonly string[] {
   return [...answer.matchAll(/^element (\S*) /gm)].map(([line, key = '']) => {
     if (/^[0-9a-f]+$/.test(key)) return key;

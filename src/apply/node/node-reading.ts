@@ -8,7 +8,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-names.ts';
 import { isOfFamily, type Belongings } from '../state/belongings.ts';
 import { Failure } from '../state/failure.ts';
 import type { Command, Host } from './host.ts';
@@ -44,12 +44,13 @@ export interface NodeReading {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** What one tool tells of a node. */
+/** What one tool prints about a node. */
 export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
 /** What tools print, by part. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
+/** A reading by the parts that a step may change. */
 export function textsOf(reading: Omit<NodeReading, 'settings'>): ReadingTexts {
   const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
   const nft = { 'nft ipv4': nftables.ipv4, 'nft ipv6': nftables.ipv6 };
@@ -75,14 +76,14 @@ export interface ReadingScope {
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
-  /** What IPVS lists of itself, where that has been read; null where it is not in the kernel. */
+  /** What IPVS lists of itself, if that has been read; null if it is not in the kernel. */
   readonly ipvs?: string | null | undefined;
   /** Told of each tool that has left out its part. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
 /**
- * What a node must tell: that of which something is wanted, or recorded as made. A node has the tools of the modes that it is
+ * What must be read of a node: the parts where something is wanted, or recorded as made. A node has the tools of the modes that it is
  * for, whatever modules its kernel has: other programs bring tools of their own.
  */
 export function neededOf(
@@ -176,7 +177,7 @@ export async function findUnreadable(host: Host, parts: readonly ReadingPart[]):
 export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
 /**
- * Throws a Failure where a tool is not to be believed that will read these parts after a change, and that need not read them
+ * Throws a Failure if a tool is not to be believed that will read these parts after a change, and that need not read them
  * before: asked for little, it must print that little whole.
  */
 export async function assertReadable(
@@ -203,7 +204,7 @@ export async function assertReadable(
   }
 }
 
-/** Undefined where the part is left out: it is not needed, and its tool is missing or may fail. */
+/** Undefined if the part is left out: it is not needed, and its tool is missing or may fail. */
 async function readPart(
   { host, scope }: ReadNode,
   part: ReadingPart,
@@ -222,7 +223,7 @@ async function readPart(
   }
 }
 
-/** What `ip -j -d addr` prints. Throws a Failure where that is not whole. */
+/** What `ip -j -d addr` prints. Throws a Failure if that is not whole. */
 export function readAddresses(host: Host): Promise<string> {
   return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
 }
@@ -318,7 +319,7 @@ export async function mayHaveNftables(host: Host): Promise<boolean> {
 }
 
 /**
- * kube-proxy's table alone: others may be large. As text, which tells more than JSON does (comments of tables, and
+ * kube-proxy's table alone: others may be large. As text, which has more than JSON (comments of tables, and
  * whether one is dormant), at half the memory; without what changes from one moment to the next.
  */
 async function readNftTable(node: ReadNode, family: Family): Promise<string> {
@@ -349,8 +350,8 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
 }
 
 /**
- * The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. `rules`: lines that
- * an earlier reading had, which are the same values then and compare at no cost.
+ * The whole state of the kernel as the tools printed it, also other programs' objects. Sysctls and modules are not in it. `rules`: lines that
+ * an earlier reading had: these give the same values, which compare at no cost.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;

@@ -12,12 +12,12 @@ export interface ConnectionCount {
   readonly inactive: number;
 }
 
-/** The connections of a real server, by the keys of its virtual server and its own; undefined where the kernel lists no such. */
+/** The connections of a real server, by the keys of its virtual server and its own; undefined if the kernel lists no such. */
 export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
-/** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
+/** What goes through a node as it was looked at. Parsed on first use: most changes of a node need none of it. */
 export interface OpenTraffic {
-  /** What IPVS lists of itself; undefined where it is not in the kernel. */
+  /** What IPVS lists of itself; undefined if it is not in the kernel. */
   readonly ipvs: string | undefined;
   /** Of IPVS. */
   readonly connections: Connections;
@@ -25,7 +25,7 @@ export interface OpenTraffic {
   readonly sources: () => ReadonlySet<string>;
 }
 
-/** What IPVS lists of itself without a process; undefined where it is not in the kernel. */
+/** What IPVS lists of itself without a process; undefined if it is not in the kernel. */
 export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);
@@ -35,7 +35,7 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
   throw new Failure('unreadable-node', `${path} is not whole: ${fault}`, `look at it by hand: cat ${path}`);
 }
 
-/** Reads what IPVS lists; and where `withSockets`, all sockets, which may be many. */
+/** Reads what IPVS lists; with `withSockets` also all sockets, perhaps many. */
 export async function readTraffic(host: Host, withSockets: boolean): Promise<OpenTraffic> {
   const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];

@@ -5,7 +5,7 @@ import type { Host } from './host.ts';
 export const capNetAdmin = 1n << 12n;
 export const capSysModule = 1n << 16n;
 
-/** Whether this process has a capability. Undefined where /proc does not tell. */
+/** Whether this process has a capability. Undefined if /proc does not show it. */
 export async function hasCapability(host: Host, capability: bigint): Promise<boolean | undefined> {
   const status = (await host.readFile('/proc/self/status')) ?? '';
   const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1];
@@ -29,7 +29,7 @@ export async function adviseRights(host: Host): Promise<string> {
 /** A process that does a kube-proxy's work. */
 export interface RunningKubeProxy {
   readonly pid: string;
-  /** The program that it is a part of; undefined where it is a program of its own. */
+  /** The program that it is a part of; undefined if it is a program of its own. */
   readonly within: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export async function findKubeProxy(host: Host): Promise<RunningKubeProxy | unde
 
 /**
  * Whether such a program runs its kube-proxy. k3s hides its arguments once it runs (they may hold passwords) and takes
- * some from files, so they do not tell enough. But a kube-proxy that runs listens on its port for health checks or on
+ * some from files, so they do not prove enough. But a kube-proxy that runs listens on its port for health checks or on
  * that for metrics.
  */
 async function servesServices(host: Host, pid: string): Promise<boolean> {
@@ -83,7 +83,7 @@ export function adviseStop({ within }: RunningKubeProxy): string {
   }
 }
 
-/** Throws a Failure where a kube-proxy runs on this node: what it made must not be taken from under it. */
+/** Throws a Failure if a kube-proxy runs on this node: what it made must not be taken from under it. */
 export async function assertNoKubeProxy(host: Host): Promise<void> {
   const found = await findKubeProxy(host);
   if (found === undefined) return;

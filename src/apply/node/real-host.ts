@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
 import { Failure } from '../state/failure.ts';
-import { hasCode, isSystemError } from '../../bundle/errors.ts';
+import { hasCode, isSystemError } from '../../base/system-errors.ts';
 import { formatCommand, type Command, type CommandResult, type Host, type PathLevel, type Patience } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
@@ -28,7 +28,7 @@ const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 
 const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
 const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
 
-/** What makes perl or a shell load or do something besides, which no program that kpc-apply runs is to do. */
+/** Variables that make perl or a shell load or run something else. No program that kpc-apply runs may get them. */
 const loading = /^(?:PERL.*|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS)$/;
 
 function toolEnvironment(): NodeJS.ProcessEnv {
@@ -71,7 +71,7 @@ export const realHost: Host = {
 };
 
 /**
- * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it
+ * Runs a tool until its output is closed. Throws a Failure for one that never gets there: what it
  * printed until then may be a part only, and what it started may hold its output open for ever.
  */
 export function runTool(
@@ -102,7 +102,7 @@ export function runTool(
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
-    // Where no more files may be open, there are no pipes: the error above says so.
+    // If no more files may be open, there are no pipes: the error above says so.
     if (!hasPipes(child)) return;
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
@@ -213,7 +213,7 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
       folder = level;
       names = rest;
     }
-    // What is none of these is refused when it is read.
+    // Anything else is refused when it is read.
     if (!isLink && !found.isFile() && !found.isDirectory()) continue;
     levels.set(level, {
       path: level,
@@ -244,7 +244,7 @@ function startApart({ tool, args }: Command): Promise<void> {
     }, firstWordMilliseconds);
     child.on('error', end);
     child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
-    // Where no more files may be open, there are no pipes: the error above says so.
+    // If no more files may be open, there are no pipes: the error above says so.
     if (!hasPipes(child)) return;
     child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
     child.stdout.once('data', () => end());
@@ -267,7 +267,7 @@ const missing = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 /** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
 const leadsNowhere = [...missing, 'ELOOP', 'ENAMETOOLONG'];
 
-/** Undefined where it fails with one of these. */
+/** Undefined if it fails with one of these. */
 async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
     return await work();

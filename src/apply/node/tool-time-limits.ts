@@ -22,7 +22,7 @@ const doingShape = objectOf({
   until: amount,
 });
 
-/** What an apply that is to be confirmed does just now, in a file of its own for those who stand by. */
+/** What an unconfirmed apply does just now, in a file of its own for the standby processes. */
 export type Doing = Shaped<typeof doingShape>;
 
 /** Undefined if nothing can be said about it. */
@@ -32,9 +32,9 @@ export function readDoing(host: Host, folder: StateFolder): Promise<Doing | unde
 
 /** What is to end soon. */
 export interface Haste {
-  /** The node as it was read: its size tells how long tools may take. */
+  /** The node as it was read: its size decides how long tools may take. */
   readonly reading: NodeReading;
-  /** The apply that is to be confirmed, if it is one. */
+  /** The unconfirmed apply, if it is one. */
   readonly unconfirmed?: string | undefined;
   /** Whether a signal may cut tools short. It may not on the way back, to which a signal led. */
   readonly mayBeCut: boolean;
@@ -43,10 +43,11 @@ export interface Haste {
 /** A host whose tools have short limits. */
 interface HastyHost {
   readonly host: Host;
-  /** Says to those who stand by what the work waits for, and for how many milliseconds at most. */
+  /** Lets the standby processes know what the work waits for, and for how many milliseconds at most. */
   announce(what: string, milliseconds: number): Promise<void>;
 }
 
+/** The same host with short limits for its tools. The limits grow with the size of the node. */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste): HastyHost {
   const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.

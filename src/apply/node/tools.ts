@@ -1,26 +1,26 @@
 import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { isKubeProxySet } from '../../kube-proxy/sets.ts';
+import { isKubeProxySet } from '../../kube-proxy/ipvs-sets.ts';
 import { Failure } from '../state/failure.ts';
 import { describeEnd, excerptOf, formatCommand, type Command, type Host } from './host.ts';
 
-/** A program that kpc-apply runs, and what tells its version. */
+/** A program that kpc-apply runs, and how to ask for its version. */
 export interface Tool {
   readonly name: string;
   /** The name it has in a manifest's list of least versions; Debian's package, which most distributions name alike. */
   readonly family: string;
   /** Of some modes: of those whose facts name its family. */
   readonly neededBy: 'every mode' | 'some modes' | 'no mode';
-  /** Undefined where it does not matter. */
+  /** Undefined if it does not matter. */
   readonly versionArgs?: readonly string[] | undefined;
-  /** What is lost without it, where it is not needed. */
+  /** What is lost without it, if it is not needed. */
   readonly purpose?: string | undefined;
 }
 
-/** Whether a mode goes with a tool; it may well run without, where it is not needed. */
+/** Whether a mode goes with a tool; it may well run without, if it is not needed. */
 export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
   return neededBy !== 'some modes' || family in modeFacts[mode].tools;
 }
@@ -28,6 +28,7 @@ export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
 const versionArgs = ['--version'];
 const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 
+/** The programs that kpc-apply may run on a node. */
 export const tools: readonly Tool[] = [
   { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
   { name: 'iptables-save', family: 'iptables', neededBy: 'some modes' },
@@ -40,6 +41,7 @@ export const tools: readonly Tool[] = [
   { name: 'modprobe', family: 'kmod', neededBy: 'no mode', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
+/** Whether a tool is there and new enough. `details` is the first line of what it says about its version. */
 export type ToolState =
   | { readonly kind: 'missing'; readonly tool: Tool }
   | { readonly kind: 'broken'; readonly tool: Tool; readonly reason: string }
@@ -75,7 +77,7 @@ async function inspectTool(host: Host, tool: Tool, least: string | undefined): P
 /** A version as numbers: "v1.8.9" → [1, 8, 9]. */
 export type Version = readonly number[];
 
-/** The first dotted number in a text. Undefined where there is none. */
+/** The first dotted number in a text. Undefined if there is none. */
 export function parseVersion(text: string): Version | undefined {
   const match = /(?<!\d)\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
   return match ? match[0].split('.').map(Number) : undefined;
@@ -94,8 +96,8 @@ export function compareVersions(a: Version, b: Version): number {
 export type FindFault = (stdout: string, stderr: string) => string | undefined | Promise<string | undefined>;
 
 /**
- * Gives what a tool prints that reads the node. Throws a Failure where it is missing, fails, or reports success and has not
- * printed what it prints: nothing, half a list, another tool's. `nothing`: its error where there is nothing to read; gives ''.
+ * Gives what a tool prints that reads the node. Throws a Failure if it is missing, fails, or reports success and has not
+ * printed what it prints: nothing, half a list, another tool's. `nothing`: its error if there is nothing to read; gives ''.
  */
 export async function readWith(
   host: Host,

@@ -7,7 +7,7 @@ import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { jumpChain, restrictState, type Ownership } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../../kube-proxy/access-filter.ts';
-import { setName, type SetId } from '../../kube-proxy/sets.ts';
+import { setName, type SetId } from '../../kube-proxy/ipvs-sets.ts';
 import { socketOf } from '../../kube-proxy/virtual-servers.ts';
 import { chainKey, jumpKey, noBelongings, type Belongings } from '../state/belongings.ts';
 
@@ -18,8 +18,8 @@ const { table } = accessFilter;
 const guardChains: ReadonlySet<string> = new Set([accessFilter.chain, accessOutFilterChain]);
 
 /**
- * What must guard these addresses as long as they are on the node after it has left IPVS mode: only where one of these
- * virtual servers stands do packets get past. A port of a Service needs no more, since its rules take new connections
+ * What must guard these addresses as long as they are on the node after it has left IPVS mode: packets only get past to
+ * one of these virtual servers. A port of a Service needs no more, since its rules take new connections
  * before, nor does a port for health checks, which a rule of iptables mode lets in.
  */
 export function guardAddresses(
@@ -48,7 +48,7 @@ export function guardAddresses(
   return { iptables, sets };
 }
 
-/** What the kernel makes a hash set with unless told otherwise. */
+/** The kernel's defaults for a hash set. */
 const usualElements = 65_536;
 
 function addressSet(there: IpSet | undefined, addresses: readonly string[], family: Family): IpSet {
@@ -92,7 +92,7 @@ function guardRules(
   return new Map(chains.map((chain) => [chain.name, chain]));
 }
 
-/** Whether a rule of KUBE-IPVS-OUT-FILTER is about a virtual server that stands. */
+/** Whether a rule of KUBE-IPVS-OUT-FILTER is about a virtual server that is still there. */
 function closesOneOf({ args }: Rule, standing: ReadonlySet<string>): boolean {
   return args.some(
     (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address.text},${arg.protocol}:${arg.port}`),
@@ -147,7 +147,7 @@ export function guardIn(state: KernelState): Belongings {
 }
 
 /**
- * A state with a guard besides. Its jumps stand after those that the state has: a rule of iptables mode that refuses a
+ * A state with a guard besides. Its jumps come after those that the state has: a rule of iptables mode that refuses a
  * packet in its own way, or lets it in, comes first. Or before them, where they are what gives way.
  */
 export function addGuard(state: KernelState, guard: AccessGuard, where: 'before' | 'after'): KernelState {

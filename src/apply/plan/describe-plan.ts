@@ -28,7 +28,7 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
   PlannedChange['action']
 >;
 
-/** All changes of a plan, in the order of steps, each with its Service where that can be told. */
+/** All changes of a plan, in the order of steps, each with its Service, if known. */
 export function describePlan(plan: Plan): readonly PlannedChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
@@ -47,7 +47,7 @@ export function countPlan(plan: Plan): readonly ChangeCount[] {
   return [...ofNode.filter(({ number }) => number > 0), ...countChanges(plan.delta)];
 }
 
-/** What stands beside the delta: modules and settings, which no tool's input holds. */
+/** What is not in the delta: modules and sysctls, which no tool's input holds. */
 function changesOfNode({ modules, settings }: Plan): readonly KernelChange[] {
   return [
     ...modules.map((name) => moduleChange(name, 'added')),

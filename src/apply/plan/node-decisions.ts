@@ -12,25 +12,25 @@ export interface NodeFacts {
   readonly kernel: Version;
   /** Processors that are online. */
   readonly cores: number;
-  /** Buckets of the connection tracking table; undefined where they cannot be read. */
+  /** Buckets of the connection tracking table; undefined if they cannot be read. */
   readonly conntrackBuckets: number | undefined;
 }
 
-/** A value in /proc/sys or /sys that is to be so. */
+/** A value that a file in /proc/sys or /sys must have. */
 export interface Setting {
   /** The file that holds it. */
   readonly path: string;
   readonly name: string;
   readonly value: string;
-  /** Why this value, where the node decided it: "32768 × 4 cores". */
+  /** Why this value, if the node decided it: "32768 × 4 cores". */
   readonly reason?: string | undefined;
-  /** Set where a higher number stays as it is. */
+  /** Set if a higher number stays as it is. */
   readonly onlyRaises?: true | undefined;
   /** What kpc-apply has set it to. Any other value is another program's, and stays. */
   readonly onlyFrom?: readonly string[] | undefined;
 }
 
-/** Whether a value is as a setting asks for: the same, or a higher number where that may stay. */
+/** Whether a value is as a setting asks for: the same, or a higher number if that may stay. */
 export function isMet(
   { value, onlyRaises }: Pick<Setting, 'value' | 'onlyRaises'>,
   found: string | undefined,
@@ -49,6 +49,7 @@ const conntrackMaxLimit = 1_048_576;
 const connReuseModeSince: Version = [4, 1];
 const connReuseModeFixed: Version = [5, 9];
 
+/** Reads them from /proc and /sys. */
 export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   const [release, online, buckets] = await Promise.all([
     host.readFile('/proc/sys/kernel/osrelease'),

@@ -45,7 +45,7 @@ class FamilyRules {
   readonly #trace: KubeletTrace;
   /** Chains that would go, if nothing stays that needs them, by key. */
   readonly #candidates = new Map<string, { readonly table: TableName; readonly chain: Chain }>();
-  /** Rules that stay, with where they stand. */
+  /** Rules that stay, each with its table. */
   readonly #staying: { readonly table: TableName; readonly rule: Rule }[] = [];
 
   constructor(draft: ShareDraft, family: Family, present: Tables) {
@@ -76,8 +76,8 @@ class FamilyRules {
   }
 
   /**
-   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule where it is missing (EnsureRule). In one
-   * that is not ours, ours is no more than a rule that was missing: what else stands there stays. Up to 1.26, kubelet has
+   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule if it is missing (EnsureRule). In one
+   * that is not ours, ours is only a rule that was missing: what else is in it stays. Up to 1.26, kubelet has
    * a second rule in it.
    */
   #addToShared(wanted: Tables): Tables {
@@ -131,7 +131,7 @@ class FamilyRules {
     if (isKubeProxys) draft.leftovers.push({ kind: 'chain', name: key, isInEffect });
   }
 
-  /** A jump that is there as it is wanted, and not ours, is left out: it stays, and where it stands. */
+  /** A jump that is there as it is wanted, and not ours, is left out: it stays where it is. */
   #addJumps(table: TableName, chain: string, there: Chains, asked: Chains): void {
     const isOurs = (rule: Rule, key: string): boolean => {
       const name = jumpChain(rule) ?? '';
@@ -185,7 +185,7 @@ class FamilyRules {
     return this.#draft.owns('jumps', key) && (!isShared || this.#draft.owns('besideKubelet', key));
   }
 
-  /** Notes that kpc-apply makes, or made, this although there is a kubelet, which has none. */
+  /** Notes that kpc-apply makes, or made, this beside a kubelet that has none. */
   #noteKubelet(key: string, table: TableName, name: string): void {
     if (mayKubeletMake(this.#trace, table, name)) this.#draft.have('besideKubelet', key);
   }

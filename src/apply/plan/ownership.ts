@@ -6,12 +6,12 @@ import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import type { Link, LinkAddress } from '../../kernel/link/link.ts';
-import { diffNftTables } from '../../kernel/nftables/delta.ts';
+import { diffNftTables } from '../../kernel/nftables/nft-delta.ts';
 import { isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { isMadeByKubeProxy, isKubeProxyTable } from '../../kube-proxy/nftables.ts';
+import { isMadeByKubeProxy, isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/sets.ts';
+import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/ipvs-sets.ts';
 import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
 import { addressKey, nftTableKey } from '../state/belongings.ts';
 import { shareRules } from './own-rules.ts';
@@ -180,8 +180,8 @@ function shareLinks(draft: ShareDraft): void {
     }
   }
   draft.wanted = { ...wanted, links: beside };
-  // The cluster IPs that the node itself goes by, whatever the bundle says are its addresses. A dummy link is none of its
-  // ways to others: kube-ipvs0 is one, and that of a DNS cache, which answers at a cluster IP on purpose.
+  // Cluster IPs that are addresses of the node itself, whatever the bundle lists as its addresses. A dummy link does not
+  // count: kube-ipvs0 is one, and so is that of a DNS cache, which answers at a cluster IP on purpose.
   for (const { name, addresses } of present.links.filter(({ kind }) => kind !== 'dummy')) {
     for (const { address } of addresses.filter((each) => claims.clusterIPs?.has(each.address.text))) {
       conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });

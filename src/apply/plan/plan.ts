@@ -14,9 +14,9 @@ import type { Claims, Share } from './share-draft.ts';
 import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
 import type { DrainingServer } from '../state/record.ts';
 
-/** What a node is to be like. */
+/** What a node should be like. */
 export interface Target {
-  /** The tools' part: sysctls and modules stand in the two lists below. */
+  /** The tools' part: sysctls and modules are in the two lists below. */
   readonly state: KernelState;
   readonly settings: readonly Setting[];
   readonly modules: readonly string[];
@@ -55,13 +55,13 @@ export interface Plan {
   readonly cut: number;
   /**
    * Where iptables rules take over from IPVS: the state in which they have, and all virtual servers and their addresses
-   * are still there, as well guarded as before. Undefined where nothing of IPVS is there to be left.
+   * are still there, as well guarded as before. Undefined if nothing of IPVS is there to be left.
    */
   readonly takeover: KernelState | undefined;
   /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
   /**
-   * Addresses that no virtual server needs any more, but connections that the node itself opened: one to an address of
+   * Addresses that no virtual server needs any more, but that connections of the node itself need: one to an address of
    * its own comes from that address.
    */
   readonly held: readonly string[];
@@ -70,7 +70,7 @@ export interface Plan {
   readonly share: Share;
   /** What is ours, as it is. */
   readonly present: KernelState;
-  /** The same as it is wanted in the end. */
+  /** The state that is wanted in the end. */
   readonly wanted: KernelState;
   /** The state that the delta leads to, of what is ours: what is wanted, and what drains. */
   readonly state: KernelState;
@@ -86,7 +86,7 @@ export interface DrainTerms {
   readonly leftIpvs: number | undefined;
 }
 
-/** Compares a node with what it is to be like. */
+/** Compares a node with what it should be like. */
 export function makePlan(node: NodeState, target: Target, claims: Claims, terms: DrainTerms): Plan {
   const bare = takeShare(node.state, target.state, claims);
   const { share, guard } = shareGuard(node, target, claims, bare);
@@ -120,7 +120,7 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
 }
 
 /**
- * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined where there is nothing to
+ * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined if there is nothing to
  * leave. It is wanted for a while, so it may be changed, but is not what will be ours in the end.
  */
 function shareGuard(
@@ -139,7 +139,7 @@ function shareGuard(
   return { share: { ...bare, ours, touched, conflicts }, guard };
 }
 
-/** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
+/** Whether a state serves by rules of iptables or nftables and has no part in IPVS: it lacks kube-ipvs0, which IPVS mode always has. */
 export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
   const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
   return (hasChains || nftables.length > 0) && virtualServers.length === 0 && links.length === 0;
@@ -180,7 +180,7 @@ function planIpvs(
 
 /**
  * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
- * never gets to IPVS. And those that the node's own connections come from. Where there are none, the link goes, unless
+ * never gets to IPVS. And those that the node's own connections come from. If there are none, the link goes, unless
  * it is another program's.
  */
 function keepAddresses(
@@ -239,7 +239,7 @@ function changeSetting(node: NodeState, setting: Setting): SettingChange | undef
   return from === setting.value ? undefined : { setting, from };
 }
 
-/** Whether the node is as it is to be; real servers that still drain are as they are to be. */
+/** Whether the node is as it should be; real servers that still drain count as such. */
 export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
 }

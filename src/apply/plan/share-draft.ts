@@ -42,13 +42,13 @@ export interface Leftover {
   readonly isHeld?: boolean | undefined;
 }
 
-/** Which part of a node's state may be changed, and what stands in the way. */
+/** Which part of a node's state may be changed, and what is in the way. */
 export interface Share {
   /** What is wanted, as far as it can be had beside what stays. */
   readonly wanted: KernelState;
   /** What counts: what is ours and is there, and what is wanted. */
   readonly ours: Belongings;
-  /** What may be changed: the same, but for what another program had made just as it is wanted. */
+  /** What may be changed: the same, except for things that another program had made exactly as wanted. */
   readonly touched: Belongings;
   /** Wanted things that are there as another program made them, and different. */
   readonly conflicts: readonly Conflict[];
@@ -67,11 +67,11 @@ interface Division<T> {
   readonly present: ReadonlyMap<string, T>;
   readonly wanted: ReadonlyMap<string, T>;
   isMine(item: T, key: string): boolean;
-  /** Why one that is wanted, and that is there as another's, cannot be had; undefined if it is as it is wanted. */
+  /** Why a wanted one that another program has made is a conflict; undefined if it is as wanted. */
   collide(present: T, wanted: T, key: string): Conflict | undefined;
   /** Takes note of one that is not wanted and not ours. */
   leave(item: T, key: string): void;
-  /** Whether one of ours that is not wanted stays all the same. */
+  /** Whether one of ours stays though it is not wanted. */
   keeps?(item: T, key: string): boolean;
 }
 

@@ -5,7 +5,7 @@ import { diffFamilyTables, formatTablesDelta } from '../../kernel/iptables/iptab
 import { formatVirtualServersDelta, type TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
-import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
+import type { NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
@@ -108,7 +108,7 @@ function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): rea
 type RulesPlace = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
- * Where there are to be no rules at all, they go after the virtual servers, as does what guarded addresses that no rule
+ * If no rules at all are wanted, they go after the virtual servers, as does what guarded addresses that no rule
  * needs any more. Where iptables mode gives way to IPVS, its rules serve until the virtual servers are there: they see a
  * packet before IPVS does, so nothing is served twice.
  */
@@ -157,7 +157,7 @@ function familyOf(delta: NftTableDelta): Family {
 
 /**
  * A plan in the order in which it is carried out. New things come before what uses them, in the order of `kinds`:
- * modules, sysctls, sets, rules (the masquerade rules stand before anything can be routed), virtual servers, addresses.
+ * modules, sysctls, sets, rules (the masquerade rules are there before anything can be routed), virtual servers, addresses.
  * What goes takes the other way. Rules change in one piece, old and new at once: see placeRules.
  */
 export function listSteps(plan: Plan): readonly Step[] {

@@ -2,13 +2,13 @@ import { findChangedLines } from '../../base/changed-lines.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { crowdedChains, isServiceChainName, serviceChainPattern } from '../../kube-proxy/chains.ts';
 import { noBelongings, type Belongings } from '../state/belongings.ts';
 import { textsOf, type NodeReading, type ReadingTexts } from '../node/node-reading.ts';
 
 /**
- * What must be looked at, of a node and a bundle that were settled but for a few changes. The chains, virtual servers and
+ * What must be looked at, of a node and a bundle that were settled except for a few changes. The chains, virtual servers and
  * sets that were on the node as the bundle said are so still where neither has changed: they are set aside, unread. All
  * else stays in sight: what changed on either side, and the chains that are not of one Service port.
  */
@@ -20,7 +20,7 @@ export interface Focus {
   readonly cutsNftables: boolean;
   /** The part of what is ours that is set aside. */
   aside(owned: Belongings): Belongings;
-  /** The same with all in sight that differs between two readings; undefined where that is too much. */
+  /** The same with all in sight that differs between two readings; undefined if that is too much. */
   widen(before: CutTexts, after: ReadingTexts): Focus | undefined;
 }
 
@@ -51,7 +51,7 @@ interface Cut {
 type Sight = { readonly [P in CutPart]: ReadonlySet<string> };
 
 /**
- * All in sight that differs between two bundles, and the virtual servers of these keys; undefined where that is too much.
+ * All in sight that differs between two bundles, and the virtual servers of these keys; undefined if that is too much.
  * `hasNftables`: whether the tables of nftables are still as the known bundle says; else they are in sight as a whole.
  */
 export function focusOn(
@@ -107,7 +107,7 @@ function makeFocus(sight: Sight, bundle: BundleFiles, nft: NftFocus | undefined)
   };
 }
 
-/** Undefined where the texts differ too much, or in more than what tables hold. */
+/** Undefined if the texts differ too much, or in more than what tables hold. */
 function widenSight(sight: Sight, old: CutTexts, now: CutTexts): Sight | undefined {
   const wider = { ...sight };
   for (const part of cutParts) {
@@ -119,7 +119,7 @@ function widenSight(sight: Sight, old: CutTexts, now: CutTexts): Sight | undefin
   return cutParts.every((part) => wider[part] === sight[part]) ? sight : wider;
 }
 
-/** Undefined where tables came or went, too: a line is of the table that it stands in. */
+/** Undefined also if tables came or went: a line belongs to the table that it is in. */
 function listChanged(old: string, now: string): readonly string[] | undefined {
   const changes = findChangedLines(old, now);
   const tablesOf = (lines: readonly string[]) =>
@@ -128,7 +128,7 @@ function listChanged(old: string, now: string): readonly string[] | undefined {
   return changes.flatMap(({ removed, added }) => [...removed, ...added]).filter((line) => !isPassing(line));
 }
 
-/** Comments tell the time, and the kernel's own chains how much has passed; neither says anything of rules. */
+/** Comments hold the time, and the kernel's own chains counters; neither says anything about rules. */
 function isPassing(line: string): boolean {
   return line.startsWith('#') || /^:[A-Z]+ [A-Z]+ \[\d+:\d+\]$/.test(line);
 }
@@ -196,7 +196,7 @@ interface NftFocus {
 }
 
 /**
- * Both versions as kpc writes them. Undefined where they differ too much, in more than what tables hold, or in what a set
+ * Both versions as kpc writes them. Undefined if they differ too much, in more than what tables hold, or in what a set
  * is.
  */
 function focusOnNftTables(old: string, now: string): NftFocus | undefined {
@@ -250,7 +250,7 @@ function focusOnTable(
   return (text) => (text === before ? picked.before : text === after ? picked.after : undefined);
 }
 
-/** Takes into sight what some lines of a text belong to. False where that is no chain and no set. */
+/** Takes into sight what some lines of a text belong to. False if that is no chain and no set. */
 function see(sight: NftSight, text: string, at: number, lines: readonly string[]): boolean {
   let elements = lines.length === 0 ? undefined : elementsAround(sight, text, at);
   for (const line of lines) {
@@ -269,7 +269,7 @@ function put(sight: NftSight, head: string): Set<string> {
   return elements;
 }
 
-/** Of the chain or set in whose block the line there stands. A block ends with a line that is empty. */
+/** The chain or set whose block has the line. A block ends with an empty line. */
 function elementsAround(sight: NftSight, text: string, at: number): Set<string> | undefined {
   const start = text.lastIndexOf('\n\n', at - 1) + 2;
   const head = start < 2 ? undefined : headOf(text.slice(start, text.indexOf('\n', start)));

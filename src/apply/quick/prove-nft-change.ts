@@ -1,12 +1,12 @@
 import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { KernelDelta } from '../../kernel/delta.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { diffNftTables, type NftChange } from '../../kernel/nftables/delta.ts';
+import { diffNftTables, type NftChange } from '../../kernel/nftables/nft-delta.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
-import { nftTableName } from '../../kube-proxy/nftables.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Host } from '../node/host.ts';
 import { saveTools } from '../node/node-reading.ts';
@@ -34,11 +34,11 @@ export const nftStampShape = objectOf({
 
 /**
  * A moment of the rules of nftables. Any program that changes any of them makes the kernel count one generation more. So
- * where the count is the same at two moments, kube-proxy's tables are, but for the clients that session affinity learns.
+ * if the count is the same at two moments, so are kube-proxy's tables, except for the clients that session affinity learns.
  */
 export type NftStamp = Shaped<typeof nftStampShape>;
 
-/** Undefined where the kernel does not tell. `hasRules`: whether the stamp has rules, where that was asked just now. */
+/** Undefined if the kernel does not answer. `hasRules`: whether the stamp has rules, if that was asked just now. */
 export async function readNftStamp(host: Host, hasRules?: boolean): Promise<NftStamp | undefined> {
   const asked = await askKernel(host, aboutTables);
   if (!asked) return undefined;
@@ -67,7 +67,7 @@ export function isSameMoment(before: NftStamp | undefined, after: NftStamp | und
  * Proves a change that was made just now, without a list of the whole table. It is rehearsed where everything can be read back;
  * then each chain, set and element that it was to change is read back from the node's kernel and must be
  * the same as there. No more may have come or gone, and no other transaction may have been made since `before`. Gives the
- * moment for which it is proven; undefined where it is not, which says nothing against it.
+ * moment for which it is proven; undefined if it is not: it may still be right.
  */
 export async function proveNftChange(
   host: Host,
@@ -91,7 +91,7 @@ export async function proveNftChange(
   return isProven ? after : undefined;
 }
 
-/** How many more chains and sets a table has; undefined where it came or went, or its flags changed. */
+/** How many more chains and sets a table has; undefined if it came or went, or its flags changed. */
 function growth(before: string, after: string): number | undefined {
   if (before === after) return 0;
   const [old, now] = [before, after].map((answer) => /^table (\S*) (\d+)\n$/.exec(answer));
@@ -109,7 +109,7 @@ interface Rehearsed {
 /**
  * Makes the change by the same nft, in an empty network namespace of the same kernel that ends with this. There reading
  * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
- * Undefined where that is not so, and where it cannot be tried.
+ * Undefined if that is not so or cannot be tried.
  */
 async function rehearse(host: Host, plan: Plan, inputs: readonly string[]): Promise<Rehearsed | undefined> {
   const subjects = listSubjects(plan.delta.nftables);

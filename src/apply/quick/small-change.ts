@@ -1,7 +1,7 @@
 import { hashHex } from '#hash';
 import { listOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import { version } from '../../base/version.ts';
-import { hasCode } from '../../bundle/errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readListedManifest } from '../../bundle/read-bundle.ts';
 import { families } from '../../kernel/family.ts';
@@ -26,8 +26,8 @@ import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './foc
 import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
 /**
- * What lets a small change cost little: nothing outside this folder uses more of it than this file. A change without it is as
- * whole and as right; it reads and compares everything.
+ * Makes small changes cheap. Nothing outside this folder uses its other files. Without it, a change is just as
+ * complete and correct, but reads and compares everything.
  */
 
 /**
@@ -38,7 +38,7 @@ export interface Settled {
   readonly id: string;
   readonly bundle: BundleFiles;
   readonly texts: CutTexts;
-  /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
+  /** When the tables of nftables were as the bundle says; undefined if that is unknown. */
   readonly nftables?: NftStamp | undefined;
   /** Tools that were found fit for their work. */
   readonly fitTools: readonly string[];
@@ -51,7 +51,7 @@ const indexShape = objectOf({
   /** The names of the bundle's files. */
   files: listOf(text),
   nftables: optional(nftStampShape),
-  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
+  /** SHA-256 of what iptables-save and ip6tables-save printed, if that may be all that is read of them. */
   rules: optional(text),
   fitTools: listOf(text),
 });
@@ -144,6 +144,7 @@ export interface QuickLook {
   read(scope: ReadingScope, owned: Belongings): Promise<QuickReading>;
 }
 
+/** Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole one. */
 export async function beginLook(
   host: Host,
   { files }: Settling,

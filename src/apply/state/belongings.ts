@@ -44,6 +44,7 @@ export function mapLists<T>(make: (list: keyof Belongings) => T): Readonly<Recor
   return Object.fromEntries(lists.map((list) => [list, make(list)])) as Record<keyof Belongings, T>;
 }
 
+/** A node with nothing of kpc-apply's. */
 export const noBelongings: Belongings = mapLists(() => []);
 
 /** All that is in one or the other. */
@@ -59,6 +60,7 @@ export function withoutBelongings(all: Belongings, gone: Belongings): Belongings
   });
 }
 
+/** Whether nothing on the node is kpc-apply's. */
 export function isEmptyBelongings(belongings: Belongings): boolean {
   return lists.every((list) => belongings[list].length === 0);
 }
@@ -78,7 +80,7 @@ export function nftTableKey(family: Family, name: string): string {
   return `${nftFamily[family]} ${name}`;
 }
 
-/** "ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule stands in. */
+/** "ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule is in. */
 export function jumpKey(family: Family, table: TableName, chain: string, rule: Rule): string {
   return `${chainKey(family, table, chain)} ${ruleMeaning(rule)}`;
 }

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../../base/failure-codes.ts';
-import { hasCode, isSystemError } from '../../bundle/errors.ts';
+import { hasCode, isSystemError } from '../../base/system-errors.ts';
 
 /**
  * Why something could not be done, for people: what happened and what to do about it. `code` is stable, for programs.

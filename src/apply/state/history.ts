@@ -1,4 +1,4 @@
-import { hasCode } from '../../bundle/errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';
@@ -17,7 +17,7 @@ import {
 const mostStates = 5;
 const mostBytes = 64 * 1024 * 1024;
 
-/** What asks for a change, which decides what state the node is in after it. */
+/** What asks for a change. It decides the state that the node has afterwards. */
 export type ChangeOrigin =
   | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
   | { readonly kind: 'cleanup' }
@@ -233,6 +233,7 @@ export async function commit(
   await pruneStates(host, folder, state).catch(() => undefined);
 }
 
+/** Writes the record of what is kpc-apply's on the node. A folder in its place is removed. */
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
   return replacing(host, folder.record, () => writeJson(host, folder.record, record));
 }

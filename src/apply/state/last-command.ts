@@ -29,7 +29,7 @@ interface Place {
   readonly folder: StateFolder;
 }
 
-/** Keeps a note of a command, which the next change of the node removes. Nothing else depends on that it can be written. */
+/** Keeps a note of a command until the next change of the node. Nothing else depends on it. */
 export async function noteCommand({ host, folder }: Place, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
   const last: LastCommand = { ...note, bootId: await readBootId(host), at: host.now() };
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { UnreadableFile } from '../../base/read-file.ts';
-import { describeError, hasCode } from '../../bundle/errors.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { amount, objectOf, optional, readShape, text, type Shaped } from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';

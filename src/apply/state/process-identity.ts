@@ -1,7 +1,7 @@
 import { objectOf, optional, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import type { Host } from '../node/host.ts';
 
-/** What each file says that stands for a process. */
+/** The content of each file that represents a process. */
 export const processFields = {
   pid: wholeNumber(1),
   /** Clock ticks from boot to its start. */
@@ -19,6 +19,7 @@ export type ProcessIdentity = Shaped<typeof processShape>;
 /** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container. */
 type Whereabouts = 'running' | 'gone' | 'out of sight';
 
+/** The identity of this process, for findProcess of a later one. */
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace] = await Promise.all([
     readStartTime(host, host.pid),
@@ -28,6 +29,7 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   return { pid: host.pid, started: started ?? '0', bootId, namespace };
 }
 
+/** Whether a process still runs, here or out of sight. */
 export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
   if (process.bootId !== (await readBootId(host))) return 'gone';
   if (process.namespace !== undefined && process.namespace !== (await readNamespace(host))) return 'out of sight';

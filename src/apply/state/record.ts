@@ -47,7 +47,7 @@ const stateShape = objectOf({
   drifted: optional(boolean),
 });
 
-/** A state of the node, from one change to the next: what a person sees of it, and what tells it from others. */
+/** A state of the node, from one change to the next: what a person sees of it, and what distinguishes it from others. */
 export type StateMark = Shaped<typeof stateShape>;
 
 const drainingShape = objectOf({
@@ -97,11 +97,12 @@ export function stateFolder(path: string) {
     unconfirmed: `${path}/unconfirmed.json`,
     /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
-    /** A folder: see settled-bundle.ts. */
+    /** A folder: see apply/quick/small-change.ts. */
     settled: `${path}/settled`,
   } as const;
 }
 
+/** The paths of these files. */
 export type StateFolder = ReturnType<typeof stateFolder>;
 
 /** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
@@ -120,7 +121,7 @@ const snapshotShape = objectOf({
   id: text,
   /** Milliseconds since 1970. */
   takenAt: amount,
-  /** Milliseconds since the node booted, which tells the order of snapshots. */
+  /** Milliseconds since the node booted, for the order of snapshots. */
   uptime: amount,
   /** The state that this is of. */
   state: stateShape,
@@ -138,7 +139,7 @@ const snapshotShape = objectOf({
   touched: belongingsShape,
   /** The settings that have been changed since, and all values that they got. */
   settingsMade: byPath(listOf(text)),
-  /** What tells the tools of the process that made the change: see Host. */
+  /** Identifies the tools of the process that made the change: see Host. */
   toolMark: toolMarkShape,
 });
 
@@ -164,7 +165,7 @@ export async function readSnapshot(host: Host, path: string, bootId: string): Pr
   return snapshot?.record.bootId === bootId ? snapshot : undefined;
 }
 
-/** A file of the state folder; undefined where there is none. Throws a Failure for one that is not of this shape. */
+/** A file of the state folder; undefined if there is none. Throws a Failure for one that is not of this shape. */
 export async function readJson<T>(host: Host, path: string, shape: Shape<T>, advice: string): Promise<T | undefined> {
   const damaged = (why: string) => new Failure('bad-state-folder', `${path} is damaged: ${why}`, advice);
   try {
@@ -180,6 +181,7 @@ export async function readJson<T>(host: Host, path: string, shape: Shape<T>, adv
   }
 }
 
+/** Writes a file of the state folder as one line of JSON. */
 export function writeJson(host: Host, path: string, value: object): Promise<void> {
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }

@@ -1,7 +1,7 @@
 import { Failure } from './failure.ts';
 import type { Host, PathLevel } from '../node/host.ts';
 
-/** Whose files root goes by: root's, and for a bundle also those of the person who became root to run this. */
+/** Whose files root trusts: root's, and for a bundle also those of the person who became root to run this. */
 interface Trusted {
   readonly owners: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
@@ -9,7 +9,7 @@ interface Trusted {
 
 const root: Trusted = { owners: new Set([0]), groups: new Set([0]) };
 
-/** Throws a Failure where others than root could change what is in the state folder. */
+/** Throws a Failure if others than root could change what is in the state folder. */
 export async function assertTrustedState(host: Host, folder: string): Promise<void> {
   const { exposure } = await examineTrust(host, folder, root);
   if (exposure === undefined) return;
@@ -21,7 +21,7 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
 }
 
 /**
- * Reads a bundle, or the keys that sign one. Throws a Failure where others than root, and than who became root by sudo, could
+ * Reads a bundle, or the keys that sign one. Throws a Failure if others than root, and than who became root by sudo, could
  * change it, or could have put it there.
  */
 export async function readTrusted<T>(

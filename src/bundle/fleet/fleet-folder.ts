@@ -1,4 +1,4 @@
-import { describeError, hasCode } from '../errors.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
@@ -25,6 +25,7 @@ export interface NodeFiles {
 /** What became of a node's folder. */
 export type WrittenNode = 'written' | 'unchanged';
 
+/** What became of one node's folder. */
 export type NodeResult = { readonly kind: WrittenNode } | { readonly kind: 'failed'; readonly problem: FleetProblem };
 
 /** How a node's folder differs from what it should be. */
@@ -58,7 +59,7 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /** Makes the node's folder hold the bundle. Does nothing where it does already. */
+  /** Makes the node's folder hold the bundle. Does nothing if it does already. */
   async write(node: string, bundle: NodeFiles): Promise<NodeResult> {
     const problem = await this.#clear(node);
     return problem ? { kind: 'failed', problem } : this.#write(node, bundle);
@@ -156,7 +157,7 @@ export class FleetFolder {
     try {
       const present = new Set(await readdir(target));
       const differing: string[] = [];
-      // The manifest comes first, and tells nearly always.
+      // The manifest comes first, and nearly always decides.
       for (const name of new Set([...bundle.files.keys(), ...present])) {
         const same = present.has(name) && (await this.#isSame(target, name, bundle));
         if (!same && differing.push(name) >= limit) break;
@@ -177,7 +178,7 @@ export class FleetFolder {
       : this.#holds(target, name, digest);
   }
 
-  /** Makes a file: a link to one with the same content where there is one, and where the file system takes it. */
+  /** Makes a file: a link to one with the same content if there is one, and where the file system takes it. */
   async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
     const digest = digests[name as BundleFileName];
     const known = digest === undefined ? undefined : this.#paths.get(digest);
@@ -208,7 +209,7 @@ export class FleetFolder {
     });
   }
 
-  /** The names of the folders that hold a bundle, and nothing else; none where there is no such folder yet. */
+  /** The names of the folders that hold a bundle, and nothing else; none if there is no such folder yet. */
   async list(): Promise<readonly string[]> {
     const entries = await this.#entries();
     const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
@@ -260,7 +261,7 @@ interface Found {
   readonly hidden: readonly string[];
 }
 
-/** What tells a file from all others, and from itself after it was written again. A link more changes nothing of it. */
+/** Identifies a file and its content: another file, or the same one written again, has another. A further link changes nothing. */
 function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }

@@ -212,7 +212,7 @@ async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment
   });
 }
 
-/** What has kube-proxy's names and stays; '' where there is nothing. */
+/** What has kube-proxy's names and stays; '' for nothing. */
 function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
   const held = leftovers.filter(({ isHeld }) => isHeld);
   const others = leftovers.filter(({ isHeld }) => !isHeld);

@@ -24,6 +24,7 @@ const serialShape = objectOf({ serial: wholeNumber(0) });
 /** Where a command has its bundle from: a folder, or a pack, which may be signed. */
 export type BundleSource = ReturnType<typeof openSource>;
 
+/** Opens a source for one command. Says on stderr which bundle it read, once for each digest. */
 export function openSource(
   path: string,
   { trust, stateDir }: TrustOptions & NodeOptions,

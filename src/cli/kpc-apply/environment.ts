@@ -23,6 +23,7 @@ export interface NodeOptions {
   readonly stateDir: string;
 }
 
+/** The session of one command: the host, which reports long waits, and the state folder. */
 export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
   const show = showProgress(environment.terminal);
   const onEvent = (event: ChangeEvent): void => {

@@ -42,7 +42,7 @@ export function addClaimOptions(command: Command, { hasBundle = true } = {}): Co
     );
 }
 
-/** The files with the keys that must have signed a bundle; any bundle will do where there are none. */
+/** The files with the keys that must have signed a bundle; any bundle will do if there are none. */
 export interface TrustOptions {
   readonly trust: readonly string[];
 }

@@ -2,7 +2,7 @@ import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
-import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './look-commands.ts';
+import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './read-only-commands.ts';
 import { reportFailure, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import type { LogOptions } from './options.ts';
 import { addRollbackCommand } from './rollback-command.ts';

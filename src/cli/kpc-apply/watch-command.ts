@@ -112,7 +112,7 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, terminal } = environment;
   try {
-    // In nftables mode the kernel tells at once that nothing has changed, and to list the tables takes seconds. In other modes each
+    // In nftables mode the kernel says at once that nothing has changed, and to list the tables takes seconds. In other modes each
     // look is at everything.
     const settled = await recallSettled(host, stateFolder(options.stateDir));
     const known = settled?.nftables ? settled : undefined;

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { explainError, type Failure } from '../../apply/state/failure.ts';
 import { readJson, writeJson, type StateFolder } from '../../apply/state/record.ts';
-import { describeError, hasCode } from '../../bundle/errors.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
@@ -62,7 +62,7 @@ export function watchBundle(
     /** The folder that it is in, as an absolute path. */
     path: resolve(path),
     /**
-     * The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. `known`: the files
+     * The bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`: the files
      * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
      */
     async read(known?: BundleFiles): Promise<StoredBundle | undefined> {
@@ -94,7 +94,7 @@ export function watchBundle(
   };
 }
 
-/** Something that changes with any file of a bundle; undefined where there is no folder. Reads none of them. */
+/** Something that changes with any file of a bundle; undefined if there is no folder. Reads none of them. */
 export async function readBundleVersion(path: string): Promise<string | undefined> {
   try {
     const isPack = (await stat(path)).isFile();

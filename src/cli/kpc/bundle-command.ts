@@ -2,7 +2,7 @@ import { Argument, InvalidArgumentError, Option, type Command } from 'commander'
 import { formatCount } from '../../base/format-count.ts';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
-import { describeError, hasCode } from '../../bundle/errors.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { readBundle } from '../../bundle/read-bundle.ts';

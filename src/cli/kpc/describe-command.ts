@@ -90,7 +90,7 @@ interface SortedArguments {
 }
 
 /**
- * Where all arguments are names of files, the first may be what is asked about all the same: a folder is often called as a
+ * If all arguments are names of files, the first may be what is asked about all the same: a folder is often called as a
  * Service is. It is read only if it holds a dump or a bundle.
  */
 async function settleFirst(

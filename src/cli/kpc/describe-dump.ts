@@ -48,7 +48,7 @@ function notesOf(
   belonging: readonly ReturnType<ReturnType<typeof classifyServers>>[],
   isNamed: boolean,
 ): readonly string[] {
-  const doubtful = belonging.filter((each) => each === 'untold').length;
+  const doubtful = belonging.filter((each) => each === 'unshown').length;
   const others = belonging.filter((each) => each === 'other').length;
   const lacking = missingFiles(mode, coverage);
   const isNameless =

@@ -138,7 +138,7 @@ async function runDiff(
 /** Whether a flag says something of sides that are no manifests: names for a dump, or which node of a fleet is meant. */
 function isUseful(flag: string, paths: readonly string[], sides: readonly StoredSide[]): boolean {
   if (flag === '--file') return sides.some(({ kind }) => kind === 'dump');
-  // The bundle of a node that was found in the folder named, which is not that folder.
+  // The bundle of a node was found inside the named folder.
   return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.reading.side?.name !== paths[i]);
 }
 
@@ -191,13 +191,13 @@ async function formatDiff(
   const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
   switch (options.output) {
     case 'text': {
-      const { formatText } = await import('../../report/text.ts');
+      const { formatText } = await import('../../report/text-and-markdown.ts');
       const { reportPainter } = await import('../../report/colours.ts');
       const report = isReview ? await reviewOf(from, to, diff, limits) : reportDiff(diff, limits);
       return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
-      const { formatMarkdown } = await import('../../report/text.ts');
+      const { formatMarkdown } = await import('../../report/text-and-markdown.ts');
       return formatMarkdown(reportDiff(diff, limits));
     }
     case 'json': {

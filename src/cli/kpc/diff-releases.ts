@@ -4,7 +4,7 @@ import { checkNodes, oneNode } from '../../compile/chosen-nodes.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { printable } from '../../base/printable.ts';
-import { chooseReleases, compareReleases } from '../../sides/releases.ts';
+import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';

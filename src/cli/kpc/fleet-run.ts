@@ -111,7 +111,7 @@ async function writeNodes(
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
 ): Promise<FleetProblem | undefined> {
-  // Starting a thread's module takes as long as starting a small compilation: only where there are threads.
+  // Starting a thread's module takes as long as starting a small compilation: only if there are threads.
   const threads = run.options.jobs > 1 ? new (await import('./fleet-threads.ts')).FleetThreads(done) : undefined;
   let index = 0;
   try {

@@ -16,7 +16,7 @@ interface Target {
   readonly links: ReadonlyMap<string, string>;
 }
 
-/** What a thread works on. It reads the same texts again, not the files, which may be others by then. */
+/** What a thread works on. It reads the same texts again, not the files, which may have changed by then. */
 interface FleetJob extends Target {
   readonly texts: Pick<InputTexts, 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;

@@ -5,7 +5,7 @@ import { proxyFlags } from '../../kube-proxy/settings/values.ts';
 
 /**
  * Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. A command that only
- * looks assumes what manifests from git lack; one that programs nodes has to be told to.
+ * looks assumes what manifests from git lack; one that programs nodes does so only on request.
  */
 export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'programs'): Command {
   command

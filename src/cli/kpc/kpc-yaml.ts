@@ -277,6 +277,7 @@ export function takesList({ description, flags, long }: Option): boolean {
   return lists.has(long) || /repeat|CIDRs|cidrs/.test(`${description} ${flags}`);
 }
 
+/** Whether kpc.yaml holds the flag as true or false. */
 export function takesBoolean(option: Option): boolean {
   return option.isBoolean() || option.negate || option.flags.endsWith('[bool]');
 }

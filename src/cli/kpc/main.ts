@@ -1,4 +1,4 @@
-import { describeError, isSystemError } from '../../bundle/errors.ts';
+import { describeError, isSystemError } from '../../base/system-errors.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { processTerminal, type Terminal } from '../shared/terminal.ts';
 import { threadArgument } from './thread-argument.ts';

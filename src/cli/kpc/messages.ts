@@ -107,6 +107,7 @@ export interface Progress {
 /** How often the line is written anew, in milliseconds. */
 const interval = 100;
 
+/** Counts the steps of long work on a terminal, and prints nothing elsewhere. */
 export function showProgress(total: number, terminal: Terminal): Progress {
   if (!terminal.interactive) return { step: async () => {}, end: async () => {} };
   const start = Date.now();

@@ -152,9 +152,9 @@ async function scenesOf(
   const scenes = [await sceneOfReading(from, options, terminal), await sceneOfReading(to, options, terminal)] as const;
   if (!scenes[0] || !scenes[1]) return undefined;
   for (const { name, coverage } of [from.side, to.side]) {
-    const untold = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
-    const text = `${name} does not show ${untold.join(', ')}: assumed equal to the other side`;
-    if (untold.length > 0) await say(terminal, `note: ${printable(text)}\n`);
+    const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
+    const text = `${name} does not show ${unshown.join(', ')}: assumed equal to the other side`;
+    if (unshown.length > 0) await say(terminal, `note: ${printable(text)}\n`);
   }
   return onOneNode(scenes[0], scenes[1]);
 }

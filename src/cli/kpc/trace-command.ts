@@ -6,7 +6,13 @@ import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import { explainTrace, tellTrace, traceJson, type ToldTrace, assumedIn } from '../../packet/trace/explain.ts';
+import {
+  listTraceLines,
+  describeTrace,
+  traceJson,
+  type TraceInWords,
+  assumedIn,
+} from '../../packet/trace/trace-words.ts';
 import { followIngress } from '../../packet/trace/ingress.ts';
 import { traceMatrix } from '../../packet/trace/matrix.ts';
 import { ask, findPorts, readSender } from '../../packet/trace/question.ts';
@@ -89,7 +95,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   if (options.output === 'json') {
     const byNode = answers.map(({ node, json }) => ({ node, trace: json }));
     await terminal.out(formatJson(options.allNodes ? byNode : answers[0]?.json));
-  } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ told }) => told)));
+  } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ words }) => words)));
   else await terminal.out(answers.map(({ text }) => text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
 }
@@ -102,7 +108,7 @@ interface Answer {
   readonly kind: 'read';
   readonly json: unknown;
   readonly text: (colour: boolean, width: number | undefined) => string;
-  readonly told: readonly ToldTrace[];
+  readonly words: readonly TraceInWords[];
 }
 
 interface NoAnswer {
@@ -127,7 +133,7 @@ function answerAll(service: string, options: TraceOptions, scene: Scene): Answer
     const assumed = assumedIn([table], scene.side);
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
-  return { kind: 'read', json: matrixJson(matrix), text, told: [] };
+  return { kind: 'read', json: matrixJson(matrix), text, words: [] };
 }
 
 /** The trace of one packet, or those of a request over an Ingress. */
@@ -139,9 +145,9 @@ function answer(options: TraceOptions, scene: Scene): Answer | NoAnswer {
   const found = over ?? ask(question, scene);
   if (found.kind === 'wrong') return { kind: 'wrong', diagnostics: found.faults.map(({ diagnostic }) => diagnostic) };
   const traces = 'traces' in found.value ? found.value.traces : [found.value];
-  const told = traces.map((trace) => tellTrace(trace, scene));
+  const words = traces.map((trace) => describeTrace(trace, scene));
   const json = traces.map((trace) => traceJson(trace, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...told.map(explainTrace)].map(([head, ...lines]) => {
+  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map(([head, ...lines]) => {
     const assumed = assumedIn(
       [head, ...lines].map((line) => line?.text ?? ''),
       scene.side,
@@ -152,6 +158,6 @@ function answer(options: TraceOptions, scene: Scene): Answer | NoAnswer {
     kind: 'read',
     json: over ? { ingress: over.value.name, routes: over.value.routes, traces: json } : json[0],
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    told,
+    words,
   };
 }

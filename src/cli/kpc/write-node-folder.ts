@@ -14,6 +14,7 @@ export async function writeNode(
   return folder.update(node, hashInputs(inputs, gates, texts), () => filesOf(compile(), form));
 }
 
+/** The files of one node's folder, as a bundle or as a golden. */
 export function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
   if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
   return { files: bundle.files, digests: bundle.manifest.files };

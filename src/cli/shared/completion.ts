@@ -112,6 +112,7 @@ export interface Candidate {
 /** What completes a value: of the flag or argument of that name. Without any, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Candidate[]>;
 
+/** What is known when a value of a flag or an argument is completed. */
 export interface ValueRequest {
   readonly program: Command;
   readonly called: Command;
@@ -126,7 +127,7 @@ export interface ValueRequest {
 /** No shell gives any of these characters a meaning within a word: what has others is not offered. */
 const plain = /^[\w.,:/@%+=-]+$/;
 
-/** The words that may stand in the place of the last of these, which follow the name of the program. */
+/** The words that may replace the last of these, which follow the name of the program. */
 export async function complete(
   program: Command,
   words: readonly string[],

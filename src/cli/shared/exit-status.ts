@@ -12,6 +12,7 @@ export const exitStatus = {
   notRestored: 4,
 } as const;
 
+/** One of the exit statuses of both programs. */
 export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 /** How a command says that it has ended. */

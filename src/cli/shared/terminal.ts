@@ -2,7 +2,7 @@ import { largestFile, UnreadableFile } from '../../base/read-file.ts';
 import { disarm, unprintable } from '../../base/printable.ts';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { hasCode } from '../../bundle/errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
@@ -90,7 +90,7 @@ function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
 /** What chalk writes for the colours and weights that kpc uses, and for their ends. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
-/** The text with a dot for each character that a terminal would act on, but for line ends, tabs and colours. */
+/** The text with a dot for each character that a terminal would act on, except for line ends, tabs and colours. */
 function makeHarmless(text: string): string {
   return text.replace(unprintable, (found, at: number) =>
     found === '\n' || found === '\t' || startsColour(text, at) ? found : '·',

@@ -10,7 +10,7 @@ import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 /** What the endpointslice controller knows of the Nodes. */
 export interface KnownNodes {
-  /** Undefined where the input holds no Node: then each Pod is taken at its word. */
+  /** Undefined if the input holds no Node: then each Pod is taken at its word. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
@@ -33,7 +33,7 @@ interface PodEndpoint {
 
 /**
  * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): of each
- * family one for each set of port numbers, and an empty one where there is nothing to put into it. The controller fills
+ * family one for each set of port numbers, and an empty one if there is nothing to put into it. The controller fills
  * slices in the order of a map, at most 100 endpoints each; these are sorted by the Pods' names, and as long as need be.
  * Which endpoints serve another zone than their own also hangs on that order.
  */
@@ -85,7 +85,7 @@ function familiesOf({ spec }: Service): readonly Family[] {
 function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
-  // Where there are two, the controller sorts them, and kube-proxy takes the first.
+  // If there are two, the controller sorts them, and kube-proxy takes the first.
   const addresses = status.addresses
     .filter((address) => address.family === family)
     .toSorted((a, b) => compareText(a.text, b.text));

@@ -27,6 +27,7 @@ interface PodInputs {
   readonly hasIdle: boolean;
 }
 
+/** What podsToSlices makes. */
 export interface SlicesOfPods {
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** The Services that they are for. */
@@ -74,7 +75,7 @@ export function podsToSlices({ services, pods, nodes, hasIdle }: PodInputs, give
 const freeEndpoints = 300_000;
 const endpointsPerObject = 5;
 
-/** Services that select the same Pods multiply them: says so, before an endpoint is made, where there would be too many. */
+/** Services that select the same Pods multiply them: says so, before an endpoint is made, if there would be too many. */
 function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic | undefined {
   const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
   const limit = freeEndpoints + endpointsPerObject * objects;
@@ -85,7 +86,7 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic
   return diagnose('too-many', { of: 'selected-pods', count: total, limit, largest: most }, place);
 }
 
-/** Where endpoints come from is to be seen: no file lists them. */
+/** Shows where endpoints come from: no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];

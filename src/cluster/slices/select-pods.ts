@@ -30,7 +30,7 @@ export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: 
   return given.has(metadata.namespace, metadata.name);
 }
 
-/** What stands for all Pods of a namespace: no label has an empty name. */
+/** The key of all Pods of a namespace: no label has an empty name. */
 const noLabel = ['', ''] as const;
 
 /** Pods by namespace and label, so that the Pods of a Service are found without looking at all others. */

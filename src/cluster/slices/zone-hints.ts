@@ -57,7 +57,7 @@ const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kube
 export type ZoneRatios = ReadonlyMap<string, number>;
 
 /**
- * The zones' shares of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined where a ready
+ * The zones' shares of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined if a ready
  * Node lacks its zone or its CPUs, or if only one zone exists.
  */
 export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
@@ -80,7 +80,7 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint is to serve, in the order of `zones`, the endpoints' own; undefined where hints would do
+ * The zone that each endpoint is to serve, in the order of `zones`, the endpoints' own; undefined if hints would do
  * harm or if that is unknown (TopologyCache.AddHints). If the controller's choice depends on the order of a map, kpc takes
  * the first by name.
  */
@@ -104,7 +104,7 @@ function allocateZones(
   });
 }
 
-/** How many endpoints each zone should have; undefined where no number comes near enough (getAllocations). */
+/** How many endpoints each zone should have; undefined if no number comes near enough (getAllocations). */
 function desiredByZone(endpoints: number, ratios: ZoneRatios): ReadonlyMap<string, number> | undefined {
   if (ratios.size > endpoints) return undefined;
   const desired = new Map<string, number>();
@@ -160,7 +160,7 @@ function move(from: Counts, to: Counts, zone: string): void {
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
-/** Counts one less of the zone; false where there is none left. */
+/** Counts one less of the zone; false if there is none left. */
 function takeOne(counts: Counts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);

@@ -111,7 +111,7 @@ function sharedChanges(
   for (const rule of subtract(from, to, ruleMeaning)) shareOf(owners.from.ofRule(rule)).removed.push(ruleMeaning(rule));
   for (const rule of subtract(to, from, ruleMeaning)) shareOf(owners.to.ofRule(rule)).added.push(ruleMeaning(rule));
   const reordered = shares.size === 0 && !standsInOrder(from, owners.from, to, owners.to);
-  // A chain that is new or gone is told of even if all its rules are Service ports'.
+  // A chain that is new or gone is reported even if all its rules are Service ports'.
   const isSilent = shares.has(undefined) || (whole === 'changed' && !reordered);
   const own = isSilent ? [] : [[undefined, { added: [], removed: [] }] as const];
   return [...own, ...shares].map(([owner, { added, removed }]) => {
@@ -122,7 +122,7 @@ function sharedChanges(
 }
 
 /**
- * Whether the same rules stand in an order that does the same. kube-proxy fills the chains that Service ports share from
+ * Whether the same rules are in another order with the same effect. kube-proxy fills the chains that Service ports share from
  * a map, in another order each time; only what belongs to no Service port has its place among them.
  */
 function standsInOrder(from: readonly Rule[], fromOwners: Owners, to: readonly Rule[], toOwners: Owners): boolean {

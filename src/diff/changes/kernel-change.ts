@@ -3,9 +3,10 @@ import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import type { SideOwners } from './owners.ts';
 
+/** What happens to a thing on the way from one state to the other. */
 export type ChangeKind = 'added' | 'removed' | 'changed';
 
-/** What things of a kernel are called, each in the words that people are told. */
+/** The names of kernel objects in reports for people. */
 export const changedObjects = [
   'virtual server',
   'set',
@@ -23,6 +24,7 @@ export const changedObjects = [
   'setting',
 ] as const;
 
+/** What kind of thing changes. */
 export type ChangedObject = (typeof changedObjects)[number];
 
 /** One thing of the kernel that differs, in the kernel's words. */
@@ -37,7 +39,7 @@ export interface KernelChange {
   readonly family?: Family | undefined;
   /** Of a chain of iptables. */
   readonly rules?: ChainRules;
-  /** What kind of thing it is for programs, and what they are told of it. */
+  /** What kind of thing it is for programs, and its fields in JSON. */
   readonly kind: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -49,7 +51,7 @@ export interface RuleEdits {
   /** Rules in one text for all ways to write them. */
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Whether the same rules stand in another order. */
+  /** Whether the same rules are in another order. */
   readonly reordered: boolean;
 }
 
@@ -61,7 +63,7 @@ interface ChainRules extends RuleEdits {
   readonly shared: boolean;
 }
 
-/** So many things of one kind that change; one where there is no number. */
+/** So many things of one kind that change; one if there is no number. */
 export type Counted = readonly [object: ChangedObject, change: ChangeKind, number?: number];
 
 /** One step of a delta. */
@@ -72,7 +74,7 @@ export interface Step {
   readonly list: (owners: SideOwners) => readonly KernelChange[];
 }
 
-/** A thing is new where it was not there, and gone where it is there no more. */
+/** A thing is new if it was not there, and gone if it is no longer there. */
 export function changeOf(from: unknown, to: unknown): ChangeKind {
   if (from === undefined) return 'added';
   return to === undefined ? 'removed' : 'changed';

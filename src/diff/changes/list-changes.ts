@@ -18,7 +18,7 @@ import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
 import { entryKey, formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkChange } from '../../kernel/link/link.ts';
-import { setFamily } from '../../kube-proxy/sets.ts';
+import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 import { chainSteps } from './chain-changes.ts';
 import { nftSteps } from './nft-changes.ts';
 
@@ -56,6 +56,7 @@ function stepsOf(delta: KernelDelta, order: readonly ObjectKind[]): readonly Ste
   return order.flatMap((kind) => ofKind(kind));
 }
 
+/** How many things of one kind change in one way. */
 export interface ChangeCount {
   readonly object: ChangedObject;
   readonly change: ChangeKind;
@@ -79,12 +80,12 @@ function tally(counts: readonly Counted[]): readonly ChangeCount[] {
   );
 }
 
-/** A step that changes one thing, which no Service port owns. */
+/** A step that changes one thing that no Service port owns. */
 function stepOf(change: KernelChange): Step {
   return { counts: [[change.object, change.change]], list: () => [change] };
 }
 
-/** A sysctl; `reason` is why this value, where the node decided it: "32768 × 4 cores". */
+/** A sysctl; `reason` is why this value, if the node decided it: "32768 × 4 cores". */
 export function sysctlChange(
   name: string,
   from: string | undefined,
@@ -97,11 +98,12 @@ export function sysctlChange(
   return { owner: undefined, object: 'sysctl', change, subject, kind: 'sysctl', fields: { name, from, to, reason } };
 }
 
+/** A kernel module that is loaded or let go. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return { owner: undefined, object: 'kernel module', change, subject: name, kind: 'module', fields: { name } };
 }
 
-/** What kpc-apply goes by on the node: nothing in the state shows it. '' for none. */
+/** What kpc-apply needs on the node: nothing in the state shows it. '' for none. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   const subject = `${name}: ${from || '(none)'} → ${to || '(none)'}`;
   return {
@@ -125,7 +127,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return { owner: undefined, object: 'IPVS timeouts', change: 'changed', subject, kind: 'ipvs-timeouts', fields };
 }
 
-/** A thing with what it holds: of its content, what belongs to no Service port is told by its number alone. */
+/** A thing with what it holds: of its content, what belongs to no Service port is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];
@@ -154,7 +156,7 @@ function linkStep(step: LinkChange): Step {
   };
 }
 
-/** A set as a whole, where it is not only entries that come and go. */
+/** A set as a whole, if it is not only entries that come and go. */
 function setStep(step: SetChange): Step {
   const [from, to] =
     step.kind === 'replace-set'
@@ -280,7 +282,7 @@ function nameOfReal({ address, port }: RealServer): string {
   return joinHostPort(address.text, port);
 }
 
-/** "-m -w 1": all that ipvsadm is told of a real server but its name. */
+/** "-m -w 1": all the options that ipvsadm gets for a real server, without its name. */
 function optionsOf(server: RealServer): string {
   return formatRealServer(server).trim().split(' ').slice(2).join(' ');
 }

@@ -1,11 +1,11 @@
 import { count } from '../../base/format-count.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/delta.ts';
+import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import { formatElementValue, formatKey, quote } from '../../kernel/nftables/format-expression.ts';
 import { formatBaseChain, formatSetProperties } from '../../kernel/nftables/format.ts';
-import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kernel/nftables/meaning.ts';
+import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kernel/nftables/nft-meaning.ts';
 import {
   isLearned,
   type NftChain,
@@ -53,7 +53,7 @@ export function nftSteps(deltas: readonly NftTableDelta[]): readonly Step[] {
 }
 
 /**
- * A table that comes or goes, with what of it belongs to Service ports, the rest being told by its number; or one that
+ * A table that comes or goes, with the parts that belong to Service ports, the rest as a number; or one that
  * is made anew, since one side holds what kpc knows by its text alone, with all that differs besides.
  */
 function tableStep(from: NftTable | undefined, to: NftTable | undefined, { family, name: table }: NftTable): Step {
@@ -85,7 +85,7 @@ function tableStep(from: NftTable | undefined, to: NftTable | undefined, { famil
   };
 }
 
-/** A change in a table; `what` stands behind the name. */
+/** A change in a table; `what` follows the name. */
 function nftChange(
   owner: string | undefined,
   object: ChangedObject,
@@ -139,7 +139,7 @@ function chainStep(from: NftChain | undefined, to: NftChain | undefined, chain: 
   const change = changeOf(from, to);
   const list = (owners: SideOwners): readonly KernelChange[] => {
     const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
-    // Where nothing else differs, it is what the rules send packets to.
+    // If nothing else differs, it is what the rules send packets to.
     const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
     const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
     const hasBase = from && to && !isSameBase(from.base, to.base);
@@ -201,7 +201,7 @@ function setStep(from: AnySet | undefined, to: AnySet | undefined, set: AnySet, 
   return { counts: [[set.kind, change], ...ofElements], list };
 }
 
-/** What a set is, but for its comment, which takes no part. */
+/** What a set is, without its comment. */
 function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }

@@ -1,10 +1,10 @@
 import type { Family } from '../../kernel/family.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { Target } from '../../kernel/nftables/expression.ts';
-import { keyMeaning } from '../../kernel/nftables/meaning.ts';
+import { keyMeaning } from '../../kernel/nftables/nft-meaning.ts';
 import type { NftChain } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from '../../kube-proxy/nftables.ts';
+import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from '../../kube-proxy/nft-names.ts';
 
 /** The Service port of the chain that an element leads to. */
 export function labelOfValue({ value }: Element): string | undefined {
@@ -12,7 +12,7 @@ export function labelOfValue({ value }: Element): string | undefined {
 }
 
 /**
- * What the tables of kube-proxy tell of elements that have no origin and lead to no chain. A cluster IP or an endpoint
+ * What the tables of kube-proxy show about elements that have no origin and lead to no chain. A cluster IP or an endpoint
  * belongs to the first of the Service ports that have it.
  */
 export function indexNftables(

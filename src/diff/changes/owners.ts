@@ -8,16 +8,17 @@ import { entryKey, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
-import { parseNftName } from '../../kube-proxy/nftables.ts';
+import { parseNftName } from '../../kube-proxy/nft-names.ts';
 import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
-import { setFamily } from '../../kube-proxy/sets.ts';
+import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 
 /**
- * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,
+ * Which Service port each item of a state is there for: its label ("namespace/name:port"). If nothing shows the name,
  * as in a dump of IPVS mode, it is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every
  * node has.
  */
@@ -41,7 +42,7 @@ export interface SideOwners {
 /** Labels by the name of what they own. */
 type Labels = Map<string, string>;
 
-/** What virtual servers tell. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
+/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
 interface ServerLabels {
   /** By virtualServerKey. */
   readonly servers: Labels;
@@ -53,17 +54,17 @@ interface ServerLabels {
   readonly nodePorts: Labels;
 }
 
-/** What a state tells of chains and other items; each is made when it is first asked for. */
+/** What a state shows about chains and other items; each is made when it is first asked for. */
 interface StateLabels {
-  /** What origins tell, by "chain name", "entry set value", "server key" and "address text". */
+  /** What origins say, by "chain name", "entry set value", "server key" and "address text". */
   readonly origins: () => Labels;
-  /** What comments and jumps tell, by the name of a chain; `originOf` is what origins tell of one. */
+  /** What comments and jumps show, by the name of a chain; `originOf` is what origins say about one. */
   readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
 }
 
 /**
  * Finds the owners of the items of some states. An item's own origin wins; else an item of the same name in any of the
- * states tells; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
+ * states shows; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
  * `renamed` has are called by their other name. Calls that share `known` index each state once.
  */
 export function findOwners(
@@ -88,9 +89,9 @@ export function findOwners(
   const byJumps = (chain: string) => first(chain, ({ jumps }) => jumps(originOf));
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
-  /** What `tell` says of an item without an origin, by the name that it is to be called. */
-  const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, tell: () => string | undefined) => {
-    const label = origin?.servicePort ?? tell();
+  /** What `find` says of an item without an origin, by the name to use for it. */
+  const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, find: () => string | undefined) => {
+    const label = origin?.servicePort ?? find();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
   };
   return {
@@ -145,7 +146,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-/** The first that tells is believed. */
+/** The first that knows is believed. */
 function remember(labels: Labels, key: string, label: string | undefined): void {
   if (label !== undefined && !labels.has(key)) labels.set(key, label);
 }
@@ -173,7 +174,7 @@ function indexComments(state: KernelState, originOf: (chain: string) => string |
   const own: Chain[] = [];
   for (const chain of allChains(state)) {
     const isOwn = isServiceChain(chain.name);
-    // Its own origin has told all there is to tell.
+    // Its own origin has said all there is to say.
     if (isOwn && chain.origin) continue;
     for (const rule of chain.rules) {
       const label = rule.origin?.servicePort ?? labelInComment(rule);
@@ -256,7 +257,7 @@ export function labelInComment(rule: Rule): string | undefined {
     if (label !== undefined) return label.replace(/:$/, '');
     // A word alone is a name beside a jump that only kube-proxy writes.
     const target = jumpChain(rule);
-    const isOwn = target !== undefined && (isServiceChain(target) || target === 'KUBE-MARK-MASQ');
+    const isOwn = target !== undefined && (isServiceChain(target) || target === baseChains.markMasquerade);
     return isOwn && /^\S+$/.test(arg.text) ? arg.text.replace(/:$/, '') : undefined;
   }
   return undefined;

@@ -34,7 +34,7 @@ const k3sNames = [
 ];
 
 /**
- * What a document tells of the cluster's ranges: a ClusterConfiguration of kubeadm, a cluster of kind, the configuration of
+ * What a document says about the cluster's ranges: a ClusterConfiguration of kubeadm, a cluster of kind, the configuration of
  * k3s or RKE2, or the Pod of a kube-apiserver. Undefined for any other.
  */
 export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {

@@ -7,7 +7,7 @@ import { onCommandLine, refuse, type SettingSource, readSwitch } from '../../kub
 
 /** What a release makes of a feature gate. */
 interface Gate {
-  /** Its value where it is not set. */
+  /** Its value if it is not set. */
   readonly isOn: boolean;
   readonly isLocked: boolean;
   /** Whether AllAlpha or AllBeta turns it, too. */
@@ -53,7 +53,7 @@ function releaseOf(text: string | undefined): Release {
 /** The first release whose gates need others. */
 const dependenciesSince: Release = '1.35';
 
-/** Gates that stand for all of a stage. */
+/** Gates that switch all of a stage. */
 const stages = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
 
 /** What keeps kube-proxy from starting, and the gate it is about. */

@@ -50,10 +50,10 @@ function parsePortRange(text: string): PortRange | undefined {
   return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }
 
-/** What --assume-endpoints stands for without a value: the networks of the Nodes or of the cluster. */
+/** What --assume-endpoints means without a value: the networks of the Nodes or of the cluster. */
 export const knownNetworks = 'auto';
 
-/** The networks that --assume-endpoints names; undefined where it is not given. */
+/** The networks that --assume-endpoints names; undefined if it is not given. */
 export interface PodNetworks {
   readonly networks: readonly Network[] | undefined;
   readonly diagnostics: readonly Diagnostic[];

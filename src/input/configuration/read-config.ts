@@ -14,10 +14,10 @@ import { Validator } from '../objects/validate.ts';
 /** What --config names. Without a config there is an error among the diagnostics. */
 export interface ConfigFile {
   readonly config: Sourced<KubeProxyConfig> | undefined;
-  /** What it says besides of the cluster, or in another program's words. */
+  /** What it also says about the cluster, or in another program's words. */
   readonly facts: readonly ClusterFacts[];
   readonly diagnostics: readonly Diagnostic[];
-  /** The file, where it could be read. */
+  /** The file, if it could be read. */
   readonly file: TextFile | undefined;
 }
 
@@ -67,7 +67,7 @@ function isConfig({ value }: InputDocument): boolean {
   return fieldsOf(value)['kind'] === 'KubeProxyConfiguration';
 }
 
-/** Whether a document inside a ConfigMap is one that kpc goes by. */
+/** Whether a document inside a ConfigMap is one that kpc reads settings from. */
 export function isClusterConfig(document: InputDocument): boolean {
   return isConfig(document) || fieldsOf(document.value)['kind'] === 'ClusterConfiguration';
 }

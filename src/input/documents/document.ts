@@ -87,7 +87,7 @@ function createYamlLocator(file: TextFile, span: Span): Locator {
 }
 
 /**
- * The items of a document's list `items`, where it is a block sequence at the start of the line: everything inside an
+ * The items of a document's list `items`, if it is a block sequence at the start of the line: everything inside an
  * item is indented further, so its lines need no parser. Empty for another shape, and for a document with anchors,
  * whose items may lean on each other.
  */

@@ -50,7 +50,7 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
   return faults;
 }
 
-/** A field of an object or an item of a list: the offsets of its key, which an item has none of, and of its value. */
+/** A field of an object or an item of a list: the offsets of its key (an item has none) and of its value. */
 interface Entry {
   readonly key: number;
   readonly value: number;
@@ -108,7 +108,7 @@ export function skipValue(text: string, start: number): number {
   return text.length;
 }
 
-/** The offset after the JSON string that starts at `start`; the text's end where it does not end. */
+/** The offset after the JSON string that starts at `start`; the text's end if it does not end. */
 function skipString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let slashes = 0;

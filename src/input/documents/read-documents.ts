@@ -13,17 +13,17 @@ export interface FileDocuments {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
+/** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
   const documents: InputDocument[] = [];
   const diagnostics = takeDocuments(file, readYaml ?? createYamlReader(), (document) => documents.push(document));
   return { documents, diagnostics };
 }
 
-/** How many documents of one file are told to be broken: of a file that is no YAML, all of them are. */
+/** How many broken documents of one file are reported: in a file that is not YAML, all of them are broken. */
 const mostBroken = 2;
 
-const noMoreTold = '; further YAML errors in this file are not shown';
+const noMoreShown = '; further YAML errors in this file are not shown';
 
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
@@ -36,7 +36,7 @@ export function takeDocuments(
   take: (document: InputDocument) => void,
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  const tell = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
+  const reportFaults = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
     for (const fault of faults) {
       const diagnostic = diagnoseFault(fault, placeAt(file, start + fault.offset));
       diagnostics.push(words === '' ? diagnostic : addWords(diagnostic, words));
@@ -46,7 +46,7 @@ export function takeDocuments(
   const json = readJsonValues(file.text);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
-    tell(start, findRepeatedJsonKeys(file.text, { start, end }));
+    reportFaults(start, findRepeatedJsonKeys(file.text, { start, end }));
     take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
   if (json.broken)
@@ -62,13 +62,13 @@ export function takeDocuments(
   const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
   if (conflict) return [...diagnostics, conflict];
   for (const [i, [start, faults]] of broken.entries()) {
-    if (i < mostBroken) tell(start, faults);
-    else tell(start, faults.slice(0, 1), noMoreTold);
+    if (i < mostBroken) reportFaults(start, faults);
+    else reportFaults(start, faults.slice(0, 1), noMoreShown);
   }
   return diagnostics;
 }
 
-/** What is wrong with a document: in terms of JSON, where it is meant as that. */
+/** What is wrong with a document: in terms of JSON, if it is meant as that. */
 function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(start, end);
   const isMeantAsJson = file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text);
@@ -77,7 +77,7 @@ function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxF
   return jsonFaults.length > 0 ? jsonFaults : faults;
 }
 
-/** What is wrong with a text that stands behind a JSON value and is none. */
+/** What is wrong with text that follows a JSON value and is not JSON. */
 function faultsBehindJson(text: string): readonly SyntaxFault[] {
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
   if (faults.length > 0) return faults;
@@ -87,7 +87,7 @@ function faultsBehindJson(text: string): readonly SyntaxFault[] {
 /** JSON values that follow each other, and what comes after them. */
 interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
-  /** The value that is none, after which nothing is read. */
+  /** The broken value, after which nothing is read. */
   readonly broken?: Span;
   /** From where on the file is YAML. */
   readonly next: number;
@@ -157,8 +157,8 @@ const stringOrBlanks = /("(?:[^"\\]|\\.)*"?)|[ \n]+/g;
 
 /**
  * Reads a YAML document that is all JSON, as tools print that write a stream of objects; undefined for any other. What JSON
- * means it means as YAML too, but for little. JSON.parse takes a tenth of the time of the YAML parser, and what it reads
- * counts only where the same text comes of writing it again: no key stands there twice, and no number or escape is read
+ * means it also means as YAML, with few exceptions. JSON.parse takes a tenth of the time of the YAML parser, and what it reads
+ * counts only if writing it again gives the same text: no key occurs twice, and no number or escape is read
  * otherwise in YAML.
  */
 export function readMarkedJson(text: string, { start, end }: Span): { readonly value: unknown } | undefined {
@@ -185,12 +185,12 @@ function keepsLimits(value: unknown, levels: number): boolean {
 /**
  * Hands over a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---". Such a line
  * always ends a document, even inside a quoted text, so no parser is needed. A document keeps its own "---" line, because
- * that may hold the start of its value; but for "---#", which is no marker to a parser. Stretches of blanks and comments are
+ * that may hold the start of its value, but not with "---#", which a parser does not take for a marker. Stretches of blanks and comments are
  * left out; directives stay with what follows them.
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from;
-  /** Up to where what has begun at `start` is known to be directives and comments; `start` where it is not. */
+  /** The end of what is known to be directives and comments from `start` on; `start` if nothing is. */
   let read = from;
   let hasDirectives = false;
   const close = (end: number, next: number): void => {
@@ -222,7 +222,7 @@ function findMarkers(text: string, from: number, take: (at: number) => void): vo
   while (marker.test(text)) take(marker.lastIndex - '---'.length);
 }
 
-/** The first word of nearly every document stands at its start, or below its "---". */
+/** The first word of nearly every document is at its start, or below its "---". */
 const wordFirst = /(?:---\s*)?[A-Za-z]/y;
 
 function contentOf(text: string, start: number, end: number): 'nothing' | 'directives' | 'value' {

@@ -50,7 +50,7 @@ export class TextFile {
     return this.#starts()[line - 1] ?? this.text.length;
   }
 
-  /** A line without its end, counted from 1; '' where there is none. */
+  /** A line without its end, counted from 1; '' if there is none. */
   lineAt(line: number): string {
     const starts = this.#starts();
     const start = starts[line - 1];
@@ -67,7 +67,7 @@ export class TextFile {
   }
 }
 
-/** What is wrong with a text in which Git marks a merge conflict; undefined where it marks none. `file` is its name. */
+/** What is wrong with a text in which Git marks a merge conflict; undefined if it marks none. `file` is its name. */
 export function describeConflict(file: string, text: string): Diagnostic | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));

@@ -99,8 +99,8 @@ function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>):
 const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.ya?ml)$/;
 
 /**
- * Whether a document of a folder's file is plainly another program's: no mapping, or one that has nothing of what tells an
- * object of Kubernetes. One that has some of it, and lacks its kind, is a mistake to tell of.
+ * Whether a document of a folder's file is plainly another program's: no mapping, or one that has nothing that marks an
+ * object of Kubernetes. One that has some of it, and lacks its kind, is a mistake to report.
  */
 export function isForeign({ file, value }: InputDocument): boolean {
   if (!file.origin) return false;
@@ -116,7 +116,7 @@ function isWord(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** Whether a folder's file that cannot be read as YAML is none of Kubernetes': nothing in it looks like an object. */
+/** Whether a folder's file that cannot be read as YAML is not for Kubernetes: nothing in it looks like an object. */
 export function isForeignText({ origin, text }: TextFile): boolean {
   return (
     origin !== undefined && !/^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) && !/"kind"\s*:/.test(text)

@@ -1,7 +1,7 @@
 /** What a list of patterns says of a path: undefined for nothing. */
 export type Verdict = 'ignored' | 'unignored' | undefined;
 
-/** What each item in a row must be; undefined stands for any number of any items. */
+/** What each item in a row must be; undefined means any number of any items. */
 type Glob<Item> = readonly (((item: Item) => boolean) | undefined)[];
 
 interface Pattern {
@@ -56,7 +56,7 @@ function readPattern(line: string): Pattern | undefined {
   return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readName(part))) };
 }
 
-/** A pattern of one name: what stands for itself, perhaps behind a backslash, "?", "*", and classes such as "[!a-z_]". */
+/** A pattern of one name: plain characters, perhaps behind a backslash, "?", "*", and classes such as "[!a-z_]". */
 function readName(pattern: string): (name: string) => boolean {
   const tokens = pattern.matchAll(/\[([!^]?)(\]?[^\]]*)\]|\\?(.)/gs);
   const glob = Array.from(tokens, ([token, negated = '', members, char]) => {

@@ -29,7 +29,7 @@ export interface FolderListing {
 }
 
 /**
- * The files of a folder and the folders in it that are called as manifests are, but for those that a pattern leaves out: one
+ * The files of a folder and the folders in it that are called as manifests are, except for those that a pattern leaves out: one
  * of `exclude`, or of a .kpcignore in the folder, in one below it, or in one between it and the working folder. Throws what
  * reading a folder throws.
  */
@@ -75,7 +75,7 @@ function isCompiled(path: string, entries: readonly Dirent[]): boolean {
   return /^\{\s*"formatVersion":/.test(readRegularFile(join(path, bundleHead)).subarray(0, 200).toString('utf8'));
 }
 
-/** The folders from the working folder down to the one above this, where it lies below that. */
+/** The folders from the working folder down to the one above this, if it lies below that. */
 function above(folder: string): readonly string[] {
   const top = resolve('.');
   const below = relative(top, resolve(folder));
@@ -129,7 +129,7 @@ function matches(rules: readonly Rule[], path: string, isFolder: boolean): boole
 }
 
 /**
- * Whether a file of a folder is none but the folder's own, whose path without links is `root`. Who puts a link to somewhere
+ * Whether a file of a folder is really in it; the folder's path without links is `root`. Who puts a link to somewhere
  * else into a repository could have that read, and its lines printed, by those who compile it.
  */
 export function isInside(path: string, root: string): boolean {
@@ -158,7 +158,7 @@ function nameOfChart(chart: string): string | undefined {
   }
 }
 
-/** The folder with the repository that a folder is in, without links; the folder itself where there is none. */
+/** The folder with the repository that a folder is in, without links; the folder itself if there is none. */
 export function findRepository(folder: string): string {
   const start = realpathSync(folder);
   for (let path = start; ; path = dirname(path)) {
@@ -184,7 +184,7 @@ export function isForeignLink(path: string): boolean {
   return isLink(path) && !leadsInto(path, findRepository(dirname(path)));
 }
 
-/** The path without links, of which the last part may be missing yet; undefined where a link leads to nothing. */
+/** The path without links, of which the last part may be missing yet; undefined if a link leads to nothing. */
 function followLinks(path: string): string | undefined {
   if (existsSync(path)) return realpathSync(path);
   if (isLink(path)) return undefined;
@@ -192,7 +192,7 @@ function followLinks(path: string): string | undefined {
   return folder && join(folder, basename(path));
 }
 
-/** A path that the system does not take, such as one that is too long, is none: who reads it is told so. */
+/** A path that the system does not take, such as one that is too long, is none: the reader of it gets the error. */
 export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();

@@ -19,8 +19,8 @@ export interface LoadedFiles {
 export type Stdin = string | Uint8Array;
 
 /**
- * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted, but for those that `exclude` or a .kpcignore leaves
- * out) and '-' for stdin. A file that is named twice, be it through a link, is read once.
+ * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted, except for those that `exclude` or a .kpcignore leaves
+ * out) and '-' for stdin. A file that is named twice, also through a link, is read once.
  */
 export function loadFiles(
   sources: readonly string[],
@@ -69,7 +69,7 @@ function findMistake(path: string): FileProblem | undefined {
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
-/** Lists what is to be read of a source: itself, or the files of a folder; `outside` gets links to something outside it. */
+/** Lists what to read of a source: itself, or the files of a folder; `outside` gets links to something outside it. */
 function listFiles(
   source: string,
   exclude: readonly string[],

@@ -4,7 +4,7 @@ import { groupBy } from '../../cluster/group-by.ts';
 import { placeAt } from '../documents/document.ts';
 import type { TextFile } from '../documents/text-file.ts';
 
-/** What stands in braces in the templates of a chart; "{{ $labels.job }}" of an alert is none of it. */
+/** What is in braces in the templates of a chart; "{{ $labels.job }}" of an alert does not match. */
 const action =
   /\{\{-?\s*(?:\/\*|(?:if|else|end|range|with|define|template|include|block|toYaml|tpl|quote)\b|[$.(]*\.?(?:Values|Release|Chart|Capabilities|Template|Files)\b)/;
 
@@ -29,12 +29,12 @@ export function holdsMark(text: string): boolean {
 /** What fills a template in: Helm, or another program. */
 type TemplateKind = 'helm' | 'other';
 
-/** A file that is a template, and where that shows. */
+/** A file that is a template, and the place that shows it. */
 export interface Template {
   readonly kind: TemplateKind;
   readonly file: TextFile;
   readonly offset: number;
-  /** What is to be filled in there, as it is written. */
+  /** The placeholder, as it is written. */
   readonly mark: string;
 }
 
@@ -50,7 +50,7 @@ const mostAfter = 200;
 
 /**
  * The templates that a file is, to judge by what is wrong with it: one of each kind, and the diagnostics that do not result
- * from them. What stands in braces elsewhere is a matter of what the file configures.
+ * from them. Braces elsewhere belong to what the file configures.
  */
 export function findTemplates(
   file: TextFile,
@@ -82,7 +82,7 @@ function findInLine(file: TextFile, { place }: Diagnostic): Template | undefined
   return undefined;
 }
 
-/** One error for each chart or folder with templates, and for each template that stands alone. */
+/** One error for each chart or folder with templates, and for each single template. */
 export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,

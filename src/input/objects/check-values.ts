@@ -31,7 +31,7 @@ class CheckedTexts {
     this.#isRight = isRight;
   }
 
-  /** The text, the same object for the same characters; undefined where it is not right. */
+  /** The text, the same object for the same characters; undefined if it is not right. */
   find(text: string): string | undefined {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
@@ -104,7 +104,7 @@ function hasNoNulls(map: Readonly<Record<string, string | null>>): map is Texts 
   return true;
 }
 
-/** The address as kube-proxy reads it; undefined, with an error in the report, for what is none. */
+/** The address as kube-proxy reads it; undefined, with an error in the report, for anything else. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
@@ -125,7 +125,7 @@ export function checkUsableAddress(text: string, path: FieldPath, report: Report
   return undefined;
 }
 
-/** Warns of an address that no host on a network has, where Kubernetes takes it. */
+/** Warns of an address that no host on a network has, though Kubernetes accepts it. */
 export function warnOfSpecial(address: Address, text: string, use: AddressUse, path: FieldPath, report: Report): void {
   const kind = describeSpecial(address);
   if (kind === undefined) return;
@@ -140,7 +140,7 @@ export function checkHostAddress(text: string, use: AddressUse, path: FieldPath,
   return address;
 }
 
-/** The network as kube-proxy reads it; undefined, with an error in the report, for what is none. */
+/** The network as kube-proxy reads it; undefined, with an error in the report, for anything else. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
   if (!network) {

@@ -28,7 +28,7 @@ export interface DuplicateFinding {
 
 /**
  * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
- * folders hold many of the same, as a base and what is rendered of it, that is told once. `origins` says of a file how it was
+ * folders hold many of the same, as a base and what is rendered of it, that is reported once. `origins` says of a file how it was
  * found; advice how to leave out some of the objects is for those that are not left out already.
  */
 export function findDuplicates(

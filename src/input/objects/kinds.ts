@@ -32,7 +32,7 @@ interface ObjectTypes {
   nodes: Node;
   serviceCidrs: ServiceCidr;
   pods: Pod;
-  /** None where they were not asked for, as of the next three: they count as skipped then. */
+  /** None if they were not asked for, as of the next three: they count as skipped then. */
   workloads: Workload;
   policies: NetworkPolicy;
   ingresses: Ingress;

@@ -46,7 +46,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
-/** What the API server takes of a slice: more of it has no cluster, though kube-proxy would not mind. */
+/** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
 const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
 
 function checkSize(slice: RawEndpointSlice, report: Report): void {
@@ -70,7 +70,7 @@ function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): vo
   }
 }
 
-/** kube-proxy tells ports by name and protocol; the API server takes a name once, whatever the protocol. */
+/** kube-proxy identifies ports by name and protocol; the API server takes a name once, whatever the protocol. */
 function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
   const seen = new Map<string, number>();
   for (const [index, { name, protocol }] of ports.entries()) {
@@ -210,7 +210,7 @@ export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNa
   };
 }
 
-/** A port of a slice may have no number, which stands for all; one of Endpoints has one, and a name beside others. */
+/** A port of a slice may have no number, meaning all; one of Endpoints has one, and a name beside others. */
 function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {

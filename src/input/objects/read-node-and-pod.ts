@@ -73,7 +73,7 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   return 0n;
 }
 
-/** How many powers of ten the suffix of a decimal quantity stands for. */
+/** The power of ten that the suffix of a decimal quantity means. */
 const decimals: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
@@ -86,14 +86,14 @@ const decimals: Readonly<Record<string, number>> = {
   P: 15,
   E: 18,
 };
-/** How many powers of two that of a binary one stands for. */
+/** The power of two that the suffix of a binary one means. */
 const binaries: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 
 const quantityShape = /^\+?(\d{1,30})?(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
 /**
  * A Kubernetes quantity, such as "4", "3920m" or "1e3", in billionths, what is less rounded up, as the API server does.
- * Undefined for what is none, and for a negative one.
+ * Undefined for anything else, and for a negative one.
  */
 function parseQuantity(text: string): bigint | undefined {
   const [, whole = '', fraction = '', suffix = '', exponent] = quantityShape.exec(text) ?? [];

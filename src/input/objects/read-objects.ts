@@ -12,7 +12,7 @@ import { holdsMark } from '../files/templates.ts';
 import type { TextFile } from '../documents/text-file.ts';
 import { Validator } from './validate.ts';
 
-/** The objects read so far, and what else the input told. */
+/** The objects read so far, and what else the input said. */
 export interface CollectedObjects extends ObjectLists {
   /** What the configuration of other programs says of the cluster. */
   readonly facts: ClusterFacts[];
@@ -78,10 +78,10 @@ function listsOf(collected: CollectedObjects): unknown[][] {
   return Object.values(collected).filter((value): value is unknown[] => Array.isArray(value));
 }
 
-/** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
+/** How deep lists may be nested: kubectl prints one, and joining such files makes a few more. */
 const maxListDepth = 8;
 
-/** What an object is read with, where it is added, and in how many lists it stands. */
+/** What an object is read with, where it is added, and in how many lists it is nested. */
 interface Reading {
   readonly checks: Checks;
   readonly file: TextFile;
@@ -137,7 +137,7 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
 
-/** Adds the configurations that a ConfigMap holds; false where it holds none. */
+/** Adds the configurations that a ConfigMap holds; false if it holds none. */
 function collectConfigMap(value: Mapping, source: InputSource, reading: Reading): boolean {
   const { documents, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
@@ -165,7 +165,7 @@ function collectItems(
   }
 }
 
-/** The object in the namespace that was asked for, where it names none. A copy, for the rest of it may be shared. */
+/** The object in the namespace that was asked for, if it names none. A copy, for the rest of it may be shared. */
 function withNamespace(value: Mapping, namespace: string): Mapping {
   const { metadata } = value;
   if (namespace === 'default' || !isObject(metadata)) return value;

@@ -30,7 +30,7 @@ type Type = Service['spec']['type'];
 
 /**
  * Checks a Service as the API server would and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service, and
- * clusterIPs and clusterIP from each other). ipFamilies stays empty where it is: kube-proxy then goes by clusterIP.
+ * clusterIPs and clusterIP from each other). Empty ipFamilies stay empty: kube-proxy then follows clusterIP.
  * What the API server refuses but kube-proxy merely leaves out is a warning.
  */
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
@@ -198,7 +198,7 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
       if (field !== 'name' && areTold) continue;
       report.add(['spec', 'ports', index, field], 'duplicate-port', { problem: 'value', field, value: key, first });
     }
-    // kube-proxy tells ports by name and protocol: of two without a name it keeps one. A port that is wrong may have lost its name.
+    // kube-proxy identifies ports by name and protocol: of two without a name it keeps one. A port that is wrong may have lost its name.
     if (field !== 'name' || report.hasErrors) continue;
     const unnamed = findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
     for (const { index, first, key } of unnamed) {

@@ -3,7 +3,7 @@ import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputSource } from '../documents/document.ts';
 
-/** Collects what is to be said about one object. */
+/** Collects the diagnostics of one object. */
 export class Report {
   readonly source: InputSource;
   readonly diagnostics: Diagnostic[] = [];
@@ -34,7 +34,7 @@ export class Report {
     this.diagnostics.push(diagnostic);
   }
 
-  /** Says that an object or a part of it, which is told as `owner`, lacks a field, and what belongs there. */
+  /** Reports that an object or a part of it, called `owner`, lacks a field, and what belongs there. */
   addMissing(path: FieldPath, owner: string, expected: string): void {
     this.add(path, 'missing-field', { owner, field: String(path.at(-1)), expected });
   }
@@ -66,7 +66,7 @@ export class Report {
     return true;
   }
 
-  /** Whether a field's value is wrong or its name misspelled, so that nothing is to be concluded from it. */
+  /** Whether a field's value is wrong or its name misspelled, so that nothing follows from it. */
   isDoubtful(path: FieldPath): boolean {
     return this.#isSettled(path) || this.#findMisspelled(path) !== undefined;
   }

@@ -9,7 +9,7 @@ import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import { schemas, type RawObjects } from './schemas/all.ts';
 
-/** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
+/** How many fields of one object may be wrong: an object with more is left out, and only these are reported. */
 const mostFaults = 220;
 
 /** An error of ajv with what it says as we ask it to: where, of what value, and by which schema. */
@@ -27,9 +27,9 @@ export class Validator {
   readonly #compiled = new Map<keyof RawObjects, ValidateFunction>();
 
   /**
-   * The value as its kind's schema has it. Fields that the schema does not have are told, and harmless. Where the value is
+   * The value as its kind's schema has it. Fields that the schema does not have are reported, and harmless. Where the value is
    * wrong otherwise, there are errors in the report, and the fields that are wrong are taken out of the value, so that the
-   * other checks can go on; undefined where nothing is left, or too much is wrong.
+   * other checks can go on; undefined if nothing is left, or too much is wrong.
    */
   validate<Kind extends keyof RawObjects>(kind: Kind, value: unknown, report: Report): RawObjects[Kind] | undefined {
     let check = this.#compiled.get(kind);
@@ -73,7 +73,7 @@ function readError({
   return { keyword, path, schema: parentSchema as Schema, data, name };
 }
 
-/** Who reads the objects that are none of Kubernetes', and how an unknown field of them is told. */
+/** Who reads the objects that are not Kubernetes', and how an unknown field in them is reported. */
 const readers = {
   KubeProxyConfiguration: { owner: 'the configuration', reader: 'kube-proxy' },
   PacketTests: { owner: 'a file of kpc test', isNeeded: true },
@@ -84,7 +84,7 @@ const readers = {
  * Kubernetes has the field elsewhere, that is said.
  */
 function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const { path, name, schema, data } of faults) {
     const at = [...path, name];
     const names = at.filter((step) => typeof step === 'string').join('.');
@@ -94,8 +94,8 @@ function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly F
       report.addAtKey(at, 'unknown-field', { ...readers[kind], name, meant: near });
       continue;
     }
-    if (told.has(names)) continue;
-    told.add(names);
+    if (reported.has(names)) continue;
+    reported.add(names);
     const written = isObject(data) ? data[name] : undefined;
     // What holds fields of its own is not meant to be one of a number or a text.
     const isNear = near !== undefined && fields[near] && hasFields(fields[near]) && isRecord(written);
@@ -172,7 +172,7 @@ function replaceField(root: unknown, path: FieldPath, replacement: unknown, copi
   }
 }
 
-/** What stands for nothing: null, but for the items of lists, which may not be null. */
+/** What counts as absent: null, except in lists, whose items may not be null. */
 function neutralValue({ type }: Schema): unknown {
   if (type === 'object') return {};
   return type === 'string' ? '' : null;

@@ -43,11 +43,11 @@ const options = {
 /** Characters that go-yaml takes nowhere. */
 const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]|\ufeff/u;
 
-/** What ends a line to go-yaml and is none to the package, or the other way round. */
+/** What ends a line for go-yaml but not for the package, or the other way round. */
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**
- * A line that is no start of a document but looks like one, which kubectl's reader of lines refuses wherever it stands; or
+ * A line that is no start of a document but looks like one, which kubectl's reader of lines refuses anywhere; or
  * one that holds the end of a line to YAML, so that its second part is there to some readers and not to others.
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
@@ -152,7 +152,7 @@ function check(document: Document.Parsed, text: string): Composed {
   return { root, mappings, targets };
 }
 
-/** go-yaml wants a key on one line with its colon, which is not far. */
+/** go-yaml requires a key and its colon on one line, close together. */
 function checkPair({ key, srcToken }: Pair<Node, Node | null>, text: string): void {
   const { start = [], sep = [] } = srcToken ?? {};
   const colon = sep.find(({ type }) => type === 'map-value-ind');

@@ -2,7 +2,7 @@ import type { Span } from '../documents/text-file.ts';
 import { KnownKeys, Leaf, type Example, type Pattern } from './known-keys.ts';
 import { resolvePlainScalar } from './scalars.ts';
 
-/** Codes of the characters that a text is read by, and what stands for its end. */
+/** Codes of the characters that a text is read by, and the value that marks its end. */
 const lineFeed = 0x0a;
 const space = 0x20;
 const doubleQuote = 0x22;
@@ -43,7 +43,7 @@ const maxDepth = 64;
 const maxKeyLength = 512;
 /** A number with more digits may be too large to be one. */
 const maxDigits = 300;
-/** Thrown within this file for whatever only the full parser can tell; it carries nothing, so one is enough. */
+/** Thrown within this file for whatever only the full parser can decide; it carries nothing, so one is enough. */
 const unsure = new Error('left to the full YAML parser');
 
 /**
@@ -60,12 +60,12 @@ export function readYamlFast(
   const fast = attempt(() => new FastReader(text, span).readDocument(known));
   const document = fast ? '' : text.slice(span.start, span.end);
   if (!document.includes('\r\n')) return fast;
-  // Lines that end as on Windows mean what they do without the carriage return, in whatever scalar they stand.
+  // Lines that end as on Windows mean what they do without the carriage return, in any kind of scalar.
   const lines = document.replaceAll('\r\n', '\n');
   return attempt(() => new FastReader(lines, { start: 0, end: lines.length }).readDocument(known));
 }
 
-/** What is read; undefined where only the full parser can tell. */
+/** What is read; undefined if only the full parser can read it. */
 function attempt<Value>(read: () => Value): { readonly value: Value } | undefined {
   try {
     return { value: read() };
@@ -94,7 +94,7 @@ class FastReader {
   #scalars: readonly unknown[] = [];
   /** Where the last line ended that held anything, or its comment began. */
   #contentEnd = 0;
-  /** Set while a mapping is read for a pattern: its plain scalars, which stand in the value in place of what they are. */
+  /** Set while a mapping is read for a pattern: its plain scalars, which take the place of their values. */
   readonly #leaves: Leaf[] | undefined;
 
   constructor(text: string, span: Span, leaves?: Leaf[]) {
@@ -164,7 +164,7 @@ class FastReader {
   }
 
   /**
-   * Moves over a mapping that is written as the pattern says, and leaves its scalars in #scalars; false where it is not,
+   * Moves over a mapping that is written as the pattern says, and leaves its scalars in #scalars; false if it is not,
    * and nothing is moved.
    */
   #fits(pattern: Pattern): boolean {
@@ -177,7 +177,7 @@ class FastReader {
     let at = start;
     for (let i = 0; i <= last; i++) {
       const literal = literals[i] ?? '';
-      // A comparison with a slice is one of memory; startsWith goes by characters.
+      // A comparison with a slice is one of memory; startsWith compares characters.
       if (text.slice(at, at + literal.length) !== literal) break;
       at += literal.length;
       if (i < last) {
@@ -288,7 +288,7 @@ class FastReader {
     return this.#atKey(column) ? this.#readMapping(known) : this.#readInline(column);
   }
 
-  /** Whether a key with its colon stands at `pos`, and not some other value of an item whose dash is in `column`. */
+  /** Whether there is a key with its colon at `pos`, and not some other value of an item whose dash is in `column`. */
   #atKey(column: number): boolean {
     const start = this.#pos;
     const first = this.#charAt(start);
@@ -300,7 +300,7 @@ class FastReader {
     return isKey;
   }
 
-  /** A value that starts on the line of its key or dash, which stands in `column`. */
+  /** A value that starts on the line of its key or dash, which is in `column`. */
   #readInline(column: number): unknown {
     const first = this.#charAt(this.#pos);
     if (first === pipe || first === greater) return this.#readBlockScalar(column);
@@ -340,7 +340,7 @@ class FastReader {
     }
   }
 
-  /** Moves over a plain scalar as far as it stands on this line: to the line's end, a comment, or the colon of a key. */
+  /** Moves over the part of a plain scalar that is on this line: to the line's end, a comment, or the colon of a key. */
   #scanPlain(): void {
     if (!this.#atPlain()) throw unsure;
     this.#scanPlainRest();
@@ -414,7 +414,7 @@ class FastReader {
     return isDouble ? unescapeDouble(raw) : foldLines(raw).replaceAll("''", "'");
   }
 
-  /** Moves over a quoted scalar; true if its text stands for itself. */
+  /** Moves over a quoted scalar; true if its text needs no decoding. */
   #scanQuoted(column: number): boolean {
     const quote = this.#charAt(this.#pos);
     let isPlain = true;
@@ -649,7 +649,7 @@ function isFlowWord(char: number): boolean {
   return isLetterOrDigit(char) || flowWordSigns.has(char);
 }
 
-/** Blanks, and the line feeds among them: what folds where it holds any, and stays as it is where not. */
+/** Blanks, and the line feeds among them: text with line feeds folds, other text stays as it is. */
 const blanks = / +(?:\n[ \n]*)?|\n[ \n]*/g;
 
 /** Folds the lines of a plain or single-quoted scalar. */

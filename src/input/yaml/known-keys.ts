@@ -47,7 +47,7 @@ export class KnownKeys {
   }
 
   /**
-   * Whether a mapping of that length, which no pattern fits, is worth a pattern. Where all are written differently, hardly
+   * Whether a mapping of that length, which no pattern fits, is worth a pattern. If all are written differently, hardly
    * one is.
    */
   wantsPattern(length: number): boolean {
@@ -64,7 +64,7 @@ export class KnownKeys {
   }
 }
 
-/** A plain scalar of an example: where it stands in the text, and what it is. */
+/** A plain scalar of an example: where it is in the text, and what it is. */
 export class Leaf {
   readonly start: number;
   readonly end: number;
@@ -77,14 +77,14 @@ export class Leaf {
   }
 }
 
-/** A mapping that was read, in whose value a Leaf stands for each plain scalar. */
+/** A mapping that was read: in its value, a Leaf replaces each plain scalar. */
 export interface Example {
-  /** Where it stood: a text means the same only there. */
+  /** Its column: a text means the same only there. */
   readonly column: number;
   readonly value: unknown;
   /** In the order of the text. */
   readonly leaves: readonly Leaf[];
-  /** The leaves as they are written, and what stands around them. */
+  /** The leaves as they are written, and the text around them. */
   readonly texts: readonly string[];
   readonly between: readonly string[];
 }
@@ -99,9 +99,9 @@ type Part =
   | { readonly kind: 'mould'; readonly keys: readonly string[] | undefined; readonly value: readonly Part[] };
 
 /**
- * A mapping as it was written once, for reading those that are written the same but for some of their plain scalars: its
+ * A mapping as it was written once, to read those that differ from it only in some of their plain scalars: its
  * text is `literals[0]`, a scalar, `literals[1]`, a scalar and so on. Keys, indentation and whatever is not a plain
- * scalar are in the literals, so what fits has the same structure, and needs no reading but for the scalars.
+ * scalar are in the literals, so what fits has the same structure, and needs no reading except for the scalars.
  */
 export class Pattern {
   readonly column: number;
@@ -127,7 +127,7 @@ export class Pattern {
     this.#part = partOf(value, varying);
   }
 
-  /** The pattern that fits the example, too; undefined where it differs in more than plain scalars. */
+  /** The pattern that fits the example, too; undefined if it differs in more than plain scalars. */
   merge({ column, texts, between }: Example): Pattern | undefined {
     const own = this.#example;
     if (column !== own.column || between.length !== own.between.length) return undefined;

@@ -4,6 +4,7 @@ import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documen
 import { compose, isEmpty, offsetOf, type Composed, type Target } from './compose.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
+/** A value that a YAML document holds, or why it has none. */
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
@@ -177,7 +178,7 @@ interface Child {
 }
 
 /**
- * Where fields stand in a YAML document: parses the text once, then answers with the offset of a field, or of the
+ * Where fields are in a YAML document: parses the text once, then answers with the offset of a field, or of the
  * nearest field above it that is written down.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {

@@ -36,7 +36,7 @@ function resolveNumber(text: string): number | undefined {
 
 /**
  * The integer that a plain scalar is, as Go's ParseInt with base 0 has it: a sign, then 0x, 0o, 0b or a leading zero for octal;
- * and after all else has failed, 0b-11 is -3. A bigint where no JavaScript number is as exact, and none beyond 64 bits.
+ * and after all else has failed, 0b-11 is -3. A bigint if no JavaScript number is as exact, and none beyond 64 bits.
  */
 export function resolveInteger(text: string): number | bigint | undefined {
   const plain = text.replaceAll('_', '');
@@ -50,7 +50,7 @@ export function resolveInteger(text: string): number | bigint | undefined {
 
 const mostSigned = 2n ** 63n;
 
-/** An integer of 64 bits, without a sign up to twice as large; what is larger is none. */
+/** An integer of 64 bits, or up to twice as large without a sign; anything larger is no integer. */
 function integerOf(sign: string | undefined, digits: string): number | bigint | undefined {
   const value = Number(digits);
   // Not -0: Go's integers have none.

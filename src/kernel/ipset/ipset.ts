@@ -1,8 +1,9 @@
 import { LongText } from '../long-text.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
+import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
 
+/** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
 /** One ipset. Hash sets have a family, bitmap:port a range. Other types than kube-proxy's keep their type's name. */
@@ -17,11 +18,11 @@ export interface IpSet {
   readonly maxElements?: number | undefined;
   /** Sorted and without duplicates; equality takes them as a set. */
   readonly entries: readonly SetEntry[];
-  /** What another program's sets have besides (timeout, counters, comment …), as written. Not for kube-proxy's. */
+  /** Further options of another program's sets (timeout, counters, comment …), as written. kube-proxy's have none. */
   readonly options?: readonly string[] | undefined;
 }
 
-/** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
+/** The input of `ipset restore` that makes these sets if none of them exists. '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
   for (const set of sets) addSet(text, set);
@@ -121,7 +122,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/** Splits at blanks, but not inside double quotes, which stay. ipset knows no way to write a quote inside a comment. */
+/** Splits at blanks, but not inside double quotes. The quotes stay. ipset knows no way to write a quote inside a comment. */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
@@ -133,7 +134,7 @@ export type SetChange =
   | { readonly kind: 'create-set'; readonly set: IpSet }
   | {
       readonly kind: 'change-entries';
-      /** The set as it is to be. */
+      /** The set as it should be. */
       readonly set: IpSet;
       readonly added: readonly SetEntry[];
       readonly removed: readonly SetEntry[];
@@ -149,7 +150,7 @@ export type SetChange =
 export const temporarySetName = 'KPC-SWAP';
 
 /**
- * How to get from some sets to others. The size of the hash takes no part: the kernel doubles it as a set grows. Nor
+ * How to get from some sets to others. The size of the hash is ignored: the kernel doubles it as a set grows. Nor
  * does the order of entries.
  */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
@@ -215,7 +216,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 /**
  * The input of `ipset restore` that makes the changes. A set that only changes its size or options is made under
  * another name and swapped in, so that rules that look at it never miss it. One of another type cannot be swapped: it
- * is destroyed first, which ipset refuses while a rule uses it. '' where there are no changes.
+ * is destroyed first, which ipset refuses while a rule uses it. '' if there are no changes.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {
   const text = new LongText();

@@ -45,7 +45,7 @@ export function formatEntry({ address, network, protocol, port, source, other }:
   return source ? `${base},${source.text}` : base;
 }
 
-/** ipset prints a number where it finds no list of protocols, as in a container. */
+/** ipset prints a number if it finds no list of protocols, as in a container. */
 const protocolNumbers: { readonly [P in Protocol]: string } = { TCP: '6', UDP: '17', SCTP: '132' };
 
 const protocolsByName: ReadonlyMap<string, Protocol> = new Map(
@@ -98,7 +98,7 @@ function canonicalPart(part: string): string {
   return range ? (singleAddress(range) ?? range).text : part;
 }
 
-/** The same text for entries that the kernel takes for one. Options take no part. */
+/** The same text for entries that the kernel takes for one. Options are ignored. */
 export function entryKey(entry: SetEntry): string {
   const { network, source } = entry;
   const address = network && singleAddress(network);

@@ -1,4 +1,4 @@
-import { pairUp } from '../changes.ts';
+import { pairUp } from '../diff-by-key.ts';
 import {
   formatAppends,
   formatDeclaration,
@@ -15,7 +15,7 @@ import {
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 import { families, type Family } from '../family.ts';
 
-/** One step from some chains to others. `from` is the chain as it was; undefined where there was none. */
+/** One step from some chains to others. `from` is the chain as it was; undefined if there was none. */
 export type ChainChange =
   | { readonly kind: 'write-chain'; readonly chain: Chain; readonly from: Chain | undefined }
   | { readonly kind: 'delete-chain'; readonly chain: Chain }
@@ -33,7 +33,7 @@ export interface TableDelta {
 /**
  * How to get from some tables to others. Chains that mean the same are left alone, others are rewritten as a whole. In
  * the kernel's own chains, rules are deleted and inserted one by one, so that rules which neither side has stay: what
- * is new stands at the head. Policies are not looked at: they are the node's own.
+ * is new is at the head. Policies are ignored: they are the node's own.
  */
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
@@ -96,7 +96,7 @@ function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]):
   ];
 }
 
-/** Finds the longest tail of `after` whose items stand in `before` in the same order; the rest is to be inserted. */
+/** Finds the longest tail of `after` whose items are in `before` in the same order; the rest must be inserted. */
 function matchFromEnd(before: readonly string[], after: readonly string[]): { kept: Set<number>; inserted: number } {
   const kept = new Set<number>();
   let inserted = after.length;
@@ -119,7 +119,7 @@ function deleteFirsts(items: readonly string[], gone: readonly string[]): string
   });
 }
 
-/** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' where there are none. */
+/** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' if there are none. */
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas
     .map(({ table, changes }) => {
@@ -152,7 +152,7 @@ function formatChange(change: ChainChange): string {
 /** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */
 export type FamilyTables = { readonly [F in Family]?: Tables };
 
-/** What changes of them; nothing stands for a family of which nothing changes. */
+/** What changes in them; families without changes are absent. */
 export type FamilyTablesDelta = { readonly [F in Family]?: readonly TableDelta[] };
 
 /** A family without tables counts as one without chains. */

@@ -87,7 +87,7 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   return ranked.map(({ arg }) => arg);
 }
 
-/** Undefined where the argument says nothing that the others do not. */
+/** Undefined if the argument says nothing that the others do not. */
 function canonicalArg(arg: RuleArg): RuleArg | undefined {
   switch (arg.kind) {
     case 'source':

@@ -4,6 +4,7 @@ import type { AddressRange } from '../address-range.ts';
 import type { Origin } from '../place.ts';
 import { formatPortRange, type PortRange } from '../socket-address.ts';
 
+/** The tables of iptables. kube-proxy uses nat and filter. */
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
 /**
@@ -110,6 +111,7 @@ export type RuleArg =
 type RecentAction =
   { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
+/** Where `-j` or `-g` sends a packet. */
 export type Target =
   | { readonly kind: 'chain'; readonly chain: string }
   | { readonly kind: 'accept' | 'drop' | 'return' }
@@ -121,7 +123,7 @@ export type Target =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** The order in which tables are written, so that nat stands before filter as in kube-proxy's own restore input. */
+/** The order in which tables are written: nat before filter, as in kube-proxy's own restore input. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
 const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {

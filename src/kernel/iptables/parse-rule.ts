@@ -5,7 +5,7 @@ import type { Rule, RuleArg, Target } from './iptables.ts';
 
 /**
  * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, without `-A CHAIN`. Matches and targets
- * that kpc does not know are kept as words. Undefined where a quote is not closed.
+ * that kpc does not know are kept as words. Undefined if a quote is not closed.
  */
 export function parseRule(text: string): Rule | undefined {
   const words = splitWords(text);
@@ -78,7 +78,7 @@ function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
 /** Options that belong to no match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
 const options: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
 
-/** Options whose value is free text, which may look like an option and is none. */
+/** Options whose value is free text, and may look like an option. */
 const textOptions: ReadonlySet<string> = new Set(
   '--comment --log-prefix --nflog-prefix --ulog-prefix --string --hex-string'.split(' '),
 );
@@ -94,10 +94,10 @@ function findOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
-/** Reads `-m NAME` and its options, which stand in words[at..end). Returns where to go on. */
+/** Reads `-m NAME` and its options, which are in words[at..end). Returns where to go on. */
 function pushMatch(args: RuleArg[], words: readonly string[], at: number, end: number): number {
   const name = words[at + 1] ?? '';
-  // Their port options are options to parseOption, wherever they stand.
+  // Their port options are options to parseOption, in any place.
   if (end === at + 2 || name === 'tcp' || name === 'udp' || name === 'sctp') {
     args.push({ kind: 'module', name });
     return at + 2;
@@ -148,7 +148,7 @@ function parseShortMatch(
   }
 }
 
-/** A match with several options, which stand in words[from..end) in any order. */
+/** A match with several options, which are in words[from..end) in any order. */
 function parseLongMatch(name: string, words: readonly string[], from: number, end: number): RuleArg | undefined {
   switch (name) {
     case 'ipvs':
@@ -248,7 +248,7 @@ function parseJump(words: readonly string[], at: number, end: number): RuleArg {
   return words[at] === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
-/** Targets that work without options, so that only the name tells them from a chain. */
+/** Targets that work without options, so that only the name distinguishes them from a chain. */
 const otherTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNAT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG MARK NETMAP NFLOG ' +
@@ -257,7 +257,7 @@ const otherTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** A target of `count` words; undefined where kpc does not know it. */
+/** A target of `count` words; undefined if kpc does not know it. */
 function parseTarget(words: readonly string[], from: number, count: number): Target | undefined {
   const name = words[from] ?? '';
   if (count === 1) return parseBareTarget(name);
@@ -309,7 +309,7 @@ function parseMarkTarget(option: string, text: string): Target | undefined {
 
 /**
  * Splits a line into words as iptables-restore does: blanks separate, double quotes hold a word together, and within
- * them a backslash takes the next character as it is. Undefined where a quote is not closed.
+ * them a backslash takes the next character as it is. Undefined if a quote is not closed.
  */
 export function splitWords(line: string): string[] | undefined {
   if (!line.includes('"') && !line.includes('\t')) {

@@ -21,7 +21,7 @@ interface DraftChain {
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
- * has no COMMIT, which the tools print last, the text is not `complete`. `known` serves texts that are read after another.
+ * has no COMMIT, the last line that the tools print, the text is not `complete`. `known` serves texts that are read after another.
  */
 export function parseIptablesSave(
   text: string,
@@ -138,7 +138,7 @@ interface AppendedRule {
 const window = 512;
 
 /**
- * The rules that the lines of a text stood for, for the next text of the same tool, which has nearly the same lines in
+ * The rules that the lines of a text gave, for the next text of the same tool, which has nearly the same lines in
  * the same order: a line that is met again is not read again, and its rule is the same value, which compares at no cost.
  */
 export class RuleLines {

@@ -1,4 +1,4 @@
-import { pairUp } from '../changes.ts';
+import { pairUp } from '../diff-by-key.ts';
 import {
   formatRealServer,
   formatRealServerName,
@@ -10,7 +10,7 @@ import {
   type VirtualServer,
 } from './ipvs.ts';
 
-/** One step from some IPVS services to others. `service` is the service as it is to be. */
+/** One step from some virtual servers to others. `service` is the virtual server as it should be. */
 export type VirtualServerChange =
   | { readonly kind: 'add-service'; readonly service: VirtualServer }
   /** Another scheduler, persistence or flags; its real servers have changes of their own. */
@@ -25,7 +25,7 @@ export type VirtualServerChange =
     }
   | { readonly kind: 'delete-real-server'; readonly service: VirtualServer; readonly server: RealServer };
 
-/** How to get from some IPVS services to others. What is on both sides is left alone, so that its connections stay. */
+/** How to get from some virtual servers to others. What is on both sides is left alone, so that its connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],
@@ -40,12 +40,12 @@ export function diffVirtualServers(
   });
 }
 
-/** What tells one service of a state from the others: "TCP 10.0.0.1 80". */
+/** The key of a virtual server in a state: "TCP 10.0.0.1 80". */
 export function virtualServerKey(service: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${service.protocol} ${service.address.text} ${service.port}`;
 }
 
-/** What tells one real server of a service from the others. */
+/** The key of a real server of one virtual server. */
 export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): string {
   return `${server.address.text} ${server.port}`;
 }
@@ -61,7 +61,7 @@ function diffRealServers(from: VirtualServer, service: VirtualServer): readonly 
   });
 }
 
-/** The input of `ipvsadm -R` that makes the changes. '' where there are none. */
+/** The input of `ipvsadm -R` that makes the changes. '' if there are none. */
 export function formatVirtualServersDelta(changes: readonly VirtualServerChange[]): string {
   return changes.map(formatServerChange).join('');
 }
@@ -86,6 +86,7 @@ function formatServerChange(change: VirtualServerChange): string {
   }
 }
 
+/** A change of the timeouts of IPVS connections. */
 export interface TimeoutsChange {
   readonly from: IpvsTimeouts;
   /** 0 leaves a timeout as it is. */

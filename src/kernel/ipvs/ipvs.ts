@@ -8,7 +8,7 @@ import { readLines, type UnreadLine } from '../unread-line.ts';
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
 
-/** An IPVS service. The key is family, protocol, address and port. */
+/** A virtual server: what ipvsadm calls a service. The key is family, protocol, address and port. */
 export interface VirtualServer {
   readonly family: Family;
   readonly protocol: Protocol;
@@ -21,7 +21,7 @@ export interface VirtualServer {
   readonly schedulerFlags: readonly SchedulerFlag[];
   /** Sorted by address, then port. */
   readonly realServers: readonly RealServer[];
-  /** What another program's services have besides (-o, -M, --pe …), as ipvsadm's words. Not for kube-proxy's. */
+  /** Further options of another program's virtual servers (-o, -M, --pe …), as ipvsadm's words. kube-proxy's have none. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -32,12 +32,13 @@ export interface VirtualServer {
  */
 export type SchedulerFlag = 'flag-1' | 'flag-2' | 'flag-3';
 
+/** An endpoint of a virtual server. A weight of 0 takes no new connections. */
 export interface RealServer {
   readonly address: Address;
   readonly port: number;
   readonly weight: number;
   readonly forwarding: ForwardingMethod;
-  /** What another program's real servers have besides (tunnel types, thresholds), as ipvsadm's words. */
+  /** Further options of another program's real servers (tunnel types, thresholds), as ipvsadm's words. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -73,7 +74,7 @@ export function compareRealServers(
 }
 
 /**
- * The input of `ipvsadm -R` that makes these services where none of them exists, in pieces. `format` is formatVirtualServer,
+ * The input of `ipvsadm -R` that makes these virtual servers if none of them exists, in pieces. `format` is formatVirtualServer,
  * or gives what that has given before.
  */
 export function writeVirtualServers(
@@ -85,7 +86,7 @@ export function writeVirtualServers(
   return text.pieces();
 }
 
-/** The lines of one service with its real servers. */
+/** The lines of one virtual server with its real servers. */
 export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
   const lines = [`-A ${name}${formatServiceOptions(server)}\n`];
@@ -95,7 +96,7 @@ export function formatVirtualServer(server: VirtualServer): string {
 
 const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
 
-/** What names a service on ipvsadm's command line: `-t 10.0.0.1:80`. */
+/** What names a virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
 export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${serviceFlags[server.protocol]} ${joinHostPort(server.address.text, server.port)}`;
 }
@@ -132,14 +133,14 @@ export function formatRealServer(server: RealServer): string {
   return ` ${formatRealServerName(server)} ${flags}`;
 }
 
-/** A service while its lines are read. */
+/** A virtual server while its lines are read. */
 interface DraftServer extends VirtualServer {
   readonly realServers: RealServer[];
 }
 
 /**
  * Reads what `ipvsadm -Sn` prints, and what formatVirtualServers writes. The result is sorted. Takes any text: lines it
- * cannot read, firewall-mark services among them, are in `unread`.
+ * cannot read, such as those of firewall marks, are in `unread`.
  */
 export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
@@ -157,13 +158,13 @@ function splitLine(line: string): readonly string[] {
   return /\t| {2}/.test(line) ? line.split(/[ \t]+/) : line.split(' ');
 }
 
-/** The services read so far. A real server's line most often names the service of the line before it. */
+/** The virtual servers read so far. A real server's line most often names the virtual server of the line before it. */
 interface ReadServices {
   readonly byKey: Map<string, DraftServer>;
   last: { readonly flag: string; readonly name: string; readonly draft: DraftServer } | undefined;
 }
 
-/** Reads a line into the services. Returns why it cannot be read. */
+/** Reads a line into the virtual servers. Returns why it cannot be read. */
 function readServerLine(services: ReadServices, words: readonly string[]): string | undefined {
   const [command, flag, name, ...options] = words;
   if (command !== '-A' && command !== '-a') return 'not an ipvsadm line';
@@ -208,7 +209,7 @@ const schedulerFlagNames: Readonly<Record<string, SchedulerFlag>> = {
   'mh-port': 'flag-2',
 };
 
-/** Reads the words after the service's name; a text is why they cannot be read. */
+/** Reads the words after the virtual server's name; a text is why they cannot be read. */
 function readServiceOptions(
   key: Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'>,
   words: readonly string[],
@@ -251,7 +252,7 @@ function readServiceOptions(
   };
 }
 
-/** Scheduler flags as ipvsadm prints or takes them, with commas; undefined where one is unknown. */
+/** Scheduler flags as ipvsadm prints or takes them, with commas; undefined if one is unknown. */
 function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
   const flags = text
     .split(',')
@@ -285,7 +286,7 @@ function readRealServer(words: readonly string[]): RealServer | string {
         i++;
         break;
       case '--tun-type':
-        // ipip is what -i says already; ipvsadm 1.31 prints it all the same.
+        // -i already means ipip, but ipvsadm 1.31 prints it too.
         if (value !== 'ipip') options.push(word, value);
         i++;
         break;

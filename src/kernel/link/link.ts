@@ -2,15 +2,16 @@ import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Split } from '../changes.ts';
+import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
 
-/** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */
+/** A network link. `kind` is the link type of `ip -d link`, if known: dummy for kube-ipvs0. */
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;
   readonly addresses: readonly LinkAddress[];
 }
 
+/** An address on a link, with its prefix length. */
 export interface LinkAddress {
   readonly family: Family;
   readonly address: Address;
@@ -21,8 +22,8 @@ export interface LinkAddress {
 }
 
 /**
- * The input of `ip -batch` that makes these links, with their addresses, where none exists. kube-proxy does not set
- * kube-ipvs0 up: an address of a link that is down is local all the same. '' for no links.
+ * The input of `ip -batch` that makes these links, with their addresses, if none exists. kube-proxy does not set
+ * kube-ipvs0 up: an address of a link that is down is local too. '' for no links.
  */
 export function formatLinks(links: readonly Link[]): string {
   return links
@@ -50,8 +51,8 @@ interface ParsedLinks {
 
 /**
  * Reads what `ip -j addr` prints (with -d, it says of what kind each link is). Addresses come in the order printed. Takes
- * any text: where it is not such JSON, or an item has not the shape it should, `unread` says so, with line 1 where
- * there is no telling.
+ * any text: if it is not such JSON, or an item has another shape, `unread` says so, with line 1 if the line is
+ * unknown.
  */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
@@ -109,7 +110,7 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
   return address && makeAddress(address, field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
 }
 
-/** Undefined where that is no prefix length of the family. */
+/** Undefined if that is no prefix length of the family. */
 function makeAddress(address: Address, length: unknown, scope: string | undefined): LinkAddress | undefined {
   const { family } = address;
   if (!Number.isInteger(length) || Number(length) < 0 || Number(length) > addressBits[family]) return undefined;
@@ -204,7 +205,7 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
 }
 
 /**
- * What is to be made first, and what is to go after it. A link or address that makes way for another one of its name
+ * What must be made first, and what must go after it. A link or address that makes way for another one of its name
  * goes with the additions.
  */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
@@ -217,7 +218,7 @@ function nameOf(change: LinkChange): string {
   return 'address' in change ? `${change.link} ${prefixOf(change.address)}` : change.link.name;
 }
 
-/** The input of `ip -batch` that makes the changes. '' where there are none. */
+/** The input of `ip -batch` that makes the changes. '' if there are none. */
 export function formatLinksDelta(changes: readonly LinkChange[]): string {
   return changes.map(formatLinkChange).join('');
 }

@@ -29,7 +29,7 @@ const mostPacked = 2 ** 21;
 
 /**
  * Sorts by the number that each key begins with, usually an IPv4 address, and says whether several keys share a number.
- * Undefined where a key begins with anything else. Sorting numbers takes a tenth of the time of comparing keys.
+ * Undefined if a key begins with anything else. Sorting numbers takes a tenth of the time of comparing keys.
  */
 function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies: boolean } | undefined {
   if (elements.length > mostPacked) return undefined;
@@ -56,7 +56,7 @@ function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies
   return { sorted, hasTies };
 }
 
-/** The value as a number of 32 bits; undefined where it is none. */
+/** The value as a number of 32 bits; undefined if it is none. */
 function numberOf(value: Value | undefined): number | undefined {
   if (value?.kind === 'address') return value.address.family === 'ipv4' ? ipv4Number(value.address) : undefined;
   return value?.kind === 'number' && value.value < 2 ** 32 ? value.value : undefined;

@@ -11,16 +11,18 @@ export interface Element {
   readonly origin?: Origin | undefined;
 }
 
+/** A key of a set or map: one value for each field of its type. */
 export type ElementKey = readonly Value[];
 
+/** What a map holds for a key. */
 export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
 
 /** A constant in a rule or an element. */
 export type Value =
   | { readonly kind: 'address'; readonly address: Address }
-  /** One of a single address means the same as that address, which is how nft prints it back. */
+  /** One of a single address means the same as that address, and nft prints it as such. */
   | { readonly kind: 'network'; readonly network: Network }
-  /** Addresses from the first to the last, where they are no network. */
+  /** Addresses from the first to the last, if they are no network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
   /** A port, or a mark. */
   | { readonly kind: 'number'; readonly value: number }

@@ -38,7 +38,7 @@ export interface Target {
 export type Expression =
   | { readonly kind: 'match'; readonly left: Selector; readonly negated?: true | undefined; readonly right: Right }
   | { readonly kind: 'verdict'; readonly verdict: Verdict }
-  /** `… vmap @map`: the verdict of the key's element, and on to the next rule where there is none. */
+  /** `… vmap @map`: the verdict of the key's element, and on to the next rule if there is none. */
   | { readonly kind: 'verdict-map'; readonly key: Selector; readonly map: string }
   /** `numgen random mod N vmap { 0 : goto …, … }`: one of the chains, each with an equal chance. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
@@ -49,7 +49,7 @@ export type Expression =
   /** `meta mark set meta mark | VALUE`, or `^`, or VALUE alone. */
   | { readonly kind: 'set-mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number }
   | { readonly kind: 'masquerade'; readonly fullyRandom: boolean }
-  /** `with` is undefined where the sender is told that the port is unreachable, which is what nft does unasked. */
+  /** `with` is undefined for "port unreachable", nft's default. */
   | { readonly kind: 'reject'; readonly with?: string | undefined }
   /** `update @set { … }`: remembers the key of the packet, for as long as the set's timeout. */
   | {

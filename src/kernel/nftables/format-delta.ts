@@ -1,4 +1,4 @@
-import { type NftChange, type NftTableDelta, usesAny } from './delta.ts';
+import { type NftChange, type NftTableDelta, usesAny } from './nft-delta.ts';
 import type { Element } from './element.ts';
 import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
 import {
@@ -9,12 +9,12 @@ import {
   formatChain,
   formatTableParts,
 } from './format.ts';
-import { isSameBase } from './meaning.ts';
+import { isSameBase } from './nft-meaning.ts';
 import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
 /**
  * The input of `nft -f` that makes the changes, all in one transaction: the kernel takes all of them or none, and no
- * packet meets some without the others. '' where there are none.
+ * packet meets some without the others. '' if there are none.
  */
 export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
   return deltas.map(formatTableDelta).join('');
@@ -143,7 +143,7 @@ const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 /**
  * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets meet, all at once.
  * Where much is new, transactions before it make chains that nothing leads to yet, and the sets that these look up: so
- * wherever that ends early, packets meet what they met before. None where there is nothing to change.
+ * wherever that ends early, packets meet what they met before. None if there is nothing to change.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],
@@ -168,7 +168,7 @@ function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[
   ];
 }
 
-/** What of a change to one table is new and stands apart: no packet meets it before the rest is there. */
+/** The parts of a change to one table that are new and separate: no packet meets them before the rest is there. */
 interface Draft {
   readonly table: Pick<NftTable, 'family' | 'name' | 'comment'>;
   readonly counters: readonly NftCounter[];
@@ -183,7 +183,7 @@ interface Draft {
 function draftOf(delta: NftTableDelta): Draft | undefined {
   switch (delta.kind) {
     case 'create-table':
-      // What kpc does not read stands in its table, wherever it stood.
+      // A part that kpc does not read may be anywhere in the text of its table.
       return delta.replaced || delta.table.strange ? undefined : draftTable(delta.table);
     case 'change-table':
       return draftChanges(delta);

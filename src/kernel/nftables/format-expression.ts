@@ -87,7 +87,7 @@ function formatOperator({ left, negated }: Match): string {
   return left[0]?.kind === 'masked' ? '== ' : '';
 }
 
-/** Fields that stand together make one key. */
+/** Concatenated fields make one key. */
 function formatSelector(selector: Selector): string {
   return selector.map(formatField).join(' . ');
 }

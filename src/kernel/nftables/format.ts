@@ -8,8 +8,8 @@ export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip',
 
 /**
  * The input of `nft -f` that puts these tables in place of what is there under their names, all in one transaction:
- * whether the node has such tables or not, and whatever they hold. Each rule and each element stands on a line of its
- * own. Chains, sets and elements keep the order of their table. '' where there are no tables.
+ * whether the node has such tables or not, and whatever they hold. Each rule and each element is on a line of its
+ * own. Chains, sets and elements keep the order of their table. '' if there are no tables.
  */
 export function formatTables(tables: readonly NftTable[]): string {
   return writeTables(tables, formatChain).join('');
@@ -91,7 +91,7 @@ export function formatSetProperties(set: NftSet | NftMap): readonly string[] {
   return properties;
 }
 
-/** A chain with its rules, as it stands in a table. */
+/** A chain with its rules, as it appears in a table. */
 export function formatChain(chain: NftChain): string {
   let text = `\tchain ${chain.name} {\n`;
   if (chain.base) text += `\t\t${formatBaseChain(chain.base)}\n`;

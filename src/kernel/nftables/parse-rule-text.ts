@@ -4,7 +4,7 @@ import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
 import type { NftRule } from './table.ts';
-import { unquote, type Words } from './words.ts';
+import { unquote, type Words } from './tokens.ts';
 
 /**
  * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not read on, the
@@ -49,7 +49,7 @@ function readExpression(words: Words, family: Family): Expression | undefined {
   return readMatch(words);
 }
 
-/** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, where there is none. */
+/** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, if there is none. */
 export function readVerdict(words: Words): Verdict | undefined {
   const kind = words.peek();
   switch (kind) {
@@ -77,14 +77,14 @@ const defaultReject: { readonly [F in Family]: readonly string[] } = {
   ipv6: ['icmpv6 port-unreachable', 'icmpv6 4'],
 };
 
-/** What is told to the sender: kind and code. The word `type` before the code is left out by newer versions of nft. */
+/** What the sender gets: kind and code. The word `type` before the code is left out by newer versions of nft. */
 function readReject(words: Words, family: Family): Expression {
   if (!words.take('with')) return { kind: 'reject' };
-  const told = words
+  const answer = words
     .takeRest()
     .filter((word) => word !== 'type')
     .join(' ');
-  return defaultReject[family].includes(told) ? { kind: 'reject' } : { kind: 'reject', with: told };
+  return defaultReject[family].includes(answer) ? { kind: 'reject' } : { kind: 'reject', with: answer };
 }
 
 function readDnat(words: Words, family: Family): Expression | undefined {
@@ -248,7 +248,7 @@ function readPlainField(words: Words): Field | undefined {
     : { kind: 'payload', protocol: word, field: name };
 }
 
-/** What a constant stands for, where it is compared or stored: nft prints some of them in several ways. */
+/** The value of a constant that is compared or stored: nft prints some of them in several ways. */
 type ValueType = 'address' | 'number' | 'word' | keyof typeof names;
 
 /**
@@ -308,7 +308,7 @@ function fieldType(field: Field): ValueType {
   }
 }
 
-/** Reads a constant of that type; undefined where it is none. */
+/** Reads a constant of that type; undefined if it is none. */
 export function readValue(text: string, type: ValueType): Value | undefined {
   if (type === 'word') return { kind: 'word', text };
   if (type === 'address') return readAddresses(text);

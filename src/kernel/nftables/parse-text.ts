@@ -4,7 +4,7 @@ import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
 import { readNumber, readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
-import { type Token, isQuoted, scan, unquote, Words } from './words.ts';
+import { type Token, isQuoted, scan, unquote, Words } from './tokens.ts';
 
 /** What was read of nft's output. */
 interface ParsedTables {
@@ -200,7 +200,7 @@ class Parser {
     return this.#tokens[this.#at];
   }
 
-  /** Passes over what stands here, up to the end of its statement or block. */
+  /** Passes over what is here, up to the end of its statement or block. */
   #leave(start: number, reason: string): void {
     this.#note(start, reason);
     this.#skipBlock();
@@ -246,7 +246,7 @@ function readElement(words: Words, keyType: readonly string[], valueType: readon
     words.next();
     if (word === 'comment') comment = unquote(words.next());
     else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
-    // Else what nft tells of an element that rules made: how long it stays, what it has counted.
+    // Else what nft prints about an element that rules made: how long it stays, what it has counted.
   }
   return { key, value, comment };
 }

@@ -15,7 +15,7 @@ export interface NftTable {
   readonly name: string;
   readonly comment?: string | undefined;
   readonly chains: ReadonlyMap<string, NftChain>;
-  /** Sets and maps, which share one space of names. */
+  /** Sets and maps share one space of names. */
   readonly sets: ReadonlyMap<string, NftSet | NftMap>;
   /** Named counters. What they have counted is no part of a state. */
   readonly counters: ReadonlyMap<string, NftCounter>;
@@ -50,7 +50,7 @@ export interface NftChain {
   readonly origin?: Origin | undefined;
 }
 
-/** What ties a chain to a hook of the kernel. None of it can change while the chain exists, but the policy. */
+/** What ties a chain to a hook of the kernel. Only the policy can change while the chain exists. */
 export interface BaseChain {
   /** `filter`, `nat` or `route`. */
   readonly type: string;

@@ -14,7 +14,7 @@ export const featureGatesFlag = proxyFlag(
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
- * Set where a feature gate makes kube-proxy behave as it does not by default. A bundle records of the gates only these. kpc
+ * Set if a feature gate makes kube-proxy behave as it does not by default. A bundle records of the gates only these. kpc
  * reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on them too.
  */
 function gatedSetting(isSet: (behaviours: Behaviours) => boolean) {

@@ -63,7 +63,7 @@ function checkUnmixed(written: Given<readonly string[]>, source: SettingSource):
   }
 }
 
-/** Which modes go by it, modeFacts says. */
+/** modeFacts says which modes use it. */
 export const localhostNodePorts = switchSetting(
   '--iptables-localhost-nodeports [bool]',
   'let iptables mode serve node ports on 127.0.0.1',

@@ -5,7 +5,7 @@ import { parseAddress } from '../../kernel/address.ts';
 import { proxyModeNames, proxyModes } from '../modes.ts';
 import { plainSetting, proxyField, proxyFlag, refuse } from './setting.ts';
 
-/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/settings.ts). */
+/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/resolve-settings.ts). */
 export const mode = plainSetting({
   flag: proxyFlag(
     'text',
@@ -19,7 +19,7 @@ export const mode = plainSetting({
   stored: oneOf(...proxyModes),
 });
 
-/** '' where it is not set. Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
+/** '' if it is not set. Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
 export const hostnameOverride = plainSetting({
   flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', 3),
   field: proxyField('hostnameOverride', text),
@@ -34,7 +34,7 @@ export const hostnameOverride = plainSetting({
   must: { text: "be a node's name", isMet: (name) => name === '' || isName(name, 'subdomain') },
 });
 
-/** '' where it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
+/** '' if it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
 export const bindAddress = plainSetting({
   flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", 1),
   field: proxyField('bindAddress', text),

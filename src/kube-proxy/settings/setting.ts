@@ -40,9 +40,9 @@ export interface SettingSource {
   readonly mode: ProxyMode;
   readonly release: Release;
   readonly gates: FeatureGates;
-  /** The value of a flag; undefined where the flag is not given. */
+  /** The value of a flag; undefined if the flag is not given. */
   flag<K extends FlagKind>(flag: Flag<string, K>): ReadValues[K] | undefined;
-  /** A field of the configuration; undefined where it is not set. */
+  /** A field of the configuration; undefined if it is not set. */
   field<T>(field: Field<string, T>): NonNullable<T> | undefined;
   /** Whether the configuration has a section. */
   hasSection(name: string): boolean;
@@ -184,7 +184,7 @@ export function group<Rows>(rows: Rows): SettingGroup<Rows> {
   return { kind: 'group', rows };
 }
 
-/** The flag's value where the flag was given, else the field's; undefined where neither is set. */
+/** The flag's value where the flag was given, else the field's; undefined if neither is set. */
 export function given<K extends FlagKind, V>(
   source: SettingSource,
   flag: Flag<string, K>,

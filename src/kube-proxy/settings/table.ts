@@ -90,7 +90,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
 
 /**
  * Makes an object with a field for each setting. `make` gets the row and its path of names; fields for which it gives
- * undefined are left out. `join` makes of the fields of a section, and of all, what is to be there.
+ * undefined are left out. `join` makes the value of a section, and of the whole, from its fields.
  */
 export function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,

@@ -18,6 +18,7 @@ export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleAr
   ],
 };
 
+/** `-j KUBE-MARK-MASQ`: the packet is masqueraded in POSTROUTING. */
 export const markForMasquerade = jumpTo(baseChains.markMasquerade);
 
 export const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };

@@ -56,7 +56,7 @@ export function serviceChains(plan: ServicePortPlan, context: ChainContext, chan
   ];
 }
 
-/** KUBE-SVC- and KUBE-SVL-, where they have endpoints: spread packets over the endpoints of one policy. */
+/** KUBE-SVC- and KUBE-SVL-, if they have endpoints: spread packets over the endpoints of one policy. */
 function policyChains(
   plan: ServicePortPlan,
   context: ChainContext,
@@ -225,7 +225,7 @@ export function captureRules(plan: ServicePortPlan): readonly Rule[] {
   return rules;
 }
 
-/** nat KUBE-NODEPORTS: packets to the node port, which source ranges do not bind. */
+/** nat KUBE-NODEPORTS: packets to the node port. Source ranges do not apply to it. */
 export function captureNodePortRules({ traffic, chains }: ServicePortPlan): readonly Rule[] {
   const { port, nodePort, hasEndpoints } = traffic;
   if (!nodePort || !hasEndpoints) return [];
@@ -241,7 +241,7 @@ export function captureNodePortRules({ traffic, chains }: ServicePortPlan): read
 const verdicts = { reject, drop } as const;
 const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
 
-/** How table filter turns away packets of a path that no endpoint takes; undefined where it does not. */
+/** How table filter turns away packets of a path that no endpoint takes; undefined if it does not. */
 function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
   return refusal && { about: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
 }

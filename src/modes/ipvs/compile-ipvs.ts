@@ -15,7 +15,7 @@ import type { LinkAddress } from '../../kernel/link/link.ts';
 import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { setIds } from '../../kube-proxy/sets.ts';
+import { setIds } from '../../kube-proxy/ipvs-sets.ts';
 import {
   planInternal,
   planServicePort,
@@ -23,7 +23,7 @@ import {
   type ServicePortPlan,
   mergeVirtualServers,
 } from './plan-service-port.ts';
-import { makeTables, makeSets, noMembers } from './rules.ts';
+import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
  * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports

@@ -14,7 +14,7 @@ import {
   type SchedulerFlag,
 } from '../../kernel/ipvs/ipvs.ts';
 import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
-import type { SetId } from '../../kube-proxy/sets.ts';
+import type { SetId } from '../../kube-proxy/ipvs-sets.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
 /** What a node is to the Service ports of one family, besides its identity. */
@@ -112,7 +112,7 @@ function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Por
         'sourceCIDR',
         { ...at, source: network, origin },
       ]),
-      // What the node itself sends to the address, which is bound there, comes from that same address.
+      // The address is bound on the node, so what the node itself sends to it comes from that same address.
       ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
     ];
     return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };

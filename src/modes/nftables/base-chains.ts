@@ -4,7 +4,7 @@ import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
-import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nftables.ts';
+import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
   destinationPort,
@@ -33,7 +33,7 @@ export interface BaseChainInput {
   readonly family: Family;
   readonly masquerade: MasqueradePlan;
   readonly nodePorts: NodePortPlan;
-  /** The networks that cluster IPs are chosen from, of this family; empty where nothing says. */
+  /** The networks that cluster IPs are chosen from, of this family; empty if nothing says. */
   readonly serviceNetworks: readonly Network[];
   /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
@@ -103,7 +103,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
       rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
     },
     { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
-    // Where rules send packets that are to be masqueraded.
+    // Where rules send packets to masquerade.
     ...(input.behaviours.has('inline-masquerade')
       ? []
       : [{ name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(input.masquerade)])] }]),

@@ -11,7 +11,7 @@ import { compareElements, sortElements, type SortedElements } from '../../kernel
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nftables.ts';
+import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-names.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
@@ -191,7 +191,7 @@ export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic
   return [...warnings.values()];
 }
 
-/** What a node lacks that refuses packets to the port; undefined where none does. A node without a name runs no endpoint. */
+/** What a node lacks that refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
 function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
   const plan = planTraffic(port, { name: '', zone: '' });
   const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;

@@ -5,7 +5,7 @@ import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Value } from '../../kernel/nftables/element.ts';
 import type { Expression, Field, Right, Selector } from '../../kernel/nftables/expression.ts';
 import type { NftRule } from '../../kernel/nftables/table.ts';
-import { nftChains } from '../../kube-proxy/nftables.ts';
+import { nftChains } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
 /** How rules of one family name what they look at. */
@@ -16,7 +16,10 @@ export interface FamilyFields {
   readonly service: Selector;
 }
 
+/** `meta l4proto`. */
 export const l4proto: Field = { kind: 'meta', key: 'l4proto' };
+
+/** `th dport`. */
 export const destinationPort: Field = { kind: 'payload', protocol: 'th', field: 'dport' };
 
 export const familyFields: { readonly [F in Family]: FamilyFields } = { ipv4: fieldsOf('ip'), ipv6: fieldsOf('ip6') };
@@ -62,6 +65,7 @@ export function differs(field: Field, right: Right): Expression {
   return { kind: 'match', left: [field], negated: true, right };
 }
 
+/** The right side `@name`. */
 export function inSet(set: string): Right {
   return { kind: 'set', set };
 }

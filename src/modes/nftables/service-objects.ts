@@ -40,7 +40,7 @@ import {
   protocolValues,
   rule,
 } from './rule-parts.ts';
-import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nftables.ts';
+import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nft-names.ts';
 
 /** Most Service ports have no sets of their own. */
 const none: readonly never[] = [];
@@ -125,7 +125,7 @@ function firewallChain(
   return { name: names.firewall, rules: [rule([others, drop])], origin };
 }
 
-/** Packets to the cluster IP from outside the cluster, at the head of the chain that they come to. */
+/** Packets to the cluster IP from outside the cluster, at the head of the chain that they get to. */
 function masqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,
@@ -274,7 +274,7 @@ function addExternal(
   });
 }
 
-/** And of the node port, which source ranges do not bind. */
+/** And of the node port: source ranges do not apply to it. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -325,7 +325,7 @@ function place(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
-/** The label as a comment: cut where it is too long for nft, with dots to show it where kube-proxy does not cut it. It is ASCII. */
+/** The label as a comment: cut if it is too long for nft, with dots to show that unless kube-proxy cuts it too. It is ASCII. */
 function fitComment(label: string, behaviours: Behaviours): string {
   if (label.length <= maxNftComment) return label;
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;

@@ -3,7 +3,7 @@ import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
-import { type nftSets, nftPrefixes } from '../../kube-proxy/nftables.ts';
+import { type nftSets, nftPrefixes } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import { hashName } from '../../base/hash-name.ts';
 import type { TrafficPolicy } from '../../cluster/plan-traffic.ts';

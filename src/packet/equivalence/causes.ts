@@ -11,7 +11,7 @@ export interface Cause {
 
 const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
 
-/** Why two sides make something else of packets, in the order to tell them. */
+/** Why two sides treat packets differently, in the order of the report. */
 export const causes = {
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
@@ -102,6 +102,8 @@ export const causes = {
   other: { title: 'Packets are treated differently' },
 } as const satisfies Readonly<Record<string, Cause>>;
 
+/** The name of a cause in JSON and JUnit. */
 export type CauseId = keyof typeof causes;
 
+/** All causes, in the order of a report. */
 export const causeIds = Object.keys(causes) as readonly CauseId[];

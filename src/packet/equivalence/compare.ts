@@ -17,6 +17,7 @@ export interface Difference {
   readonly to: Fate;
 }
 
+/** How much was compared. */
 export interface Counts {
   /** Packets that were sent, one for each class. */
   readonly classes: number;
@@ -58,7 +59,7 @@ export function compareScenes(from: Scene, to: Scene, found: (difference: Differ
               for (const span of questions.sourcesAsked(packet, fates[i] as Fate)) asked.set(keyOfSpan(span), span);
             }
           }
-          // Rules on the way of one sender's packet may tell others apart.
+          // Rules on the way of one sender's packet may distinguish others.
           if (at === senders.length - 1) senders.push(...clients.toldApart(family, asked, done));
         }
       }

@@ -74,10 +74,10 @@ export class Findings {
 
   /** Takes the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference) => void {
-    const tell = teller(from, to);
+    const explain = explainer(from, to);
     const node = from.side.services?.node.name ?? to.side.services?.node.name ?? '';
     return (difference) => {
-      const { cause, labels, effect } = tell(difference);
+      const { cause, labels, effect } = explain(difference);
       let known = this.#byCause.get(cause);
       if (!known) {
         const served = { from: new Set<string>(), to: new Set<string>() };
@@ -154,14 +154,14 @@ function servedWords(served: Gathered['served']): readonly string[] {
 }
 
 /** What there is to say of one difference. */
-interface Told {
+interface Explained {
   readonly cause: CauseId;
   readonly labels: readonly string[];
   readonly effect: Effect;
 }
 
 /** Tells differences between two sides of one node. */
-function teller(...scenes: readonly [Scene, Scene]): (difference: Difference) => Told {
+function explainer(...scenes: readonly [Scene, Scene]): (difference: Difference) => Explained {
   const nodes = ownAddresses(scenes);
   const find = targetFinder(scenes, nodes);
   return (difference) => {
@@ -350,18 +350,18 @@ export interface ServiceEffects {
   readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
   /** Whether some packets only go to other endpoints, or to the same with other chances: no effect says so. */
   readonly choosesOthers: boolean;
-  /** Whether pods that reach themselves through a Service are not treated alike, which no effect says either. */
+  /** Whether pods that reach themselves through a Service are treated differently. No effect says that. */
   readonly touchesHairpins: boolean;
 }
 
 /** Sends one packet of each class to both sides, and says for which Services they end otherwise. */
 export function effectsByService(from: Scene, to: Scene): ServiceEffects {
-  const tell = teller(from, to);
+  const explain = explainer(from, to);
   const ofServices = new Map<string, Map<string, Effect>>();
   let choosesOthers = false;
   let touchesHairpins = false;
   compareScenes(from, to, (difference) => {
-    const { cause, labels, effect } = tell(difference);
+    const { cause, labels, effect } = explain(difference);
     if (cause === 'hairpin') touchesHairpins = true;
     else if (effect.from === effect.to) choosesOthers = true;
     else {

@@ -20,16 +20,20 @@ import type { Fate, Packet, PacketProtocol } from '../packet.ts';
 /** A protocol and port, as "tcp 80". */
 export type PortKey = string;
 
+/** The key of a port: "tcp 80". */
 export function portKey(protocol: string, port: number): PortKey {
   return `${protocol.toLowerCase()} ${port}`;
 }
 
+/** The protocols that have ports. */
 export const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
+/** Whether the span is one address. */
 export function isSingle({ first, last }: AddressSpan): boolean {
   return first === last;
 }
 
+/** Equal for equal spans. */
 export function keyOfSpan({ family, first, last }: AddressSpan): string {
   return `${family} ${first} ${last}`;
 }

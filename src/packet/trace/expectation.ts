@@ -109,7 +109,7 @@ function findEndpoint(
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 
-/** How far a share of connections may be from the written one, which people round. */
+/** How far a share of connections may be from the written one: people round. */
 const tolerance = 0.005;
 
 /** How a packet's fate differs from what is expected, each in a sentence. */
@@ -137,6 +137,7 @@ export function compareFate(fate: Fate, expected: Expectation, sender: Sender): 
   return faults;
 }
 
+/** A share between 0 and 1 in words: "33.3%". */
 export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }

@@ -13,7 +13,7 @@ export interface IngressWay {
   readonly traces: readonly Trace[];
 }
 
-/** The Ingress that a question is about, "ingress/name", "https://host/path" or "host/path"; undefined where it is about none. */
+/** The Ingress that a question is about, "ingress/name", "https://host/path" or "host/path"; undefined if it is about none. */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
   const { ingresses } = scene.objects;
   const { to, namespace } = question;
@@ -74,7 +74,7 @@ function follow(
   const { object, source } = ingress;
   const { namespace } = object.metadata;
   const { file, line: row, column } = source.place([]).locate();
-  const told = routes.map(({ host, path, backend }) => ({
+  const named = routes.map(({ host, path, backend }) => ({
     host,
     path,
     to: backend ? `${namespace}/${backend.service}:${backend.port}` : 'something else than a Service',
@@ -98,16 +98,16 @@ function follow(
         `clients come by ${text}, which no Service of the input has: the way up to the controller is unknown`,
       );
   }
-  const backends = routes.flatMap(({ backend }, i) => (backend ? [`svc/${told[i]?.to}`] : []));
+  const backends = routes.flatMap(({ backend }, i) => (backend ? [`svc/${named[i]?.to}`] : []));
   for (const to of new Set(backends)) trace('pod', to);
   const lines = [
     line('heading', 0, `Ingress ${nameOf(ingress)}  (${file}:${row}:${column})`),
-    ...told.map(({ host, path, to }) => {
+    ...named.map(({ host, path, to }) => {
       const request = path === undefined ? 'everything else' : `${host === '' ? 'any host' : host} ${path}`;
       return line('plain', 1, `${request} → ${to}`);
     }),
     ...problems.map((text) => line('bad', 1, text)),
     line('dim', 1, 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services'),
   ];
-  return { kind: 'read', value: { name: nameOf(ingress), lines, routes: told, traces } };
+  return { kind: 'read', value: { name: nameOf(ingress), lines, routes: named, traces } };
 }

@@ -1,6 +1,6 @@
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet.ts';
-import { healthCheckWords, lackWords } from './explain.ts';
+import { healthCheckWords, lackWords } from './trace-words.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Sender } from './question.ts';
 import { serviceOf, type KnownPort, type Scene } from './scene.ts';
 
@@ -19,7 +19,7 @@ interface MatrixRow {
   readonly address: Address;
   readonly port: number;
   readonly protocol: PacketProtocol;
-  /** One for each sender; undefined where there is none, or the address is another one for it. */
+  /** One for each sender; undefined if there is none, or the address is another one for it. */
   readonly cells: readonly ({ readonly sender: Sender; readonly fate: Fate } | undefined)[];
 }
 

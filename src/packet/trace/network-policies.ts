@@ -29,7 +29,7 @@ interface Connection {
   readonly protocol: PacketProtocol;
 }
 
-/** What the input's NetworkPolicies make of a packet that gets to Pods: nothing where they allow it. */
+/** What the input's NetworkPolicies make of a packet that gets to Pods: nothing if they allow it. */
 export function judgePolicies({ sender, target, fate }: Trace, scene: Scene): readonly PolicyFinding[] {
   if (scene.objects.policies.length === 0) return [];
   const { protocol } = target;

@@ -1,7 +1,7 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
-import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../../describe/asked.ts';
+import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../../describe/parse-asked.ts';
 import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
 import {
   addressAfter,
@@ -63,6 +63,7 @@ interface Wrong {
 
 const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
 
+/** Refuses a question about a packet. */
 export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }
@@ -140,7 +141,7 @@ function nodesUnnamed({ side, objects }: Scene): Wrong | undefined {
   return side.services?.node.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
 }
 
-/** The interface that kube-proxy takes for the pods', where it looks at interfaces; no rule asks for any other. */
+/** The interface that kube-proxy takes for the pods', if it looks at interfaces; no rule asks for any other. */
 function podInterface({ side: { services } }: Scene, family: Family): string | undefined {
   const local = services && detectLocalTraffic(services.settings, services.node, family);
   if (local?.kind === 'from-interface') return local.name;
@@ -271,7 +272,7 @@ export function nearNames(wanted: string, names: readonly string[]): readonly st
   return known.filter((name) => close.has(comparable(name))).slice(0, mostSuggestions);
 }
 
-/** Whether a "namespace/name" is the name that is wanted, which may leave the namespace open. */
+/** Whether a "namespace/name" is the wanted name, which may lack the namespace. */
 export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }

@@ -56,7 +56,7 @@ export interface KnownPort extends Pick<ServicePort, 'family' | 'protocol' | 'af
   readonly port: number | undefined;
   readonly addresses: readonly { readonly kind: PortAddress['kind']; readonly address: Address }[];
   readonly nodePort: number | undefined;
-  /** Undefined of a dump, which does not show them. */
+  /** Undefined for a dump, which does not show them. */
   readonly policies:
     { readonly externalLocal: boolean; readonly internalLocal: boolean; readonly hasSourceRanges: boolean } | undefined;
   /** Whether each is on this node; undefined if not known. */
@@ -153,9 +153,9 @@ function complete(scene: Scene, other: Scene): Scene {
   const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
   if (missing.length === 0 && knowsAddresses) return scene;
   const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
-  const told = Object.fromEntries(missing.map((part) => [part, true]));
+  const shown = Object.fromEntries(missing.map((part) => [part, true]));
   const state: KernelState = { ...side.state, ...taken };
-  const completed: Side = { ...side, state, coverage: { ...side.coverage, ...told } };
+  const completed: Side = { ...side, state, coverage: { ...side.coverage, ...shown } };
   const links = knowsAddresses ? scene.links : other.links;
   return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.mode) };
 }
@@ -219,14 +219,15 @@ function portOfDump({ name, addresses, endpoints = [], ...port }: ShownPort): Kn
 
 /** What is known of a Pod, or of what may be one. */
 export interface KnownPod {
-  /** Undefined where it is not known. */
+  /** Undefined if it is not known. */
   readonly namespace: string | undefined;
   readonly labels: KnownLabels;
-  /** Its named ports; undefined where they are not known. */
+  /** Its named ports; undefined if they are not known. */
   readonly ports: readonly ContainerPort[] | undefined;
   readonly nodeName: string;
 }
 
+/** Labels of a Pod, as far as they are known. */
 export interface KnownLabels {
   readonly labels: Readonly<Record<string, string>>;
   /** Whether there are no others. */

@@ -142,7 +142,7 @@ describe('a run into a folder that is there', () => {
   test('leaves alone what is up to date, and mends what is not', async () => {
     const out = freshPath();
     cpSync(whole, out, { recursive: true });
-    // The same length, so that only reading it tells.
+    // The same length, so that only reading it shows the change.
     const harmed = join(out, 'node-5', 'ip.batch');
     writeFileSync(harmed, readFileSync(harmed, 'utf8').replace('kube-ipvs0', 'kube-ipvs1'));
     rmSync(join(out, 'node-6', 'sysctl.conf'));

@@ -4,13 +4,13 @@ import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../../src/c
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';
 import { collectFiles } from '../../../src/input/read-inputs.ts';
-import { resolveSettings } from '../../../src/input/configuration/settings.ts';
+import { resolveSettings } from '../../../src/input/configuration/resolve-settings.ts';
 import { TextFile } from '../../../src/input/documents/text-file.ts';
 import { makeCluster, type KubernetesObject } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';
 import { rounds } from '../../support/rounds.ts';
 
-/** Some objects of the cluster with what tells nodes apart: policies, hints, source ranges. */
+/** Some objects of the cluster with what distinguishes nodes: policies, hints, source ranges. */
 function varyByNode(objects: readonly KubernetesObject[], random: () => number): readonly KubernetesObject[] {
   return objects.map((object) => {
     if (object.kind === 'Service') return varyService(object, random);

@@ -8,7 +8,7 @@ interface Result {
   readonly stderr: string;
 }
 
-/** The endpoints of the Service web in the services.json that comes of the objects. */
+/** The endpoints of the Service web in the services.json that results from the objects. */
 async function endpointsOf(...objects: readonly Manifest[]): Promise<Result> {
   const args = ['compile', '-f', '-', '--proxy-mode', 'ipvs', '--print', 'services', '--ip-family', 'dual'];
   const { status, stdout, stderr } = await runKpc(args, { stdin: inputOf(...objects) });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { kubeProxyConfigurationSchema } from '../../../src/input/objects/schemas/kube-proxy-configuration.ts';
-import { resolveSettings } from '../../../src/input/configuration/settings.ts';
+import { resolveSettings } from '../../../src/input/configuration/resolve-settings.ts';
 import { newestRelease } from '../../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../../src/kube-proxy/modes.ts';
 import { listSettings, type ProxyFlags } from '../../../src/kube-proxy/settings/table.ts';

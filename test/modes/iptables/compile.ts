@@ -111,8 +111,8 @@ export function compile(
 }
 
 /**
- * The rules of a chain as they are written, but for hashes: KUBE-SVC-… is KUBE-SVC, and KUBE-SEP-… has its endpoint
- * for a hash: KUBE-SEP(10.244.1.5:8080). A chain with a hash is named so, too. Undefined where there is no such chain.
+ * The rules of a chain as they are written, except for hashes: KUBE-SVC-… is KUBE-SVC, and KUBE-SEP-… has its endpoint
+ * for a hash: KUBE-SEP(10.244.1.5:8080). A chain with a hash is named so, too. Undefined if there is no such chain.
  */
 export function rules(
   state: KernelState,

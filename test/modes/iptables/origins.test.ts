@@ -4,7 +4,7 @@ import type { Origin, Place } from '../../../src/kernel/place.ts';
 import type { ServicePort } from '../../../src/cluster/model.ts';
 import { address, compile, endpoint, network, servicePort } from './compile.ts';
 
-/** A place that goes by its file name only. */
+/** A place that has only a file name. */
 function place(file: string): Place {
   return { file, locate: () => ({ file, line: 1, column: 1 }) };
 }

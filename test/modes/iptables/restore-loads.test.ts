@@ -21,7 +21,7 @@ const bundles = listFixtures().flatMap(({ name, folder, modes }) =>
     }),
 );
 
-/** What this machine lacks to load rules in a network of its own; undefined where nothing. */
+/** What this machine lacks to load rules in a network of its own; undefined if nothing. */
 function findMissing(): string | undefined {
   const tools = ['unshare', 'ipset', ...variants.map((variant) => `xtables-${variant}-multi`)];
   const missing = tools.filter((tool) => spawnSync('sh', ['-c', 'command -v "$1"', 'sh', tool]).status !== 0);

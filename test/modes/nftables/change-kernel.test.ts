@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/nft-delta.ts';
 import { applyNftDelta } from '../../support/apply-nft-delta.ts';
 import { formatNftDelta } from '../../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/delta.ts';
+import { diffNftTables, splitNftDelta } from '../../../src/kernel/nftables/nft-delta.ts';
 import { formatNftDelta, formatNftStages } from '../../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';

@@ -33,7 +33,7 @@ function tryInNetwork(script: string, files: Texts, results: readonly string[]):
   }
 }
 
-/** What this machine lacks to load nftables rules in a network of its own; undefined where nothing. */
+/** What this machine lacks to load nftables rules in a network of its own; undefined if nothing. */
 export function whyNoNetwork(): string | undefined {
   if (spawnSync('sh', ['-c', 'command -v nft']).status !== 0) return 'no nft here';
   const probe = 'table ip t { chain c { type nat hook postrouting priority 100; fib saddr type local masquerade; }; }';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { diffNftTables } from '../../../src/kernel/nftables/delta.ts';
+import { diffNftTables } from '../../../src/kernel/nftables/nft-delta.ts';
 import { formatNftDelta } from '../../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';

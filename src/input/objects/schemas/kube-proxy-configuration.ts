@@ -12,7 +12,7 @@ const integerOrText: Schema<number | string | null> = {
 const uint32 = integer(0, 2 ** 32 - 1, `a whole number from 0 to ${2 ** 32 - 1}`);
 const logOptions = object({ splitStream: flag, infoBufferSize: integerOrText });
 
-/** The fields that shape no rule: kube-proxy must be able to read them all the same. */
+/** The fields that shape no rule: kube-proxy must still be able to read them. */
 const otherFields = {
   apiVersion: text,
   kind: text,

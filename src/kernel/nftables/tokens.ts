@@ -73,7 +73,7 @@ export class Words {
     return rest;
   }
 
-  /** The comment at the end, without its quotes; undefined where there is none. */
+  /** The comment at the end, without its quotes; undefined if there is none. */
   takeComment(): string | undefined {
     const comment = this.#words[this.#end - 1];
     if (this.#words[this.#end - 2] !== 'comment' || !isQuoted(comment)) return undefined;

@@ -3,7 +3,7 @@ import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
-import { keyMeaning } from '../kernel/nftables/meaning.ts';
+import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
 import type { NftMap, NftSet } from '../kernel/nftables/table.ts';
 import type { Flow } from './flow.ts';
 import type { Maybe } from './maybe.ts';

@@ -1,4 +1,4 @@
-/** Changes in two parts: what is to be made first, and what is to go when that is done. */
+/** Changes in two parts: what must be made first, and what must go once that is done. */
 export interface Split<Change> {
   readonly additions: readonly Change[];
   readonly removals: readonly Change[];
@@ -12,7 +12,7 @@ export function partition<Change>(changes: readonly Change[], isRemoval: (change
   return { additions, removals };
 }
 
-/** An item of two lists: as it was, as it is to be, or both. */
+/** An item of two lists: as it was, as it should be, or both. */
 export type Pair<T> = { readonly old: T | undefined; readonly item: T } | { readonly old: T; readonly item: undefined };
 
 /** Pairs the items of two lists that have the same key: those of `to` in their order, then what only `from` has. */

@@ -20,7 +20,7 @@ export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly gates: FeatureGates;
   readonly diagnostics: readonly Diagnostic[];
-  /** Which mode was taken and why, where nothing names one. */
+  /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
 }
 
@@ -34,7 +34,7 @@ interface KubeProxy {
 
 /**
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
- * checked as in pkg/proxy/apis/config/validation), but that the mode is ipvs where there is no configuration at all.
+ * checked as in pkg/proxy/apis/config/validation), except that the mode is ipvs if there is no configuration at all.
  */
 export function resolveSettings(config: Config, flags: ProxyFlags, release: Release = newestRelease): ResolvedSettings {
   const faults: SettingFault[] = [];
@@ -54,7 +54,7 @@ export function resolveSettings(config: Config, flags: ProxyFlags, release: Rele
   return { settings, gates, diagnostics: [...errors, ...diagnostics], modeNote: note };
 }
 
-/** Undefined where it is not set, be it with null. */
+/** Undefined if it is not set, or set to null. */
 function findField(config: unknown, path: readonly string[]): unknown {
   let value = config;
   for (const name of path) {
@@ -64,7 +64,7 @@ function findField(config: unknown, path: readonly string[]): unknown {
   return value ?? undefined;
 }
 
-/** The mode to compile for; with errors, it is none that was asked for. */
+/** The mode to compile for; with errors, another than was asked for. */
 interface ModeChoice {
   readonly mode: ProxyMode;
   readonly errors: readonly Diagnostic[];

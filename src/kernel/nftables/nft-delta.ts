@@ -1,8 +1,8 @@
-import { diffByKey, pairUp, type Split } from '../changes.ts';
+import { diffByKey, pairUp, type Split } from '../diff-by-key.ts';
 import { compareText } from '../compare-text.ts';
 import type { Family } from '../family.ts';
 import type { Element } from './element.ts';
-import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './meaning.ts';
+import { elementMeaning, isSameBase, isSameKind, ruleMeaning } from './nft-meaning.ts';
 import {
   isLearned,
   type NftChain,
@@ -25,7 +25,7 @@ export type NftTableDelta =
       readonly changes: readonly NftChange[];
     };
 
-/** A step from one table to another. What a step is about tells whose it is: the chain, the set, the elements. */
+/** A step from one table to another. Its subject shows whose it is: the chain, the set, the elements. */
 export type NftChange =
   | { readonly kind: 'add-chain'; readonly chain: NftChain }
   | { readonly kind: 'delete-chain'; readonly chain: NftChain }

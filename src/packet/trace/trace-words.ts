@@ -30,7 +30,7 @@ import type { Sender, Trace } from './question.ts';
 import { isLocalEndpoint, listMissing, type KnownPort, type Scene } from './scene.ts';
 
 /** A step in words. */
-interface ToldStep {
+interface StepInWords {
   readonly hook: Hook | undefined;
   /** "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
@@ -42,16 +42,17 @@ interface ToldStep {
 }
 
 /** A trace in words: what comes out, then how, step by step. */
-export interface ToldTrace {
+export interface TraceInWords {
   readonly heading: string;
   readonly verdict: string;
   readonly isGood: boolean;
   readonly endpoints: readonly string[];
   readonly notes: readonly string[];
-  readonly steps: readonly ToldStep[];
+  readonly steps: readonly StepInWords[];
 }
 
-export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
+/** Puts a trace into words. Leaves out steps where nothing happens. */
+export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side, mode } = scene;
   const name = side.services?.node.name ?? '';
@@ -68,19 +69,20 @@ export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
     notes: listNotes(trace, scene),
     steps: fate.steps
       .filter(leadsOn)
-      .map((step) => tellStep(step, scene))
+      .map((step) => describeStep(step, scene))
       .filter(isNews),
   };
 }
 
-export function explainTrace(told: ToldTrace): readonly DescriptionLine[] {
+/** A trace in words, line by line. */
+export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] {
   return [
-    line('heading', 0, told.heading),
-    line(told.isGood ? 'good' : 'bad', 1, told.verdict),
-    ...told.endpoints.map((endpoint) => line('plain', 2, endpoint)),
-    ...told.notes.map((note) => line('plain', 1, note)),
+    line('heading', 0, trace.heading),
+    line(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
+    ...trace.endpoints.map((endpoint) => line('plain', 2, endpoint)),
+    ...trace.notes.map((note) => line('plain', 1, note)),
     line('heading', 1, 'how'),
-    ...told.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
+    ...trace.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
       const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
       const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
       const at = hook === undefined ? '' : `${hook}: `;
@@ -93,7 +95,7 @@ export function explainTrace(told: ToldTrace): readonly DescriptionLine[] {
 }
 
 /** Routing may decide the same twice, as before and after a hook where nothing happens. */
-function isNews({ hook, what }: ToldStep, index: number, steps: readonly ToldStep[]): boolean {
+function isNews({ hook, what }: StepInWords, index: number, steps: readonly StepInWords[]): boolean {
   const before = steps[index - 1];
   return hook !== undefined || before?.hook !== undefined || before?.what !== what;
 }
@@ -258,8 +260,8 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
-function tellStep(step: Step, { owners }: Scene): ToldStep {
-  const untold = { rule: undefined, servicePort: undefined, place: undefined };
+function describeStep(step: Step, { owners }: Scene): StepInWords {
+  const noRule = { rule: undefined, servicePort: undefined, place: undefined };
   switch (step.kind) {
     case 'rule':
       return {
@@ -272,7 +274,7 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
       };
     case 'policy': {
       const where = `${step.tool} ${step.table} ${step.chain}`;
-      return { ...untold, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
+      return { ...noRule, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
     }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
@@ -289,7 +291,7 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
       };
     }
     case 'route':
-      return { ...untold, hook: undefined, where: 'routing', what: routeWords(step) };
+      return { ...noRule, hook: undefined, where: 'routing', what: routeWords(step) };
   }
 }
 
@@ -353,7 +355,7 @@ function actionWords({ tool, rule, action }: RuleStep): string {
   }
 }
 
-/** kube-proxy sets a bit of the mark on what is to be masqueraded, and clears it when that is done. */
+/** kube-proxy marks packets to masquerade by a bit of the mark, and clears it when that is done. */
 const markWords = { or: 'is marked for masquerading', xor: 'loses its mark', set: 'has its mark changed' } as const;
 
 /** A trace for programs, to be written as JSON. */
@@ -379,7 +381,7 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
             endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
           })),
     steps: fate.steps.map((each) => {
-      const { place, ...step } = tellStep(each, scene);
+      const { place, ...step } = describeStep(each, scene);
       return { ...step, ...place };
     }),
   };

@@ -79,6 +79,7 @@ function drawOne<T>(flow: Flow, items: readonly T[]): T | undefined {
   return items[flow.choices.draw(items.map(() => 1 / items.length))];
 }
 
+/** The mark after a rule that sets, flips or clears bits of it: an unsigned number of 32 bits. */
 export function changeMark(mark: number, change: Action & { readonly kind: 'set-mark' }): number {
   const { operation, value, mask = 0xffffffff } = change;
   switch (operation) {

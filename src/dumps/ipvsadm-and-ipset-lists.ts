@@ -2,7 +2,7 @@ import { splitSetWords } from '../kernel/ipset/ipset.ts';
 import { isEntryOf } from '../kernel/ipset/set-entry.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 
-/** A list in the form in which its tool saves it, line by line; lines that stand for nothing in that form are empty. */
+/** A list in the form in which its tool saves it, line by line; lines that mean nothing in that form are empty. */
 interface SavedForm {
   readonly saved: string;
   /** Lines of the list that cannot be read. */
@@ -25,7 +25,7 @@ function convertLines(text: string, convert: (line: string) => Converted): Saved
 
 const numericSocket = /^(?:[\d.]+|\[[\da-f:.]+\]):\d+$/i;
 
-/** Where there is a name, the list was printed without -n. */
+/** If there is a name, the list was printed without -n. */
 function whyNoSocket(name: string, otherwise: string): { readonly reason: string } {
   const isNamed = /:[\w-]+$/.test(name);
   return {
@@ -100,7 +100,7 @@ function saveOptions(protocol: string, name: string, [scheduler = '', ...words]:
   return `-s ${scheduler}${options}`.trimEnd();
 }
 
-/** What stands after "->": how packets are forwarded, and the weight. */
+/** What follows "->": how packets are forwarded, and the weight. */
 function saveReal(name: string, [forwarding = '', weight = '']: readonly string[]): Converted {
   if (!numericSocket.test(name)) return whyNoSocket(name, 'a real server without a port');
   const flag = forwardingFlags.get(forwarding);
@@ -115,7 +115,7 @@ interface ListedSet {
   /** How many entries it has; older versions of ipset do not say. */
   count: number;
   members: number;
-  /** Whether "Members:" was there, below which the entries stand. */
+  /** Whether "Members:" was there, the line before the entries. */
   hasMembers: boolean;
   isCreated: boolean;
 }

@@ -16,7 +16,7 @@ export function ruleMeaning(rule: NftRule): string {
   return formatRule({ ...rule, expressions: rule.expressions.map(canonicalExpression) });
 }
 
-/** The same for an element. A key is told from other keys by keyMeaning. */
+/** The same for an element. keyMeaning distinguishes keys. */
 export function elementMeaning(element: Element): string {
   return formatElement({ ...element, key: element.key.map(canonicalValue) });
 }
@@ -38,7 +38,7 @@ export function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
 
 const defaultLearnedSize = 65535;
 
-/** The flag dynamic, which some versions of nft leave out, and the size that the kernel gives to sets that rules write to, take no part. */
+/** Ignores the flag dynamic, which some versions of nft leave out, and the size that the kernel gives to sets that rules write to. */
 function kindMeaning(set: NftSet | NftMap): string {
   const flags = set.flags.filter((flag) => flag !== 'dynamic');
   const size = isLearned(set) ? (set.size ?? defaultLearnedSize) : set.size;
@@ -83,7 +83,7 @@ function canonicalValue(value: Value): Value {
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOf);
   if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
-  // nft merges none where all are single addresses, to which a network of one address does not belong.
+  // nft merges none if all are single addresses, to which a network of one address does not belong.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
   for (const span of spans.toSorted((a, b) => compareNumbers(a.first, b.first) || compareNumbers(a.last, b.last))) {

@@ -27,6 +27,7 @@ const sets = {
 /** What one set of each family is for. */
 export type SetId = keyof typeof sets;
 
+/** All sets, in kube-proxy's order. */
 export const setIds = Object.keys(sets) as readonly SetId[];
 
 /** ipset's names have at most 31 characters. kube-proxy cuts off what is longer, and the names must be kube-proxy's. */

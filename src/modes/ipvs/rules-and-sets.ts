@@ -6,7 +6,7 @@ import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
-import { destinationOf, setMatch, type SetId, setIds, setName, setType } from '../../kube-proxy/sets.ts';
+import { destinationOf, setMatch, type SetId, setIds, setName, setType } from '../../kube-proxy/ipvs-sets.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 
@@ -206,6 +206,7 @@ const setComments = {
 /** The members of each set of one family. */
 export type SetMembers = { readonly [Id in SetId]: SetEntry[] };
 
+/** Sets without entries, to be filled by the Service ports. */
 export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
@@ -213,6 +214,7 @@ export function noMembers(): SetMembers {
 /** The kernel's default size of a hash set: kube-proxy's sets overflow past this many entries. */
 const usualElements = 65_536;
 
+/** All sets of a family. kube-proxy also makes those without entries. */
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
   return setIds.map((id) => makeSet(id, members[id], family));
 }

@@ -28,7 +28,7 @@ interface AskedName {
   readonly port: string | undefined;
 }
 
-/** A text by all that it may stand for. */
+/** A text by all that it may mean. */
 export interface Asked {
   readonly text: string;
   readonly address: AskedAddress | undefined;
@@ -85,7 +85,7 @@ export function nameInDns(what: string): string | undefined {
   return name === undefined ? undefined : `${namespace}/${name}`;
 }
 
-/** What follows "svc/", which is kubectl's way of naming a Service; undefined where that is not there. */
+/** What follows "svc/", which is kubectl's way of naming a Service; undefined if that is not there. */
 export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
 }
@@ -118,7 +118,7 @@ const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")?$/;
 
 /**
- * What a name, an element or a rule of nftables stands for, as a list has it: "chain services {", "goto service-…",
+ * What a name, an element or a rule in a listing of nftables means: "chain services {", "goto service-…",
  * "10.96.0.1 . tcp . 80 : goto …", "elements = { tcp . 30080 : drop }", "ip saddr 10.0.0.0/8 goto service-…". Elements become
  * "10.96.0.1:80/tcp" and "30080/tcp", and a rule the chain or map that it leads to. Any other text is given back.
  */
@@ -126,7 +126,7 @@ function bareNftName(what: string): string {
   const named = /^(?:(?:chain|set|map|goto|jump) |@)(\S+)(?: \{)?$/.exec(what)?.[1];
   if (named !== undefined) return named;
   const element = what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, '');
-  // The value of a map's element stands behind the last colon.
+  // The value of a map's element is behind the last colon.
   const at = element.lastIndexOf(' : ');
   const key = (at < 0 || element.includes(',', at) ? element : element.slice(0, at)).replace(/ comment "[^"]*"$/, '');
   const [, address, , protocol = '', port = ''] = elementKey.exec(key) ?? [];

@@ -32,7 +32,7 @@ import {
 } from '../kube-proxy/releases.ts';
 import { sideOfManifests } from './stored-side.ts';
 
-/** What there is to tell by which release manifests are to be compiled that are compared with another side. */
+/** What decides the release for manifests that are compared with another side. */
 interface ReleaseClues {
   readonly nodeName: string;
   readonly node: Node | undefined;
@@ -103,7 +103,7 @@ interface ReleaseSide {
   readonly side: ReturnType<typeof sideOfManifests>;
 }
 
-/** Compiles the same manifests by two releases, and tells the difference with the behaviour that makes it, and what was compared. */
+/** Compiles the same manifests by two releases, and reports each difference with the behaviour that makes it, and what was compared. */
 export function compareReleases(
   loaded: LoadedInputs,
   name: string,
@@ -177,7 +177,7 @@ function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): Ser
 
 /**
  * Changes one behaviour at a time, of what FROM does and of what TO does: what such a step changes comes from that
- * behaviour. Where none does alone, it is the way from FROM to TO that tells, one behaviour after the other.
+ * behaviour. If none does alone, the behaviours are changed one after the other, on the way from FROM to TO.
  */
 function findCauses(
   { servicePorts }: SideDiff,
@@ -214,7 +214,7 @@ function toggle(does: Behaviours, behaviour: Behaviour): Behaviours {
   return toggled;
 }
 
-/** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined where one cannot be told. */
+/** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined if one is unknown. */
 export function chooseReleases(
   { version, prepared }: LoadedInputs,
   nodeName: string,

@@ -7,8 +7,8 @@ import type { Link } from '../kernel/link/link.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import { isOwnChain } from './drafted-state.ts';
 
 /** What a tool printed of each thing, as text: equal texts are of equal things. */
@@ -30,6 +30,7 @@ export function listServers(servers: readonly VirtualServer[]): Listing {
   ]);
 }
 
+/** The entries of kube-proxy's sets. */
 export function listSets(sets: readonly IpSet[]): Listing {
   const own = sets.filter(({ name }) => isKubeProxySet(name));
   return listAll(
@@ -39,6 +40,7 @@ export function listSets(sets: readonly IpSet[]): Listing {
   );
 }
 
+/** The addresses of links. */
 export function listLinks(links: readonly Link[]): Listing {
   return listAll(
     links,
@@ -62,6 +64,7 @@ export function listRules(tables: Tables): Listing {
   );
 }
 
+/** The rules and elements of kube-proxy's tables, without the clients that rules added. */
 export function listNftables(tables: readonly NftTable[]): Listing {
   const parts = tables
     .filter(({ name }) => isKubeProxyTable(name))
