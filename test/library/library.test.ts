@@ -110,6 +110,16 @@ describe('compile', () => {
     expect(given?.files).toEqual(written?.files);
   });
 
+  test('takes null for an option that is left out', () => {
+    const nothing = {
+      hostnameOverride: null,
+      bindAddress: null,
+      conntrackMin: null,
+    } as unknown as Partial<CompileOptions>;
+    const { files } = compileWell({ manifests: [quickstart], ...nothing });
+    expect(files).toEqual(compileWell({ manifests: [quickstart] }).files);
+  });
+
   test('says of no manifests at all that there is nothing to compile', () => {
     const { bundle, diagnostics } = compile({ manifests: [] });
     expect(bundle).toBeUndefined();
