@@ -72,8 +72,9 @@ function haveSameSettings(a: Manifest, b: Manifest): boolean {
   return a.dumped === undefined && rest(a) === rest(b);
 }
 
-/** More are not worth a look one by one. */
+/** More are not worth a look one by one: the whole check is quicker. */
 const mostChangedPorts = 100;
+const mostChangedEndpoints = 100;
 
 type EndpointCounts = { readonly [F in Family]: number };
 
@@ -95,9 +96,12 @@ function findChangedPorts(services: Versions<string>): ChangedPorts | undefined 
   for (const { header, endpoints } of ports) totals.new[header.family] += endpoints;
   Object.assign(totals.old, totals.new);
   const changes: Versions<Cluster>[] = [];
+  let changed = 0;
   for (const i of places) {
     const [was, is] = [cutPort(records.old[i] ?? ''), cutPort(records.new[i] ?? '')];
-    if (was.head !== is.head || was.rest !== is.rest) return undefined;
+    const lines = findChanged({ old: was.text.split('\n'), new: is.text.split('\n') });
+    changed += lines.removed.length + lines.added.length;
+    if (was.head !== is.head || was.rest !== is.rest || changed > mostChangedEndpoints) return undefined;
     const [old, now] = [readPart(was.text, records.old), readPart(is.text, records.new)];
     const [port] = now?.servicePorts ?? [];
     if (!old || !now || !port || ports.filter((other) => claimSame(port, other.header)).length !== 1) return undefined;
@@ -105,6 +109,15 @@ function findChangedPorts(services: Versions<string>): ChangedPorts | undefined 
     totals.old[port.family] += endpointsOf(old).length - endpointsOf(now).length;
   }
   return { changes, totals };
+}
+
+/** The lines that only one of the versions has. */
+function findChanged(lines: Versions<readonly string[]>) {
+  const [before, after] = [new Set(lines.old), new Set(lines.new)];
+  return {
+    removed: lines.old.filter((line) => !after.has(line)),
+    added: lines.new.filter((line) => !before.has(line)),
+  };
 }
 
 /** A record of a Service port with endpoints: its first line, all of it, and what follows it. */
@@ -307,8 +320,7 @@ function spliceList(
   part: Versions<readonly string[]>,
   change: PortChange,
 ): string | undefined {
-  const removed = part.old.filter((line) => !part.new.includes(line));
-  const added = part.new.filter((line) => !part.old.includes(line));
+  const { removed, added } = findChanged(part);
   if (removed.length === 0 && added.length === 0) return whole;
   if (![...removed, ...added].every((line) => isOfPort(line, list, change))) return undefined;
   const lines = whole.match(list.any) ?? [];

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
+import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createHealthServers } from '../../src/apply/change/serve-health-checks.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
@@ -92,4 +93,14 @@ test('says what it cannot open, and tries again with the next bundle', async () 
   await others.close();
   expect(await servers.update(withEndpoints(2), listenOn)).toEqual([]);
   expect((await ask()).headers.get('x-load-balancing-endpoint-weight')).toBe('2');
+});
+
+test('connections that ask for nothing leave the files of the process to the tools', async () => {
+  expect(await servers.update(withEndpoints(1), listenOn)).toEqual([]);
+  const sockets = Array.from({ length: 300 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  try {
+    await expect.poll(() => sockets.filter((socket) => socket.destroyed).length).toBe(200);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
 });

@@ -108,6 +108,17 @@ describe.each(names)('%s', (name) => {
     expect(certifyChange(before, after, compile)).toBeUndefined();
   });
 
+  test('what changes very many endpoints is for the whole check, which is quicker', () => {
+    const many = (start: string) => (services: Editable) => {
+      const endpoints = pickEndpoints(services);
+      const template = endpoints.at(-1) ?? {};
+      for (let i = 0; i < 60; i++) endpoints.push(local(template, `${start}.${i}`));
+    };
+    const known = recompile(before, many('10.244.79'));
+    const after = recompile(before, many('10.244.80'));
+    expect(certifyChange(known, after, compile)).toBeUndefined();
+  });
+
   test('two Service ports that claim one address are not certified', () => {
     const twin = (services: Editable): void => {
       const [first] = services['servicePorts'];

@@ -49,3 +49,15 @@ test.each([
   const { user, system } = process.cpuUsage(started);
   expect((user + system) / 1e6).toBeLessThan(5);
 });
+
+test('each of very many fields is found in its place at once', () => {
+  const names = Array.from({ length: 40_000 }, (_, i) => `k${i}`);
+  const text = `m: &m { a: 1 }\n${names.map((name) => `${name}: 1\n`).join('')}<<: *m\n`;
+  const started = process.cpuUsage();
+  const [document] = readDocuments(new TextFile('in.yaml', text)).documents;
+  const lines = names.map((name) => document?.source.keyPlace([name]).locate().line);
+  expect(lines).toEqual(names.map((_, i) => i + 2));
+  expect(document?.source.place(['a']).locate()).toMatchObject({ line: 1, column: 12 });
+  const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1e6).toBeLessThan(5);
+});

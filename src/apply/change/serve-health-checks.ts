@@ -90,6 +90,12 @@ function indexPorts(manifest: Manifest): ReadonlyMap<string, HealthPort> {
   return wanted;
 }
 
+/** More connections than this at once to a port are cut: no load balancer, probe or Prometheus has as many. */
+const mostConnections = 100;
+
+/** Each sends its request at once. Idle connections from anywhere would take all files that the tools need. */
+const timeLimits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 5_000 };
+
 /** Opens a port of an address. */
 export function listen(
   address: string,
@@ -97,7 +103,8 @@ export function listen(
   answer: (response: ServerResponse, request: IncomingMessage) => void,
 ): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const server = createServer((request, response) => answer(response, request));
+    const server = createServer(timeLimits, (request, response) => answer(response, request));
+    server.maxConnections = mostConnections;
     // It stays: a connection that cannot be taken once the port is open (EMFILE) is said to it too, and ends nothing.
     server.on('error', reject);
     // One family a socket, so that both can have the port.

@@ -19,9 +19,6 @@ export interface ListenAddress {
 /** What a path answers, such as "/metrics". */
 export type Pages = Readonly<Record<string, () => Answer>>;
 
-/** More connections than this at once are cut: no probe and no Prometheus has as many. */
-const mostConnections = 100;
-
 /** A port that answers with pages. */
 export class PageServer {
   readonly #address: ListenAddress;
@@ -43,7 +40,6 @@ export class PageServer {
         response.writeHead(status, { 'Content-Type': type, 'X-Content-Type-Options': 'nosniff' });
         response.end(body);
       });
-      this.#server.maxConnections = mostConnections;
       return undefined;
     } catch (error) {
       return `cannot listen on ${host} port ${port}: ${describeError(error)}`;

@@ -183,10 +183,39 @@ interface Child {
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
   const composed = compose(text, true);
-  return (path, of) => locate(composed, path, of);
+  const indexes = new Map<YAMLMap, PairIndex>();
+  const indexOf = (mapping: YAMLMap): PairIndex => {
+    const index = indexes.get(mapping) ?? indexPairs(mapping, composed.targets);
+    indexes.set(mapping, index);
+    return index;
+  };
+  return (path, of) => locate(composed, indexOf, path, of);
 }
 
-function locate({ root, targets }: Composed, path: FieldPath, of: PositionOf): number {
+/** The pairs of a mapping by their keys, of which the last counts, and its merges, the last first. */
+interface PairIndex {
+  readonly own: ReadonlyMap<string, Child & { readonly at: number }>;
+  readonly merges: readonly { readonly at: number; readonly value: Node | null }[];
+}
+
+/** There may be as many questions about a mapping as it has keys. */
+function indexPairs(mapping: YAMLMap, targets: Composed['targets']): PairIndex {
+  const own = new Map<string, Child & { readonly at: number }>();
+  const merges: PairIndex['merges'][number][] = [];
+  for (const [at, { key, value }] of pairsOf(mapping).entries()) {
+    if (isMergeKey(key)) merges.push({ at, value });
+    else if (isScalar(isAlias(key) ? targets.get(key) : key))
+      own.set(String(keyOf(key, targets)), { at, value, offset: offsetOf(key) });
+  }
+  return { own, merges: merges.toReversed() };
+}
+
+function locate(
+  { root, targets }: Composed,
+  indexOf: (mapping: YAMLMap) => PairIndex,
+  path: FieldPath,
+  of: PositionOf,
+): number {
   const targetOf = (node: Node | null | undefined): Node | null | undefined =>
     isAlias(node) ? targets.get(node) : node;
 
@@ -202,20 +231,17 @@ function locate({ root, targets }: Composed, path: FieldPath, of: PositionOf): n
     // A mapping that is merged again and again is looked through once.
     if (seen.has(mapping)) return undefined;
     seen.add(mapping);
-    for (const pair of mapping.items.toReversed()) {
-      const key = pair.key as Node;
-      const value = pair.value as Node | null;
-      if (!isMergeKey(key)) {
-        if (isScalar(targetOf(key)) && String(keyOf(key, targets)) === name) return { value, offset: offsetOf(key) };
-        continue;
-      }
+    const { own, merges } = indexOf(mapping);
+    const child = own.get(name);
+    for (const { at, value } of merges) {
+      if (child && at < child.at) break;
       for (const item of isSeq<Node>(value) ? value.items : [value]) {
         const source = targetOf(item);
         const found = isMap(source) ? findPair(source, name, seen) : undefined;
         if (found) return found;
       }
     }
-    return undefined;
+    return child;
   };
 
   let node = root;
