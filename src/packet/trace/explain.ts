@@ -260,7 +260,8 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
         where: `${step.tool} ${step.table} ${step.chain} rule ${step.position}`,
         what: actionWords(step),
         rule: ruleText(step),
-        servicePort: step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule) : undefined),
+        servicePort:
+          step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined),
         place: step.origin?.place?.locate(),
       };
     case 'policy': {
