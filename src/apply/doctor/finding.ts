@@ -11,6 +11,8 @@ export interface Finding {
   readonly mode?: ProxyMode | undefined;
   /** What to do about it; undefined where nothing is to be done. */
   readonly advice?: string | undefined;
+  /** The tool that is at fault, if one is. */
+  readonly tool?: string | undefined;
 }
 
 export function finding(severity: Finding['severity'], subject: string, text: string, advice?: string): Finding {
