@@ -129,7 +129,7 @@ export function describeLeftovers(
       const from = `Left by iptables mode, still reached from ${nameSome(reachedFrom)}`;
       const ofServices = nameOwners(
         ', for',
-        rules.map((rule) => owners.ofRule(rule)),
+        rules.map((rule) => owners.ofRule(rule, name)),
       );
       return `${from}: chain ${name} (${table}) with ${count(rules.length, 'rule')}${refusing}${ofServices}`;
     }),

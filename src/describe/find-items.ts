@@ -79,7 +79,7 @@ function findRule(what: string, held: HeldState): FoundItems | undefined {
   });
   const [first] = found;
   const { chain, rule } = first ?? parsed;
-  const label = owners.ofRule(rule) ?? owners.ofChain(chain);
+  const label = owners.ofRule(rule, name) ?? owners.ofChain(chain);
   if (!first && label === undefined) return undefined;
   const role: ItemRole = first
     ? { kind: 'rule', family: first.family, table: first.table, chain: name, number: first.number }
@@ -111,7 +111,10 @@ function findChain(what: string, held: HeldState): FoundItems | undefined {
     owner:
       label === undefined ? undefined : { label, role: { kind: 'chain', chain: what, to: destinationOf(first.chain) } },
     subjects: places.map(({ family, table, chain }) => {
-      const items = chain.rules.map((rule) => ({ text: formatRule(rule), owner: held.owners.ofRule(rule) }));
+      const items = chain.rules.map((rule) => ({
+        text: formatRule(rule),
+        owner: held.owners.ofRule(rule, chain.name),
+      }));
       return { kind: 'chain', name: chain.name, family, table, items };
     }),
   };

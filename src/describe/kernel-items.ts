@@ -143,7 +143,7 @@ function chainItems(label: string, alone: KernelState, { state, owners }: View):
         const own = asked?.get(chain.name);
         if (!own) return [];
         const isOwn = own.origin !== undefined;
-        const rules = isOwn ? chain.rules : chain.rules.filter((rule) => owners.ofRule(rule) === label);
+        const rules = isOwn ? chain.rules : chain.rules.filter((rule) => owners.ofRule(rule, chain.name) === label);
         if (rules.length === 0) return [];
         const texts = rules.map((rule) => `-A ${chain.name} ${formatRule(rule)}`);
         const origin = isOwn ? own.origin : rules.find((rule) => rule.origin?.place)?.origin;

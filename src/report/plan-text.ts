@@ -60,7 +60,10 @@ function summarizeChanges(plan: Plan): string {
 function summarizeDrift(plan: Plan): string {
   const words = ['missing', 'changed', 'extra'];
   const parts = listByChange(plan).flatMap((objects, i) => (objects === '' ? [] : [`${objects} ${words[i]}`]));
-  return `Drift: ${parts.join(', ')}; kpc-apply apply repairs it`;
+  const { conflicts } = plan.share;
+  const isAdoptable = conflicts.every(({ adoptable }) => adoptable);
+  const repair = isAdoptable ? `; kpc-apply apply${conflicts.length > 0 ? ' --adopt' : ''} repairs it` : '';
+  return `Drift: ${parts.join(', ')}${repair}`;
 }
 
 /** What is added, changed and removed, each as "17 sets and 11 chains", or ''. */

@@ -76,6 +76,15 @@ test('verify says what drifted', async () => {
   expect(out).toMatch(/\nDrift: 1 virtual server changed; kpc-apply apply repairs it\n$/);
 });
 
+test('verify says what repairs what a kube-proxy left', async () => {
+  const { host } = createFakeNode();
+  await callApply(host, 'apply', ipvs);
+  await host.run({ tool: 'iptables-restore', args: ['--noflush'], stdin: '*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n' });
+  const { status, out } = await callApply(host, 'verify', ipvs, '--state-dir', '/var/lib/other');
+  expect(status).toBe(1);
+  expect(out).toMatch(/\nDrift: 1 chain changed; kpc-apply apply --adopt repairs it\n$/);
+});
+
 describe('apply', () => {
   test('a second one changes nothing, writes a note of that alone and runs no tool that could', async () => {
     const { host, commands, files, dump } = createFakeNode();

@@ -99,6 +99,25 @@ describe('metrics', () => {
     expect(valueOf(text, 'kpc_apply_tool_failures_total{tool="ipvsadm"}')).toBe(2);
   });
 
+  test('count a tool that fails before anything is changed', async () => {
+    const node = createFakeNode();
+    const { run } = node.host;
+    const failing: FakeNode = {
+      ...node,
+      host: {
+        ...node.host,
+        run: async (command, patience) =>
+          command.tool === 'iptables-restore'
+            ? { kind: 'ended', status: 1, stdout: '', stderr: 'no' }
+            : run(command, patience),
+      },
+    };
+    await watchFor(failing, 5, ['--metrics-file', file]);
+    const text = readFileSync(file, 'utf8');
+    expect(valueOf(text, 'kpc_apply_failures_total{code="not-ready"}')).toBe(1);
+    expect(valueOf(text, 'kpc_apply_tool_failures_total{tool="iptables-restore"}')).toBe(1);
+  });
+
   test('say that the bundle is damaged while the last good one is in its place', async () => {
     const node = createFakeNode();
     await watchFor(node, 5, ['--metrics-file', file, '--trust', join(scratch, 'missing.pub')]);

@@ -308,5 +308,5 @@ function toolsOf(plan: Plan): ReadonlySet<string> {
 export function assertNoRefusals([first, ...others]: readonly Finding[]): void {
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');
-  throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');
+  throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"', first.tool);
 }

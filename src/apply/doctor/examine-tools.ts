@@ -30,10 +30,13 @@ function describeTool(state: ToolState, modules: ModuleIndex, rights: string): F
   const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
   switch (state.kind) {
     case 'missing':
-      return finding(severity, 'tools', `${name} is missing${loss}`, `install the package ${tool.family}`);
+      return {
+        ...finding(severity, 'tools', `${name} is missing${loss}`, `install the package ${tool.family}`),
+        tool: name,
+      };
     case 'broken': {
       const advice = adviseOnBroken(tool, state.reason, modules, rights);
-      return finding(severity, 'tools', `${name} does not work: ${state.reason}${loss}`, advice);
+      return { ...finding(severity, 'tools', `${name} does not work: ${state.reason}${loss}`, advice), tool: name };
     }
     case 'too-old': {
       const text = `${name} is ${state.version}, but at least ${state.least} is needed`;

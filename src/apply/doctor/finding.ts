@@ -11,6 +11,8 @@ export interface Finding {
   readonly mode?: ProxyMode | undefined;
   /** What to do about it; undefined for nothing. */
   readonly advice?: string | undefined;
+  /** The tool that is at fault, if one is. */
+  readonly tool?: string | undefined;
 }
 
 /** Makes a Finding. `subject` is the part that it is about, such as "kernel" or "iptables". */

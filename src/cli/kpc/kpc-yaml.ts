@@ -84,6 +84,7 @@ class Reader {
   readonly #file: TextFile;
   readonly #command: Command;
   readonly #program: Command;
+  readonly #flags = new Map<Command, ReadonlyMap<string, Option>>();
 
   constructor(file: TextFile, command: Command, program: Command) {
     this.#file = file;
@@ -109,7 +110,7 @@ class Reader {
   #readSection(document: InputDocument, name: string, flags: Readonly<Record<string, unknown>>): void {
     const section = this.#program.commands.filter((each) => each.name() === name);
     for (const [key, value] of Object.entries(flags)) {
-      const option = section.flatMap((each) => findFlag(each, key) ?? [])[0];
+      const option = section.flatMap((each) => this.#flagsOf(each).get(key) ?? [])[0];
       if (!option) this.#refuseFlag(document, [name, key], section, name);
       else if (name === this.#command.name()) this.#give(document, option, value, [name, key]);
     }
@@ -117,10 +118,10 @@ class Reader {
 
   #readCommon(document: InputDocument, key: string, value: unknown): void {
     const configured = this.#program.commands.filter((each) => isConfigured(each.name()));
-    const option = findFlag(this.#command, key);
+    const option = this.#flagsOf(this.#command).get(key);
     if (option) {
       if (!this.#isOtherFile(key)) this.#give(document, option, value, [key]);
-    } else if (!configured.some((each) => findFlag(each, key))) this.#refuseFlag(document, [key], configured);
+    } else if (!configured.some((each) => this.#flagsOf(each).has(key))) this.#refuseFlag(document, [key], configured);
   }
 
   /**
@@ -132,10 +133,19 @@ class Reader {
     return this.#command.getOptionValue('toKubernetesVersion') === undefined || this.#command.args.length > 0;
   }
 
+  /** The flags of a command, by the keys that stand for them. There may be as many keys as fit in a file. */
+  #flagsOf(command: Command): ReadonlyMap<string, Option> {
+    const flags =
+      this.#flags.get(command) ??
+      new Map(heldFlags(command).flatMap((option) => (option.long ? [[option.long.slice(2), option]] : [])));
+    this.#flags.set(command, flags);
+    return flags;
+  }
+
   /** A flag that none of these commands has. */
   #refuseFlag(document: InputDocument, path: readonly string[], of: readonly Command[], command?: string): void {
     const name = path.at(-1) ?? '';
-    const names = of.flatMap((each) => heldFlags(each).flatMap(({ long }) => long?.slice(2) ?? []));
+    const names = [...new Set(of.flatMap((each) => [...this.#flagsOf(each).keys()]))];
     this.refuse(document, path, { problem: 'unknown-flag', name, command, meant: findNearest(name, names) }, true);
   }
 
@@ -236,10 +246,6 @@ function isConfigured(name: string): boolean {
 /** The flags of a command that kpc.yaml may hold. */
 export function heldFlags(command: Command): readonly Option[] {
   return command.options.filter((option) => !neverHeld.has(option.attributeName()));
-}
-
-function findFlag(command: Command, key: string): Option | undefined {
-  return heldFlags(command).find(({ long }) => long === `--${key}`);
 }
 
 function rulesOut(one: Option, other: Option): boolean {

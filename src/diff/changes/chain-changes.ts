@@ -14,7 +14,7 @@ import {
   type RuleEdits,
   type Step,
 } from './kernel-change.ts';
-import type { Owners, SideOwners } from './owners.ts';
+import type { SideOwners } from './owners.ts';
 
 /** The steps of the chains of iptables. */
 export function chainSteps(delta: FamilyTablesDelta): readonly Step[] {
@@ -108,9 +108,11 @@ function sharedChanges(
     shares.set(owner, share);
     return share;
   };
-  for (const rule of subtract(from, to, ruleMeaning)) shareOf(owners.from.ofRule(rule)).removed.push(ruleMeaning(rule));
-  for (const rule of subtract(to, from, ruleMeaning)) shareOf(owners.to.ofRule(rule)).added.push(ruleMeaning(rule));
-  const reordered = shares.size === 0 && !standsInOrder(from, owners.from, to, owners.to);
+  const ownerBefore = (rule: Rule) => owners.from.ofRule(rule, place.chain);
+  const ownerAfter = (rule: Rule) => owners.to.ofRule(rule, place.chain);
+  for (const rule of subtract(from, to, ruleMeaning)) shareOf(ownerBefore(rule)).removed.push(ruleMeaning(rule));
+  for (const rule of subtract(to, from, ruleMeaning)) shareOf(ownerAfter(rule)).added.push(ruleMeaning(rule));
+  const reordered = shares.size === 0 && orderOf(from, ownerBefore) !== orderOf(to, ownerAfter);
   // A chain that is new or gone is reported even if all its rules are Service ports'.
   const isSilent = shares.has(undefined) || (whole === 'changed' && !reordered);
   const own = isSilent ? [] : [[undefined, { added: [], removed: [] }] as const];
@@ -122,19 +124,14 @@ function sharedChanges(
 }
 
 /**
- * Whether the same rules are in another order with the same effect. kube-proxy fills the chains that Service ports share from
- * a map, in another order each time; only what belongs to no Service port has its place among them.
+ * The rules in an order that does the same, whatever order kube-proxy gave them: it fills the chains that Service ports share
+ * from a map. Only what belongs to no Service port has its place among them.
  */
-function standsInOrder(from: readonly Rule[], fromOwners: Owners, to: readonly Rule[], toOwners: Owners): boolean {
-  return orderOf(from, fromOwners).join('\n') === orderOf(to, toOwners).join('\n');
-}
-
-/** The rules with each run of those that Service ports own in an order of its own. */
-function orderOf(rules: readonly Rule[], owners: Owners): readonly string[] {
+function orderOf(rules: readonly Rule[], ownerOf: (rule: Rule) => string | undefined): string {
   const order: string[] = [];
   let run: string[] = [];
   for (const rule of rules) {
-    if (owners.ofRule(rule) !== undefined) {
+    if (ownerOf(rule) !== undefined) {
       run.push(ruleMeaning(rule));
       continue;
     }
@@ -142,5 +139,5 @@ function orderOf(rules: readonly Rule[], owners: Owners): readonly string[] {
     order.push(ruleMeaning(rule));
     run = [];
   }
-  return [...order, ...run.sort()];
+  return [...order, ...run.sort()].join('\n');
 }

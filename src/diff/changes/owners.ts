@@ -9,6 +9,7 @@ import type { LinkAddress } from '../../kernel/link/link.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
 import { parseNftName } from '../../kube-proxy/nft-names.ts';
+import { classifyChain } from '../../kube-proxy/chains.ts';
 import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { Origin } from '../../kernel/place.ts';
@@ -24,7 +25,7 @@ import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;
-  ofRule(rule: Rule): string | undefined;
+  ofRule(rule: Rule, chain: string): string | undefined;
   ofEntry(set: IpSet, entry: SetEntry): string | undefined;
   ofServer(server: VirtualServer): string | undefined;
   ofAddress(address: LinkAddress): string | undefined;
@@ -96,10 +97,10 @@ export function findOwners(
   };
   return {
     ofChain: (chain) => ownerOf(chain, () => originOf(chain.name) ?? labelInside(chain) ?? byJumps(chain.name)),
-    ofRule: (rule) =>
+    ofRule: (rule, chain) =>
       ownerOf(rule, () => {
-        const ofChain = (chain: string) => originOf(chain) ?? byJumps(chain);
-        return labelInComment(rule) ?? ownerOfRule(rule, servers, ofChain);
+        const ofChain = (target: string) => originOf(target) ?? byJumps(target);
+        return (mayBeKubeProxys(chain) ? labelInComment(rule) : undefined) ?? ownerOfRule(rule, servers, ofChain);
       }),
     ofEntry: (set, entry) => ownerOf(entry, () => byOrigin(keyIn(set, entry)) ?? ownerOfEntry(set, entry, servers())),
     ofServer: (server) => {
@@ -237,6 +238,11 @@ function allChains(state: KernelState): readonly Chain[] {
   return families.flatMap((family) =>
     tableNames.flatMap((table) => [...(state.iptables[family]?.[table]?.values() ?? [])]),
   );
+}
+
+/** Comments in other programs' chains may look like the name of a Service port: "Policy default/web ingress". */
+function mayBeKubeProxys(chain: string): boolean {
+  return isServiceChain(chain) || tableNames.some((table) => classifyChain(table, chain) !== undefined);
 }
 
 /** A dump that is shown to others may have other names put in, such as YYYY/XXX. */

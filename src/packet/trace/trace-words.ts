@@ -68,7 +68,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     endpoints: fate.endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
     notes: listNotes(trace, scene),
     steps: fate.steps
-      .filter(leadsOn)
+      .filter((_, i, steps) => leadsOn(steps, i, fate.verdict === 'unknown'))
       .map((step) => describeStep(step, scene))
       .filter(isNews),
   };
@@ -100,11 +100,21 @@ function isNews({ hook, what }: StepInWords, index: number, steps: readonly Step
   return hook !== undefined || before?.hook !== undefined || before?.what !== what;
 }
 
-/** Whether something happens in the chain that a step goes on to. Most chains let most packets be. */
-function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
-  if (step.kind !== 'rule' || (step.action.kind !== 'jump' && step.action.kind !== 'goto')) return true;
-  const next = steps[index + 1];
-  return next?.kind === 'rule' && next.chain === step.action.chain && leadsOn(next, index + 1, steps);
+/** What would settle a doubt about a rule of one interface. */
+function unknownInterface({ fate, sender }: Trace): string | undefined {
+  const last = fate.steps.at(-1);
+  if (fate.verdict !== 'unknown' || last?.kind !== 'rule' || last.tool !== 'iptables') return undefined;
+  const isOpen = sender.enters !== undefined && sender.enters.interface === undefined;
+  const asks = last.rule.args.some(({ kind }) => kind === 'in-interface');
+  return isOpen && asks ? 'kpc does not know by which interface it comes: --in-interface says so' : undefined;
+}
+
+/** Whether something happens in the chain that a step goes on to. Most chains let most packets be; a doubt may be the last step. */
+function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): boolean {
+  const [step, next] = [steps[index], steps[index + 1]];
+  if (step?.kind !== 'rule' || (step.action.kind !== 'jump' && step.action.kind !== 'goto')) return true;
+  if (!next) return endsInDoubt;
+  return next.kind === 'rule' && next.chain === step.action.chain && leadsOn(steps, index + 1, endsInDoubt);
 }
 
 /** What a scene lacks, if that is why no packet of a family has a known end. */
@@ -136,7 +146,7 @@ function verdictWords({ fate, target }: Trace, scene: Scene): string {
     case 'unknown':
       return (
         lackWords(scene, target.address.family) ??
-        'unknown: it depends on a rule that kpc does not understand, the last one below'
+        'unknown: it depends on the last rule below, and kpc cannot tell what that does with this packet'
       );
   }
 }
@@ -166,6 +176,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const notes = [
     healthCheckNote(trace, scene),
     unserved,
+    unknownInterface(trace),
     port && unservedNodePort(port, trace, scene),
     port && localPolicy(port, trace, scene),
     ownServiceAddress(trace, scene),
@@ -269,7 +280,8 @@ function describeStep(step: Step, { owners }: Scene): StepInWords {
         where: `${step.tool} ${step.table} ${step.chain} rule ${step.position}`,
         what: actionWords(step),
         rule: ruleText(step),
-        servicePort: step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule) : undefined),
+        servicePort:
+          step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined),
         place: step.origin?.place?.locate(),
       };
     case 'policy': {

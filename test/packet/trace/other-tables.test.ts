@@ -49,7 +49,7 @@ describe.concurrent('a firewall of the family inet', () => {
 
   test('what it asks that kpc does not understand is named', async () => {
     const answer = await ask(dump, '192.0.2.9', '10.244.1.2:53', '--proto', 'udp');
-    expect(answer).toContain('unknown: it depends on a rule that kpc does not understand');
+    expect(answer).toContain('unknown: it depends on the last rule below, and kpc cannot tell what that does');
     expect(answer).toMatch(/a rule that kpc does not understand\n +nftables firewall forward rule 4: udp dport 53/);
   });
 });
