@@ -9,7 +9,8 @@ if [ "$(id -u)" -ne 0 ] || ! command -v dpkg >/dev/null; then
   echo 'skipped: it installs packages, which takes root and dpkg'
   exit 0
 fi
-if dpkg -s kpc >/dev/null 2>&1; then
+# A package that was removed but not purged is known to dpkg, too.
+if [ "$(dpkg-query --show --showformat '${db:Status-Status}' kpc 2>/dev/null)" = installed ]; then
   echo 'kpc is installed as a package already: remove it first' >&2
   exit 1
 fi
