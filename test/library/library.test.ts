@@ -115,6 +115,7 @@ describe('compile', () => {
       hostnameOverride: null,
       bindAddress: null,
       conntrackMin: null,
+      nodeportAddresses: null,
     } as unknown as Partial<CompileOptions>;
     const { files } = compileWell({ manifests: [quickstart], ...nothing });
     expect(files).toEqual(compileWell({ manifests: [quickstart] }).files);

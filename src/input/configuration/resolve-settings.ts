@@ -40,7 +40,8 @@ export function resolveSettings(config: Config, flags: ProxyFlags, release: Rele
   const faults: SettingFault[] = [];
   const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
     flag: ({ key, kind }) => {
-      const value = (flags as Readonly<Record<string, unknown>>)[key];
+      // Callers of the library leave an option out by null, too, as a configuration does a field.
+      const value = (flags as Readonly<Record<string, unknown>>)[key] ?? undefined;
       return (kind === 'list' && value !== undefined ? splitList(value as string) : value) as never;
     },
     field: ({ path }) => findField(config?.object, path) as never,

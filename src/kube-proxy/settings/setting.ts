@@ -191,8 +191,7 @@ export function given<K extends FlagKind, V>(
   field: Field<string, V>,
   skipsEmpty = false,
 ): Given<ReadValues[K] | NonNullable<V>> | undefined {
-  // null is how a configuration, and some callers of the library, leave a value out.
-  const isSet = (value: unknown): boolean => value !== undefined && value !== null && !(skipsEmpty && value === '');
+  const isSet = (value: unknown): boolean => value !== undefined && !(skipsEmpty && value === '');
   const fromFlag = source.flag(flag);
   if (fromFlag !== undefined && isSet(fromFlag)) return { value: fromFlag, name: flag.name, path: undefined };
   const value = source.field(field);
