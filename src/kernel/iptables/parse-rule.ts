@@ -19,46 +19,93 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
   while (at < words.length) {
     const negated = words[at] === '!';
     const first = negated ? at + 1 : at;
-    const option = words[first];
+    const option = words[first] ?? '';
     const value = words[first + 1];
+    let end = first + 2;
+    let arg = value === undefined ? undefined : readOption(options, option, [value], negated);
+    if (!arg && value !== undefined && !negated && (option === '-m' || option === '-j' || option === '-g')) {
+      const next = findOption(words, end);
+      // The port options of tcp, udp and sctp are options by themselves, in any place.
+      if (option === '-m' && (next === end || portMatches.has(value))) arg = { kind: 'module', name: value };
+      else {
+        end = next;
+        const rest = words.slice(first + 1, end);
+        arg = option === '-m' ? readMatch(value, rest.slice(1)) : readJump(option, rest);
+      }
+    } else if (!arg) end = findOption(words, first + 1);
     // An option without its value, or a stray word, ends up as words kept as they are.
-    const simple = option !== undefined && value !== undefined ? parseOption(option, value, negated) : undefined;
-    if (simple) {
-      args.push(simple);
-      at = first + 2;
-    } else if (!negated && value !== undefined && option === '-m') {
-      at = pushMatch(args, words, at, findOption(words, at + 2));
-    } else {
-      const isJump = !negated && value !== undefined && (option === '-j' || option === '-g');
-      const end = findOption(words, isJump ? at + 2 : first + 1);
-      args.push(isJump ? parseJump(words, at, end) : { kind: 'other', words: words.slice(at, end) });
-      at = end;
-    }
+    args.push(arg ?? { kind: 'other', words: words.slice(at, end) });
+    at = end;
   }
   return args;
 }
 
-/** An option of iptables itself or of the tcp, udp and sctp matches that takes one value. */
-function parseOption(option: string, value: string, negated: boolean): RuleArg | undefined {
-  switch (option) {
-    case '-s':
-    case '-d': {
-      const range = readRange(value);
-      return range && withNegation({ kind: option === '-s' ? 'source' : 'destination', range }, negated);
-    }
-    case '-i':
-    case '-o':
-      return withNegation({ kind: option === '-i' ? 'in-interface' : 'out-interface', name: value }, negated);
-    case '-p':
-      return withNegation({ kind: 'protocol', protocol: value }, negated);
-    case '--dport':
-    case '--sport': {
-      const ports = parsePortRange(value);
-      return ports && withNegation({ kind: option === '--dport' ? 'destination-port' : 'source-port', ports }, negated);
-    }
-    default:
-      return undefined;
-  }
+/** How many values an option has, and the argument that it makes; undefined if kpc does not read the values. */
+type OptionReader = readonly [count: 0 | 1 | 2, read: (value: string, second: string) => RuleArg | undefined];
+
+/** The options of iptables itself, and of the matches tcp, udp and sctp, that are arguments. */
+const options: ReadonlyMap<string, OptionReader> = new Map<string, OptionReader>([
+  ['-s', [1, (text) => ranged('source', text)]],
+  ['-d', [1, (text) => ranged('destination', text)]],
+  ['-i', [1, (name) => ({ kind: 'in-interface', name })]],
+  ['-o', [1, (name) => ({ kind: 'out-interface', name })]],
+  ['-p', [1, (protocol) => ({ kind: 'protocol', protocol })]],
+  ['--dport', [1, (text) => portRange('destination-port', text)]],
+  ['--sport', [1, (text) => portRange('source-port', text)]],
+]);
+
+const portMatches: ReadonlySet<string> = new Set(['tcp', 'udp', 'sctp']);
+
+/** The matches with one option, by both names. */
+const matches: ReadonlyMap<string, OptionReader> = new Map<string, OptionReader>([
+  ['comment --comment', [1, (text) => ({ kind: 'comment', text })]],
+  ['mark --mark', [1, readMarkMatch]],
+  ['conntrack --ctstate', [1, (states) => ({ kind: 'conntrack-state', states: states.split(',') })]],
+  ['addrtype --src-type', [1, (type) => ({ kind: 'address-type', which: 'source', type })]],
+  ['addrtype --dst-type', [1, (type) => ({ kind: 'address-type', which: 'destination', type })]],
+  ['set --match-set', [2, readSetMatch]],
+  ['physdev --physdev-is-in', [0, () => ({ kind: 'physdev-is-in' })]],
+]);
+
+function readOption(
+  known: typeof options,
+  name: string,
+  values: readonly string[],
+  negated: boolean,
+): RuleArg | undefined {
+  const [count, read] = known.get(name) ?? [];
+  const arg = count === values.length ? read?.(values[0] ?? '', values[1] ?? '') : undefined;
+  if (!arg || !negated) return arg;
+  return arg.kind === 'comment' ? undefined : ({ ...arg, negated } as RuleArg);
+}
+
+/** Reads the options of `-m NAME`. */
+function readMatch(name: string, words: readonly string[]): RuleArg | undefined {
+  const negated = words[0] === '!';
+  const at = negated ? 1 : 0;
+  const short = readOption(matches, `${name} ${words[at]}`, words.slice(at + 1), negated);
+  return short ?? (negated ? undefined : readLongMatch(name, words));
+}
+
+function ranged(kind: 'source' | 'destination', text: string): RuleArg | undefined {
+  const range = readRange(text);
+  return range && { kind, range };
+}
+
+function portRange(kind: 'source-port' | 'destination-port', text: string): RuleArg | undefined {
+  const ports = parsePortRange(text);
+  return ports && { kind, ports };
+}
+
+function readMarkMatch(text: string): RuleArg | undefined {
+  const mark = parseMark(text);
+  return mark && { kind: 'mark', value: mark.value, mask: mark.mask ?? 0xffffffff };
+}
+
+function readSetMatch(set: string, text: string): RuleArg | undefined {
+  const directions = text.split(',');
+  const areKnown = directions.every((word) => word === 'src' || word === 'dst');
+  return areKnown ? { kind: 'match-set', set, directions } : undefined;
 }
 
 function readRange(text: string): AddressRange | undefined {
@@ -71,12 +118,8 @@ function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
 }
 
-function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
-  return negated ? { ...arg, negated: true } : arg;
-}
-
 /** Options that belong to no match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
-const options: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
+const ownOptions: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
 
 /** Options whose value is free text, and may look like an option. */
 const textOptions: ReadonlySet<string> = new Set(
@@ -89,94 +132,41 @@ function findOption(words: readonly string[], from: number): number {
   for (let at = from; at < words.length; at++) {
     const word = words[at] ?? '';
     if (textOptions.has(word)) value = ++at;
-    else if (options.has(word)) return at > from && words[at - 1] === '!' && at - 1 !== value ? at - 1 : at;
+    else if (ownOptions.has(word)) return at > from && words[at - 1] === '!' && at - 1 !== value ? at - 1 : at;
   }
   return words.length;
 }
 
-/** Reads `-m NAME` and its options, which are in words[at..end). Returns where to go on. */
-function pushMatch(args: RuleArg[], words: readonly string[], at: number, end: number): number {
-  const name = words[at + 1] ?? '';
-  // Their port options are options to parseOption, in any place.
-  if (end === at + 2 || name === 'tcp' || name === 'udp' || name === 'sctp') {
-    args.push({ kind: 'module', name });
-    return at + 2;
-  }
-  const negated = words[at + 2] === '!';
-  const first = negated ? at + 3 : at + 2;
-  const match =
-    parseShortMatch(name, words[first], words[first + 1], words[first + 2], end - first, negated) ??
-    (negated ? undefined : parseLongMatch(name, words, first, end));
-  args.push(match ?? { kind: 'other', words: words.slice(at, end) });
-  return end;
-}
-
-/** A match with one option of at most two values; `count` is how many words there are. */
-function parseShortMatch(
-  name: string,
-  option: string | undefined,
-  value: string | undefined,
-  second: string | undefined,
-  count: number,
-  negated: boolean,
-): RuleArg | undefined {
-  if (name === 'physdev') {
-    return option === '--physdev-is-in' && count === 1 ? withNegation({ kind: 'physdev-is-in' }, negated) : undefined;
-  }
-  if (value === undefined || count !== (name === 'set' ? 3 : 2)) return undefined;
+/** A match with several options, in any order. */
+function readLongMatch(name: string, words: readonly string[]): RuleArg | undefined {
+  const read = name === 'ipvs' || name === 'statistic' || name === 'recent' ? readOptions(words) : undefined;
+  if (!read) return undefined;
   switch (name) {
-    case 'comment':
-      return option === '--comment' && !negated ? { kind: 'comment', text: value } : undefined;
-    case 'mark': {
-      const mark = option === '--mark' ? parseMark(value) : undefined;
-      return mark && withNegation({ kind: 'mark', value: mark.value, mask: mark.mask ?? 0xffffffff }, negated);
+    case 'ipvs': {
+      const range = readRange(read.get('--vaddr') ?? '');
+      const address = range && singleAddress(range);
+      const protocol = read.get('--vproto');
+      const port = parsePort(read.get('--vport') ?? '');
+      if (read.size > 3 || address === undefined || protocol === undefined || port === undefined) return undefined;
+      return { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port };
     }
-    case 'conntrack':
-      if (option !== '--ctstate') return undefined;
-      return withNegation({ kind: 'conntrack-state', states: value.split(',') }, negated);
-    case 'addrtype': {
-      const which = option === '--src-type' ? 'source' : option === '--dst-type' ? 'destination' : undefined;
-      return which && withNegation({ kind: 'address-type', which, type: value }, negated);
-    }
-    case 'set': {
-      const directions = option === '--match-set' ? (second?.split(',') ?? []) : [''];
-      const areKnown = directions.every((word) => word === 'src' || word === 'dst');
-      return areKnown ? withNegation({ kind: 'match-set', set: value, directions }, negated) : undefined;
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** A match with several options, which are in words[from..end) in any order. */
-function parseLongMatch(name: string, words: readonly string[], from: number, end: number): RuleArg | undefined {
-  switch (name) {
-    case 'ipvs':
-      return parseIpvsMatch(readOptions(words, from, end, ['--vaddr', '--vproto', '--vport']));
     case 'statistic': {
-      const read = readOptions(words, from, end, ['--mode', '--probability']);
-      const probability = read?.get('--mode') === 'random' ? read.get('--probability') : undefined;
-      return probability === undefined ? undefined : { kind: 'statistic', probability };
+      const probability = read.get('--mode') === 'random' ? read.get('--probability') : undefined;
+      return probability === undefined || read.size > 2 ? undefined : { kind: 'statistic', probability };
     }
-    case 'recent':
-      return parseRecent(readOptions(words, from, end, ['--name', '--seconds', '--mask'], recentSwitches));
     default:
-      return undefined;
+      return readRecent(read);
   }
 }
+
+const switches: ReadonlySet<string> = new Set(['--set', '--rcheck', '--reap', '--rsource']);
 
 /** Reads options with a value, and switches, each at most once; undefined where anything else is there. */
-function readOptions(
-  words: readonly string[],
-  from: number,
-  end: number,
-  valued: readonly string[],
-  switches: readonly string[] = [],
-): ReadonlyMap<string, string> | undefined {
+function readOptions(words: readonly string[]): ReadonlyMap<string, string> | undefined {
   const read = new Map<string, string>();
-  for (let i = from; i < end; i++) {
+  for (let i = 0; i < words.length; i++) {
     const name = words[i] ?? '';
-    const value = switches.includes(name) ? '' : valued.includes(name) && i + 1 < end ? words[++i] : undefined;
+    const value = switches.has(name) ? '' : words[++i];
     if (value === undefined || read.has(name)) return undefined;
     read.set(name, value);
   }
@@ -199,15 +189,6 @@ function parseMark(text: string): { value: number; mask: number | undefined } | 
   return value === undefined || (slash >= 0 && mask === undefined) ? undefined : { value, mask };
 }
 
-function parseIpvsMatch(read: ReadonlyMap<string, string> | undefined): RuleArg | undefined {
-  const range = readRange(read?.get('--vaddr') ?? '');
-  const address = range && singleAddress(range);
-  const protocol = read?.get('--vproto');
-  const port = parsePort(read?.get('--vport') ?? '');
-  if (address === undefined || protocol === undefined || port === undefined) return undefined;
-  return { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port };
-}
-
 /** The name by which iptables-save calls a protocol, of a name or number; `-m ipvs` alone is printed with a number. */
 export function nameProtocol(text: string): string {
   const name = text.toLowerCase();
@@ -224,28 +205,30 @@ const protocolNames: ReadonlyMap<string, string> = new Map([
   ['132', 'sctp'],
 ]);
 
-const recentSwitches = ['--set', '--rcheck', '--reap', '--rsource'];
+const recentOptions: ReadonlySet<string> = new Set([...switches, '--name', '--seconds', '--mask']);
 const fullMasks = new Set(['255.255.255.255', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']);
 
 /** iptables-save adds the defaults `--mask` and `--rsource`; other values of theirs are not read. */
-function parseRecent(read: ReadonlyMap<string, string> | undefined): RuleArg | undefined {
-  const name = read?.get('--name') ?? 'DEFAULT';
-  const mask = read?.get('--mask');
-  if (!read || name === '' || (mask !== undefined && !fullMasks.has(mask))) return undefined;
+function readRecent(read: ReadonlyMap<string, string>): RuleArg | undefined {
+  const name = read.get('--name') ?? 'DEFAULT';
+  const mask = read.get('--mask');
+  const areKnown = [...read.keys()].every((option) => recentOptions.has(option));
+  if (!areKnown || name === '' || (mask !== undefined && !fullMasks.has(mask))) return undefined;
   const reap = read.has('--reap');
+  const checks = read.has('--rcheck');
   if (read.has('--set')) {
-    const isOnlySet = !read.has('--rcheck') && !read.has('--seconds') && !reap;
-    return isOnlySet ? { kind: 'recent', name, action: { kind: 'set' } } : undefined;
+    return checks || reap || read.has('--seconds') ? undefined : { kind: 'recent', name, action: { kind: 'set' } };
   }
   const seconds = parseNumber(read.get('--seconds') ?? '');
-  if (!read.has('--rcheck') || seconds === undefined) return undefined;
-  return { kind: 'recent', name, action: { kind: 'rcheck', seconds, reap } };
+  return !checks || seconds === undefined
+    ? undefined
+    : { kind: 'recent', name, action: { kind: 'rcheck', seconds, reap } };
 }
 
-/** Reads `-j` or `-g` and the target in words[at..end). */
-function parseJump(words: readonly string[], at: number, end: number): RuleArg {
-  const target = parseTarget(words, at + 1, end - at - 1) ?? { kind: 'other', words: words.slice(at + 1, end) };
-  return words[at] === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
+/** Reads `-j` or `-g`, and the words of the target. */
+function readJump(option: string, words: readonly string[]): RuleArg {
+  const target = readTarget(words) ?? { kind: 'other', words };
+  return option === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
 /** Targets that work without options, so that only the name distinguishes them from a chain. */
@@ -257,35 +240,30 @@ const otherTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** A target of `count` words; undefined if kpc does not know it. */
-function parseTarget(words: readonly string[], from: number, count: number): Target | undefined {
-  const name = words[from] ?? '';
-  if (count === 1) return parseBareTarget(name);
-  const option = words[from + 1] ?? '';
-  const value = words[from + 2];
-  if (name === 'MASQUERADE' && option === '--random-fully' && count === 2) {
-    return { kind: 'masquerade', randomFully: true };
-  }
-  if (count !== 3 || value === undefined) return undefined;
-  if (name === 'REJECT' && option === '--reject-with') return { kind: 'reject', with: value };
-  if (name === 'DNAT' && option === '--to-destination') return parseDnat(value);
-  return name === 'MARK' ? parseMarkTarget(option, value) : undefined;
-}
+const bareTargets: ReadonlyMap<string, Target> = new Map<string, Target>([
+  ['ACCEPT', { kind: 'accept' }],
+  ['DROP', { kind: 'drop' }],
+  ['RETURN', { kind: 'return' }],
+  ['REJECT', { kind: 'reject' }],
+  ['MASQUERADE', { kind: 'masquerade', randomFully: false }],
+]);
 
-function parseBareTarget(name: string): Target | undefined {
-  switch (name) {
-    case 'ACCEPT':
-      return { kind: 'accept' };
-    case 'DROP':
-      return { kind: 'drop' };
-    case 'RETURN':
-      return { kind: 'return' };
-    case 'REJECT':
-      return { kind: 'reject' };
-    case 'MASQUERADE':
-      return { kind: 'masquerade', randomFully: false };
+/** Undefined if kpc does not know the target. */
+function readTarget(words: readonly string[]): Target | undefined {
+  const [name = '', option = '', value = ''] = words;
+  switch (words.length) {
+    case 1:
+      return bareTargets.get(name) ?? (otherTargets.has(name) ? undefined : { kind: 'chain', chain: name });
+    case 2:
+      return name === 'MASQUERADE' && option === '--random-fully'
+        ? { kind: 'masquerade', randomFully: true }
+        : undefined;
+    case 3:
+      if (name === 'REJECT' && option === '--reject-with') return { kind: 'reject', with: value };
+      if (name === 'DNAT' && option === '--to-destination') return parseDnat(value);
+      return name === 'MARK' ? parseMarkTarget(option, value) : undefined;
     default:
-      return otherTargets.has(name) ? undefined : { kind: 'chain', chain: name };
+      return undefined;
   }
 }
 
