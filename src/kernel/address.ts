@@ -1,7 +1,5 @@
 import type { Family } from './family.ts';
 
-const paddedIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
-
 /**
  * An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4.
  * Of IPv4, `bits` are its 32 bits as a signed number, which V8 stores inside of the object; see ipv4Number.
@@ -25,7 +23,7 @@ export interface Network {
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
   if (plain !== undefined) return { family: 'ipv4', text, bits: plain };
-  const padded = readPaddedIpv4(text);
+  const padded = readSloppyIpv4(text);
   if (padded !== undefined) return ipv4Address(padded);
   const groups = readIpv6(text);
   return groups && addressOf(groups);
@@ -38,11 +36,9 @@ export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): numb
 
 /** The bits of a dotted quad, leading zeros or not; undefined for anything else. */
 function readSloppyIpv4(text: string): number | undefined {
-  return readIpv4(text) ?? readPaddedIpv4(text);
-}
-
-function readPaddedIpv4(text: string): number | undefined {
-  return paddedIpv4.test(text) ? readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1')) : undefined;
+  const plain = readIpv4(text);
+  if (plain !== undefined || !/^\d+\.\d+\.\d+\.\d+$/.test(text)) return plain;
+  return readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 }
 
 /** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
@@ -216,25 +212,15 @@ function ipv6Address(groups: readonly number[]): Address {
 
 /** The form of RFC 5952: "::" stands for the longest run of zeros, or the first such run; a single zero stays. */
 function formatIpv6(groups: readonly number[]): string {
-  let start = -1;
+  let start = 0;
   let length = 1;
-  for (let i = 0; i < groups.length; i++) {
-    let end = i;
-    while (groups[end] === 0) end++;
-    if (end - i > length) {
-      start = i;
-      length = end - i;
-    }
-    if (end > i) i = end;
+  for (let i = 0, zeros = 0; i < groups.length; i++) {
+    zeros = groups[i] === 0 ? zeros + 1 : 0;
+    if (zeros > length) [start, length] = [i + 1 - zeros, zeros];
   }
-  if (start < 0) return formatGroups(groups, 0, groups.length);
-  return `${formatGroups(groups, 0, start)}::${formatGroups(groups, start + length, groups.length)}`;
-}
-
-function formatGroups(groups: readonly number[], from: number, to: number): string {
-  let text = '';
-  for (let i = from; i < to; i++) text += `${i > from ? ':' : ''}${(groups[i] ?? 0).toString(16)}`;
-  return text;
+  const texts = groups.map((group) => group.toString(16));
+  if (length === 1) return texts.join(':');
+  return `${texts.slice(0, start).join(':')}::${texts.slice(start + length).join(':')}`;
 }
 
 /** Whether the network holds the address. It holds none of the other family. */

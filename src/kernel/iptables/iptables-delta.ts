@@ -82,41 +82,23 @@ function sameRule(a: Rule, b: Rule | undefined): boolean {
  * nothing can be put between two rules.
  */
 function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]): ChainChange[] {
-  const before = from.map(ruleMeaning);
   const after = to.map(ruleMeaning);
-  const { kept, inserted } = matchFromEnd(before, after);
-  const gone = from.filter((_, i) => !kept.has(i));
-  const left = deleteFirsts(before, gone.map(ruleMeaning));
-  const keepsOrder = left.length === after.length - inserted && left.every((rule, i) => rule === after[inserted + i]);
-  const deleted = keepsOrder ? gone : from;
-  const added = keepsOrder ? to.slice(0, inserted) : to;
+  const gone: Rule[] = [];
+  let inserted = after.length;
+  for (const rule of from.toReversed()) {
+    if (inserted > 0 && ruleMeaning(rule) === after[inserted - 1]) inserted--;
+    else gone.push(rule);
+  }
+  // Of two equal rules the first is deleted, which may not be the one that is to go.
+  const kept = new Set(after.slice(inserted));
+  const isRemade = gone.some((rule) => kept.has(ruleMeaning(rule)));
+  const deleted = isRemade ? from : gone.reverse();
   return [
     ...deleted.map((rule): ChainChange => ({ kind: 'delete-rule', chain, rule })),
-    ...added.map((rule, i): ChainChange => ({ kind: 'insert-rule', chain, position: i + 1, rule })),
+    ...to.slice(0, isRemade ? to.length : inserted).map((rule, i): ChainChange => {
+      return { kind: 'insert-rule', chain, position: i + 1, rule };
+    }),
   ];
-}
-
-/** Finds the longest tail of `after` whose items are in `before` in the same order; the rest must be inserted. */
-function matchFromEnd(before: readonly string[], after: readonly string[]): { kept: Set<number>; inserted: number } {
-  const kept = new Set<number>();
-  let inserted = after.length;
-  for (let i = before.length - 1; i >= 0 && inserted > 0; i--) {
-    if (before[i] !== after[inserted - 1]) continue;
-    kept.add(i);
-    inserted--;
-  }
-  return { kept, inserted };
-}
-
-/** What is left when the first item equal to each of `gone` is deleted. */
-function deleteFirsts(items: readonly string[], gone: readonly string[]): string[] {
-  const counts = new Map<string, number>();
-  for (const item of gone) counts.set(item, (counts.get(item) ?? 0) + 1);
-  return items.filter((item) => {
-    const count = counts.get(item) ?? 0;
-    if (count > 0) counts.set(item, count - 1);
-    return count === 0;
-  });
 }
 
 /** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' if there are none. */

@@ -134,39 +134,28 @@ interface AppendedRule {
   readonly rule: Rule;
 }
 
-/** How many lines may have gone before the next that has stayed is looked for no further. */
-const window = 512;
-
 /**
- * The rules that the lines of a text gave, for the next text of the same tool, which has nearly the same lines in
- * the same order: a line that is met again is not read again, and its rule is the same value, which compares at no cost.
+ * The rules that the lines of a text gave, for the next text of the same tool, which has nearly the same lines: one that is
+ * met again is not read again, and its rule is the same value, which compares at no cost.
  */
 export class RuleLines {
-  #before: readonly (readonly [line: string, rule: AppendedRule])[] = [];
-  #now: (readonly [line: string, rule: AppendedRule])[] = [];
-  #next = 0;
+  #before: ReadonlyMap<string, AppendedRule> = new Map();
+  #now = new Map<string, AppendedRule>();
 
   /** Before the first line of a text. */
   rewind(): void {
     this.#before = this.#now;
-    this.#now = [];
-    this.#next = 0;
+    this.#now = new Map();
   }
 
   find(line: string): AppendedRule | undefined {
-    const end = Math.min(this.#before.length, this.#next + window);
-    for (let i = this.#next; i < end; i++) {
-      const known = this.#before[i];
-      if (known?.[0] !== line) continue;
-      this.#next = i + 1;
-      this.#now.push(known);
-      return known[1];
-    }
-    return undefined;
+    const known = this.#before.get(line);
+    if (known) this.#now.set(line, known);
+    return known;
   }
 
   record(line: string, appended: AppendedRule): void {
-    this.#now.push([line, appended]);
+    this.#now.set(line, appended);
   }
 }
 

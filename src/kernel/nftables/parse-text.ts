@@ -4,7 +4,7 @@ import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
 import { readNumber, readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
-import { type Token, isQuoted, scan, unquote, Words } from './tokens.ts';
+import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
 /** What was read of nft's output. */
 interface ParsedTables {
@@ -16,13 +16,8 @@ interface ParsedTables {
 /** Which tables are asked for; the others are passed over. */
 type WantsTable = (family: Family, name: string) => boolean;
 
-/**
- * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Tables
- * of the families inet, arp, bridge and netdev are passed over. Lines that cannot be read are in `unread`.
- */
-export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
-  return new Parser(text, wants).read();
-}
+/** Notes why what begins in a line cannot be read. */
+type Note = (line: number, reason: string) => void;
 
 interface DraftTable extends NftTable {
   comment?: string | undefined;
@@ -31,191 +26,93 @@ interface DraftTable extends NftTable {
   readonly sets: Map<string, NftSet | NftMap>;
 }
 
-class Parser {
-  readonly #text: string;
-  #lines: readonly string[] | undefined;
-  readonly #tokens: readonly Token[];
-  readonly #wants: WantsTable;
-  readonly #tables = new Map<string, DraftTable>();
-  readonly #unread: UnreadLine[] = [];
-  #at = 0;
-
-  constructor(text: string, wants: WantsTable) {
-    this.#text = text;
-    this.#tokens = scan(text);
-    this.#wants = wants;
-  }
-
-  read(): ParsedTables {
-    for (this.#skipBlank(); this.#at < this.#tokens.length; this.#skipBlank()) this.#readCommand();
-    return { tables: [...this.#tables.values()], unread: this.#unread };
-  }
-
-  #readCommand(): void {
-    const start = this.#at;
-    const words = this.#readHead();
+/**
+ * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Tables
+ * of the families inet, arp, bridge and netdev are passed over. Lines that cannot be read are in `unread`.
+ */
+export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
+  const tables = new Map<string, DraftTable>();
+  const unread: UnreadLine[] = [];
+  let lines: readonly string[] | undefined;
+  const note: Note = (line, reason) => {
+    lines ??= text.split('\n');
+    unread.push({ line, text: lines[line - 1] ?? '', reason });
+  };
+  const { items, open } = cutItems(text);
+  for (const { line, words, items: parts = [] } of items) {
     const deletes = words[0] === 'delete';
-    const [kind, family, name, ...rest] = deletes ? words.slice(1) : words;
-    if (kind !== 'table' || name === undefined || rest.length > 0) return this.#leave(start, 'not a table');
-    const known = families.find((candidate) => nftFamily[candidate] === family);
-    if (!known || !this.#wants(known, name)) return this.#skipBlock();
-    const key = `${known} ${name}`;
-    if (deletes) {
-      this.#tables.delete(key);
-      return;
+    const [kind, printed, name, ...rest] = deletes ? words.slice(1) : words;
+    const family = families.find((candidate) => nftFamily[candidate] === printed);
+    if (kind !== 'table' || name === undefined || rest.length > 0) note(line, 'not a table');
+    else if (family && wants(family, name)) {
+      const key = `${family} ${name}`;
+      const empty = { family, name, counters: new Map(), chains: new Map(), sets: new Map() };
+      const table: DraftTable = tables.get(key) ?? empty;
+      if (deletes) tables.delete(key);
+      else tables.set(key, table);
+      for (const part of parts) readPart(table, part, note);
     }
-    const table = this.#tables.get(key) ?? {
-      family: known,
-      name,
-      counters: new Map(),
-      chains: new Map(),
-      sets: new Map(),
-    };
-    this.#tables.set(key, table);
-    this.#readBlock(() => this.#readTableItem(table));
   }
-
-  #readTableItem(table: DraftTable): void {
-    const start = this.#at;
-    const [kind, name, ...rest] = this.#readHead();
-    if (kind === 'comment' && isQuoted(name)) {
-      table.comment = unquote(name);
-      return;
-    }
-    if (name === undefined || rest.length > 0) return this.#leave(start, 'not a part of a table');
-    if (kind === 'chain') table.chains.set(name, this.#readChain(name, table.family));
-    else if (kind === 'set' || kind === 'map') table.sets.set(name, this.#readSet(kind, name));
-    else if (kind === 'counter') table.counters.set(name, this.#readCounter(name));
-    else this.#leave(start, 'neither a chain, a set, a map nor a counter');
-  }
-
-  /** What it has counted is passed over. */
-  #readCounter(name: string): NftCounter {
-    let comment: string | undefined;
-    this.#readBlock(() => {
-      const [first, second] = this.#readStatement();
-      if (first === 'comment' && isQuoted(second)) comment = unquote(second);
-    });
-    return { name, comment };
-  }
-
-  #readChain(name: string, family: Family): NftChain {
-    const rules: NftRule[] = [];
-    let base: BaseChain | undefined;
-    let policy: BaseChain['policy'];
-    let comment: string | undefined;
-    this.#readBlock(() => {
-      const start = this.#at;
-      const words = this.#readStatement();
-      const [first, second, third] = words;
-      if (first === 'type' && third === 'hook') {
-        base = readBaseChain(words);
-        if (!base) this.#note(start, 'a hook or priority that is not known');
-      } else if (first === 'policy') policy = second === 'drop' ? 'drop' : undefined;
-      else if (first === 'comment' && words.length === 2 && isQuoted(second)) comment = unquote(second);
-      else rules.push(readRule(new Words(words), family));
-    });
-    return { name, base: base && { ...base, policy }, comment, rules };
-  }
-
-  #readSet(kind: 'set' | 'map', name: string): NftSet | NftMap {
-    let [keyType, valueType, flags]: (readonly string[])[] = [];
-    let timeoutSeconds: number | undefined;
-    let size: number | undefined;
-    let comment: string | undefined;
-    let elements: readonly Element[] = [];
-    this.#readBlock(() => {
-      const start = this.#at;
-      const words = new Words(this.#readStatement());
-      const property = words.next();
-      if (property === 'type') [keyType, valueType] = readTypes(words);
-      else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
-      else if (property === 'comment') comment = unquote(words.next());
-      else if (property === 'size') size = readNumber(words.next()) ?? 0;
-      else if (property === 'timeout') timeoutSeconds = readSeconds(words.next()) ?? 0;
-      else if (property === 'elements' && words.take('=', '{'))
-        elements = readElements(words, keyType ?? [], valueType ?? []);
-      else this.#note(start, 'a property that is not known');
-    });
-    const read = {
-      name,
-      keyType: keyType ?? [],
-      flags: (flags ?? []).toSorted(),
-      timeoutSeconds,
-      size,
-      comment,
-      elements,
-    };
-    return kind === 'map' ? { kind, ...read, valueType: valueType ?? [] } : { kind, ...read };
-  }
-
-  /** The words up to a brace, or the end of a statement. */
-  #readHead(): readonly string[] {
-    const words: string[] = [];
-    for (let token = this.#peek(); token && !isEnd(token) && token.text !== '{'; token = this.#peek()) {
-      words.push(token.text);
-      this.#at++;
-    }
-    return words;
-  }
-
-  /** The words up to the end of a statement. Within braces, the end of a line is a blank. */
-  #readStatement(): readonly string[] {
-    const words: string[] = [];
-    let depth = 0;
-    for (let token = this.#peek(); token && (depth > 0 || !isEnd(token)); token = this.#peek()) {
-      if (token.text === '{') depth++;
-      else if (token.text === '}') depth--;
-      if (token.text !== '\n') words.push(token.text);
-      this.#at++;
-    }
-    return words;
-  }
-
-  /** Calls `readItem` at the start of each statement of a block in braces; it must take at least a word. */
-  #readBlock(readItem: () => void): void {
-    if (this.#peek()?.text !== '{') return;
-    this.#at++;
-    for (this.#skipBlank(); this.#at < this.#tokens.length; this.#skipBlank()) {
-      if (this.#peek()?.text === '}') {
-        this.#at++;
-        return;
-      }
-      readItem();
-    }
-    this.#note(this.#tokens.length - 1, 'a brace is not closed');
-  }
-
-  #skipBlock(): void {
-    this.#readBlock(() => {
-      this.#readStatement();
-    });
-  }
-
-  #skipBlank(): void {
-    for (let token = this.#peek(); token?.text === '\n' || token?.text === ';'; token = this.#peek()) this.#at++;
-  }
-
-  #peek(): Token | undefined {
-    return this.#tokens[this.#at];
-  }
-
-  /** Passes over what is here, up to the end of its statement or block. */
-  #leave(start: number, reason: string): void {
-    this.#note(start, reason);
-    this.#skipBlock();
-    if (this.#at === start) this.#at++;
-  }
-
-  #note(at: number, reason: string): void {
-    const line = this.#tokens[at]?.line ?? 1;
-    this.#lines ??= this.#text.split('\n');
-    this.#unread.push({ line, text: this.#lines[line - 1] ?? '', reason });
-  }
+  for (const line of open) note(line, 'a brace is not closed');
+  return { tables: [...tables.values()], unread };
 }
 
-function isEnd({ text }: Token): boolean {
-  return text === '\n' || text === ';' || text === '}';
+function readPart(table: DraftTable, { line, words, items = [] }: Item, note: Note): void {
+  const [kind, name = '', ...rest] = words;
+  if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
+  else if (name === '' || rest.length > 0) note(line, 'not a part of a table');
+  else if (kind === 'chain') table.chains.set(name, readChain(name, table.family, items, note));
+  else if (kind === 'set' || kind === 'map') table.sets.set(name, readSet(kind, name, items, note));
+  // What a counter has counted is passed over.
+  else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
+  else note(line, 'neither a chain, a set, a map nor a counter');
+}
+
+function isComment({ words: [first, text, ...rest] }: Item): boolean {
+  return first === 'comment' && isQuoted(text) && rest.length === 0;
+}
+
+function findComment(items: readonly Item[]): string | undefined {
+  const comment = items.findLast(isComment)?.words[1];
+  return comment === undefined ? undefined : unquote(comment);
+}
+
+function readChain(name: string, family: Family, items: readonly Item[], note: Note): NftChain {
+  const rules: NftRule[] = [];
+  let base: BaseChain | undefined;
+  let policy: BaseChain['policy'];
+  for (const item of items) {
+    const [first, second, third] = item.words;
+    if (first === 'type' && third === 'hook') {
+      base = readBaseChain(item.words);
+      if (!base) note(item.line, 'a hook or priority that is not known');
+    } else if (first === 'policy') policy = second === 'drop' ? 'drop' : undefined;
+    else if (!isComment(item)) rules.push(readRule(new Words(item.words), family));
+  }
+  return { name, base: base && { ...base, policy }, comment: findComment(items), rules };
+}
+
+function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note: Note): NftSet | NftMap {
+  let [keyType, valueType]: readonly (readonly string[])[] = [];
+  let flags: readonly string[] = [];
+  let timeoutSeconds: number | undefined;
+  let size: number | undefined;
+  let comment: string | undefined;
+  let elements: readonly Element[] = [];
+  for (const item of items) {
+    const words = new Words(item.words);
+    const property = words.next();
+    if (property === 'type') [keyType, valueType] = readTypes(words);
+    else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
+    else if (property === 'comment') comment = unquote(words.next());
+    else if (property === 'size') size = readNumber(words.next()) ?? 0;
+    else if (property === 'timeout') timeoutSeconds = readSeconds(words.next()) ?? 0;
+    else if (property === 'elements' && words.take('=', '{'))
+      elements = readElements(words, keyType ?? [], valueType ?? []);
+    else note(item.line, 'a property that is not known');
+  }
+  const read = { name, keyType: keyType ?? [], flags: flags.toSorted(), timeoutSeconds, size, comment, elements };
+  return kind === 'map' ? { kind, ...read, valueType: valueType ?? [] } : { kind, ...read };
 }
 
 /** `ipv4_addr . inet_service : verdict`: the parts of keys, then those of values. */

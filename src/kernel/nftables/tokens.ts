@@ -1,25 +1,54 @@
-/**
- * A word of nft's language: a string in double quotes with its quotes, one of `{`, `}`, `,` and `;`, the end of a line, or
- * anything else between blanks.
- */
-export interface Token {
-  readonly text: string;
+/** A statement, or the head of a block with what is between its braces. */
+export interface Item {
   /** Counts from 1. */
   readonly line: number;
+  /**
+   * A word is a string in double quotes with its quotes, one of `{`, `}`, `,`, or anything else between blanks. Between the
+   * braces of a statement, the end of a line is a blank.
+   */
+  readonly words: readonly string[];
+  readonly items?: readonly Item[];
 }
 
-/** Splits a text into words. Comments, which begin with `#`, are left out, and so is the end of a line after `\`. */
-export function scan(text: string): readonly Token[] {
-  const tokens: Token[] = [];
+/**
+ * Cuts a text into its items. Tables and what they hold are blocks; braces inside of these are of their statement. Comments,
+ * which begin with `#`, are left out, and so is the end of a line after `\`. `open` are the lines of blocks that have no end.
+ */
+export function cutItems(text: string): { readonly items: readonly Item[]; readonly open: readonly number[] } {
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
+  const blocks: Item[][] = [[]];
+  const open: number[] = [];
+  let words: string[] = [];
+  let first = 1;
   let line = 1;
+  let braces = 0;
+  const end = (items?: Item[]): void => {
+    if (words.length > 0 || items) blocks.at(-1)?.push(items ? { line: first, words, items } : { line: first, words });
+    words = [];
+  };
   for (const [word] of text.matchAll(pattern)) {
-    const first = word.charAt(0);
-    if (first === '\n') tokens.push({ text: word, line: line++ });
-    else if (first === '\\' && word.endsWith('\n')) line++;
-    else if (first !== ' ' && first !== '\t' && first !== '\r' && first !== '#') tokens.push({ text: word, line });
+    const start = word.charAt(0);
+    if (start === ' ' || start === '\t' || start === '\r' || start === '#') continue;
+    if (words.length === 0) first = line;
+    if (word.endsWith('\n')) line++;
+    if (braces === 0 && (word === '\n' || word === ';')) end();
+    else if (braces === 0 && word === '{' && blocks.length < 3) {
+      const items: Item[] = [];
+      open.push(first);
+      end(items);
+      blocks.push(items);
+    } else if (braces === 0 && word === '}' && blocks.length > 1) {
+      end();
+      blocks.pop();
+      open.pop();
+    } else if (!word.endsWith('\n')) {
+      if (word === '{') braces++;
+      else if (word === '}' && braces > 0) braces--;
+      words.push(word);
+    }
   }
-  return tokens;
+  end();
+  return { items: blocks[0] ?? [], open };
 }
 
 /** Whether the word is a string in quotes. */
