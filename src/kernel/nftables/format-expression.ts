@@ -93,9 +93,10 @@ function formatSelector(selector: Selector): string {
 }
 
 /** The names of metadata that nft takes without the word meta before them, as kube-proxy writes them. */
-const bareMeta = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
+export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
 
-function formatField(field: Field): string {
+/** A field of a packet, as kube-proxy writes it. */
+export function formatField(field: Field): string {
   switch (field.kind) {
     case 'payload':
       return `${field.protocol} ${field.field}`;

@@ -49,7 +49,7 @@ function canonicalExpression(expression: Expression): Expression {
   if (expression.kind !== 'match') return expression;
   const { left, right } = expression;
   if (right.kind === 'set') return expression;
-  const values = right.kind === 'value' ? [canonicalValue(right.value)] : mergeAddresses(right.values);
+  const values = mergeAddresses(right.kind === 'value' ? [right.value] : right.values);
   const [only, ...others] = values;
   // nft takes a set of one for that one.
   if (only && others.length === 0) return canonicalBits({ ...expression, right: { kind: 'value', value: only } });
@@ -86,7 +86,8 @@ function mergeAddresses(values: readonly Value[]): readonly Value[] {
   // nft merges none if all are single addresses, to which a network of one address does not belong.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
-  for (const span of spans.toSorted((a, b) => compareNumbers(a.first, b.first) || compareNumbers(a.last, b.last))) {
+  const byFirst = spans.toSorted((a, b) => Number(a.first - b.first) || Number(a.last - b.last));
+  for (const span of byFirst) {
     const before = merged.at(-1);
     if (!before || before.family !== span.family || span.first > before.last + gap) merged.push(span);
     else if (span.last > before.last) merged[merged.length - 1] = { ...before, last: span.last };
@@ -110,22 +111,14 @@ function spanOf(value: Value): AddressSpan | undefined {
   }
 }
 
-function compareNumbers(a: bigint, b: bigint): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
 /** The shortest way to say a range: an address, a network, or its ends. */
 function valueOf({ family, first, last }: AddressSpan): Value {
   const [from, to] = [addressAt(family, first), addressAt(family, last)];
   if (first === last) return { kind: 'address', address: from };
-  const prefixLength = addressBits[family] - (last - first).toString(2).length;
-  const network = parseNetwork(`${from.text}/${prefixLength}`);
-  if (network) {
-    const span = spanOfNetwork(network);
-    if (span.first === first && span.last === last) return { kind: 'network', network };
-  }
-  return { kind: 'range', first: from, last: to };
+  const network = parseNetwork(`${from.text}/${addressBits[family] - (last - first).toString(2).length}`);
+  const span = network && spanOfNetwork(network);
+  const isNetwork = span?.first === first && span.last === last;
+  return isNetwork && network ? { kind: 'network', network } : { kind: 'range', first: from, last: to };
 }
 
 function sortedUnique(values: readonly Value[]): readonly Value[] {

@@ -3,6 +3,7 @@ import type { Family } from '../family.ts';
 import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
+import { bareMeta, formatField } from './format-expression.ts';
 import type { NftRule } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 
@@ -211,21 +212,6 @@ function readSelector(words: Words): Selector | undefined {
   return fields;
 }
 
-const ports = new Set(['sport', 'dport']);
-const bareMeta = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
-
-/** The fields that are read, by the word before their name: of others it is not known how many words they have. */
-const fieldNames: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['ip', new Set(['saddr', 'daddr', 'protocol'])],
-  ['ip6', new Set(['saddr', 'daddr', 'nexthdr'])],
-  ['th', ports],
-  ['tcp', ports],
-  ['udp', ports],
-  ['sctp', ports],
-  ['meta', new Set([...bareMeta, 'l4proto', 'nfproto', 'skuid', 'skgid', 'pkttype'])],
-  ['ct', new Set(['state', 'status', 'mark'])],
-]);
-
 function readField(words: Words): Field | undefined {
   const field = readPlainField(words);
   if (!field || !(words.take('&') || words.take('and'))) return field;
@@ -242,10 +228,9 @@ function readPlainField(words: Words): Field | undefined {
     while (words.take('.')) flags.push(words.next());
     return words.done ? undefined : { kind: 'fib', flags, result: words.next() };
   }
-  if (!fieldNames.get(word)?.has(name)) return undefined;
-  return word === 'meta' || word === 'ct'
-    ? { kind: word, key: name }
-    : { kind: 'payload', protocol: word, field: name };
+  const field: Field =
+    word === 'meta' || word === 'ct' ? { kind: word, key: name } : { kind: 'payload', protocol: word, field: name };
+  return fieldTypes.has(formatField(field)) ? field : undefined;
 }
 
 /** The value of a constant that is compared or stored: nft prints some of them in several ways. */
@@ -288,24 +273,28 @@ export function valueTypeOf(dataType: string): ValueType {
   }
 }
 
+/** The fields that are read, besides those of fib: of others it is not known how many words they have. */
+const fieldTypes: ReadonlyMap<string, ValueType> = new Map(
+  (
+    [
+      ['address', 'ip saddr, ip daddr, ip6 saddr, ip6 daddr'],
+      [
+        'number',
+        'th sport, th dport, tcp sport, tcp dport, udp sport, udp dport, sctp sport, sctp dport, mark, ct mark',
+      ],
+      ['protocol', 'meta l4proto'],
+      ['ct-state', 'ct state'],
+      ['ct-status', 'ct status'],
+      ['word', 'ip protocol, ip6 nexthdr, iifname, oifname, iif, oif'],
+      ['word', 'meta nfproto, meta skuid, meta skgid, meta pkttype'],
+    ] as const
+  ).flatMap(([type, names]) => names.split(', ').map((name) => [name, type] as const)),
+);
+
 function fieldType(field: Field): ValueType {
-  switch (field.kind) {
-    case 'payload':
-      if (ports.has(field.field)) return 'number';
-      return field.field === 'saddr' || field.field === 'daddr' ? 'address' : 'word';
-    case 'meta':
-      if (field.key === 'mark') return 'number';
-      return field.key === 'l4proto' ? 'protocol' : 'word';
-    case 'ct':
-      if (field.key === 'mark') return 'number';
-      return field.key === 'state' ? 'ct-state' : 'ct-status';
-    case 'fib':
-      return field.result === 'type' ? 'address-type' : 'word';
-    case 'masked':
-      return fieldType(field.field);
-    default:
-      return field satisfies never;
-  }
+  if (field.kind === 'masked') return fieldType(field.field);
+  if (field.kind === 'fib') return field.result === 'type' ? 'address-type' : 'word';
+  return fieldTypes.get(formatField(field)) ?? 'word';
 }
 
 /** Reads a constant of that type; undefined if it is none. */
