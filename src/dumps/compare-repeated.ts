@@ -1,10 +1,11 @@
-import { formatRule, tableNames, type Tables } from '../kernel/iptables/iptables.ts';
+import { formatAppends, tableNames, type Tables } from '../kernel/iptables/iptables.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
-import { realServerKey, virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import { formatVirtualServer, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
-import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
+import { formatChain } from '../kernel/nftables/format.ts';
+import { formatElement } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
@@ -14,74 +15,50 @@ import { isOwnChain } from './drafted-state.ts';
 /** What a tool printed of each thing, as text: equal texts are of equal things. */
 export type Listing = ReadonlyMap<string, string>;
 
-function listAll<T>(
-  items: readonly T[],
-  nameOf: (item: T) => string,
-  textsOf: (item: T) => readonly string[],
-): Listing {
-  return new Map(items.map((item) => [nameOf(item), textsOf(item).toSorted().join('\n')]));
+function sorted(texts: readonly string[]): string {
+  return texts.toSorted().join('\n');
 }
 
 /** Real servers with their weights, by which nodes differ. */
 export function listServers(servers: readonly VirtualServer[]): Listing {
-  return listAll(servers, virtualServerKey, ({ scheduler, realServers }) => [
-    scheduler,
-    ...realServers.map((real) => `${realServerKey(real)} ${real.weight}`),
-  ]);
+  return new Map(servers.map((server) => [virtualServerKey(server), formatVirtualServer(server)]));
 }
 
 /** The entries of kube-proxy's sets. */
 export function listSets(sets: readonly IpSet[]): Listing {
   const own = sets.filter(({ name }) => isKubeProxySet(name));
-  return listAll(
-    own,
-    ({ name }) => `set ${name}`,
-    ({ entries }) => entries.map(entryKey),
-  );
+  return new Map(own.map(({ name, entries }) => [`set ${name}`, sorted(entries.map(entryKey))]));
 }
 
 /** The addresses of links. */
 export function listLinks(links: readonly Link[]): Listing {
-  return listAll(
-    links,
-    ({ name }) => `link ${name}`,
-    ({ addresses }) => addresses.map(({ address }) => address.text),
+  return new Map(
+    links.map(({ name, addresses }) => [`link ${name}`, sorted(addresses.map(({ address }) => address.text))]),
   );
 }
 
 /** iptables-legacy-save and iptables-nft-save of one node show one table twice: kube-proxy's rules are in one of the two. */
 export function listRules(tables: Tables): Listing {
-  const own = tableNames.flatMap((table) => {
+  const listed = tableNames.flatMap((table) => {
     const chains = [...(tables[table]?.values() ?? [])].filter(
       ({ name, rules }) => rules.length > 0 && isOwnChain(table, name),
     );
-    return chains.some(({ name }) => name === baseChains.services) ? chains.map((chain) => ({ table, chain })) : [];
+    if (!chains.some(({ name }) => name === baseChains.services)) return [];
+    return chains.map((chain) => [`chain ${chain.name} (${table})`, formatAppends(chain)] as const);
   });
-  return listAll(
-    own,
-    ({ table, chain }) => `chain ${chain.name} (${table})`,
-    ({ chain }) => chain.rules.map(formatRule),
-  );
+  return new Map(listed);
 }
 
 /** The rules and elements of kube-proxy's tables, without the clients that rules added. */
 export function listNftables(tables: readonly NftTable[]): Listing {
-  const parts = tables
-    .filter(({ name }) => isKubeProxyTable(name))
-    .flatMap(({ family, chains, sets }) => [
-      ...[...chains.values()].map(({ name, rules }) => ({
-        name: `${family} chain ${name}`,
-        texts: rules.map((rule) => formatNftRule(rule)),
-      })),
-      ...[...sets.values()]
-        .filter((set) => !isLearned(set))
-        .map(({ name, elements }) => ({ name: `${family} ${name}`, texts: elements.map(formatElement) })),
-    ]);
-  return listAll(
-    parts,
-    ({ name }) => name,
-    ({ texts }) => texts,
-  );
+  const own = tables.filter(({ name }) => isKubeProxyTable(name));
+  const listed = own.flatMap(({ family, chains, sets }) => [
+    ...[...chains.values()].map((chain) => [`${family} chain ${chain.name}`, formatChain(chain)] as const),
+    ...[...sets.values()]
+      .filter((set) => !isLearned(set))
+      .map(({ name, elements }) => [`${family} ${name}`, sorted(elements.map(formatElement))] as const),
+  ]);
+  return new Map(listed);
 }
 
 /**

@@ -1,111 +1,63 @@
-/** How the output of one tool is recognised, line by line. Lines come without the blanks around them. */
+/**
+ * How the output of one tool is recognised, line by line. `starts` looks at a line without the blanks around it, the end of
+ * the line, and the line after it; `continues` at a line as it is.
+ */
 interface Recogniser {
-  /** Whether a line can be of no other output. `next` is the line after it. */
-  readonly starts: (line: string, next: string) => boolean;
-  /** Whether a line that could be anything goes on with an output that has begun; where not given, none does. */
-  readonly continues?: (line: string, raw: string) => boolean;
+  /** What can be of no other output. */
+  readonly starts: readonly RegExp[];
+  /** What could be anything, but goes on with an output that has begun. Where not given, nothing does. */
+  readonly continues?: RegExp;
   /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
   readonly once?: RegExp;
   /** Why it is refused, if it is, and what to print in its place: a clause about the output. */
   readonly refusal?: string;
 }
 
-/** What goes on up to the next line that another output begins with. */
-const anyLine = (): boolean => true;
+const anyLine = /^/;
 
-const isComment = (line: string): boolean => line.startsWith('#');
-
-/** What is printed in place of ipvsadm -Ln, by a word of its titles. */
-function listWith(title: string, shows: string): Recogniser {
-  const starts = (line: string, next: string): boolean => {
-    if (listTitles.test(line)) return line.includes(title);
-    return line.startsWith('IP Virtual Server version ') && listTitles.test(next) && next.includes(title);
-  };
-  return { starts, continues: anyLine, refusal: `${shows}: print ipvsadm -Ln or ipvsadm -Sn instead` };
+/** An output that lacks what kpc needs, or that it does not read. It goes on up to the next line that another begins with. */
+function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
+  return { starts, continues: anyLine, refusal };
 }
 
-const listTitles = /^Prot LocalAddress:Port\s/;
+const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
 
-const nftPart =
-  /^(?:(?:chain|set|map) \S+ \{$|type (?:nat|filter|route) hook |(?:ip6? [sd]addr |meta l4proto |numgen random |fib daddr ).*(?:goto|jump|vmap|dnat|masquerade|drop|reject)\b)/;
-
-/** Output that lacks what kpc needs, or that it does not read. */
 const refused = {
-  'ipvsadm --stats': listWith('InPkts', 'shows no schedulers and no weights'),
-  'ipvsadm --rate': listWith('InPPS', 'shows no schedulers and no weights'),
-  'ipvsadm --thresholds': listWith('Uthreshold', 'shows no weights'),
-  'ipvsadm -Lc': {
-    starts: (line) => line.startsWith('IPVS connection entries'),
-    continues: anyLine,
-    refusal: 'lists connections, not virtual servers: print ipvsadm -Ln or ipvsadm -Sn instead',
-  },
-  ifconfig: {
-    starts: (line) => /^\S+: flags=\d+<|^\S+\s+Link encap:/.test(line),
-    continues: anyLine,
-    refusal: 'leaves out addresses: print ip addr instead',
-  },
-  'ip link': {
-    starts: (line) => /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)\s+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/.test(line),
-    continues: anyLine,
-    refusal: 'shows no addresses: print ip addr instead',
-  },
-  'iptables -L': {
-    starts: (line) => /^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/.test(line),
-    continues: anyLine,
-    refusal: 'leaves out parts of the rules: print iptables-save instead',
-  },
-  'ipset list -o xml': {
-    starts: (line) => line === '<ipsets>',
-    continues: anyLine,
-    refusal: 'is XML, which kpc does not read: print ipset save instead',
-  },
-  'conntrack -L': {
-    starts: (line) => /^(?:ipv[46]\s+\d+ )?(?:tcp|udp|icmp|sctp)\s+\d+ \d+ (?:[A-Z_]+ )?src=/.test(line),
-    continues: anyLine,
-    refusal: 'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
-  },
-  'nft -j': {
-    starts: (line, next) => line.startsWith('{') && /^\{\s*"nftables"\s*:/.test(line + next),
-    continues: anyLine,
-    refusal: 'is JSON, which kpc does not read: print nft list ruleset instead',
-  },
-  'a part of nft list ruleset': {
-    starts: (line) => nftPart.test(line),
-    continues: anyLine,
-    refusal:
-      'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
-  },
+  'ipvsadm --stats': refuse(
+    `shows no schedulers and no weights: ${listInstead}`,
+    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*InPkts/,
+  ),
+  'ipvsadm --rate': refuse(
+    `shows no schedulers and no weights: ${listInstead}`,
+    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*InPPS/,
+  ),
+  'ipvsadm --thresholds': refuse(
+    `shows no weights: ${listInstead}`,
+    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*Uthreshold/,
+  ),
+  'ipvsadm -Lc': refuse(`lists connections, not virtual servers: ${listInstead}`, /^IPVS connection entries/),
+  ifconfig: refuse('leaves out addresses: print ip addr instead', /^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
+  'ip link': refuse(
+    'shows no addresses: print ip addr instead',
+    /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/,
+  ),
+  'iptables -L': refuse(
+    'leaves out parts of the rules: print iptables-save instead',
+    /^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/,
+  ),
+  'ipset list -o xml': refuse('is XML, which kpc does not read: print ipset save instead', /^<ipsets>\n/),
+  'conntrack -L': refuse(
+    'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
+    /^(?:ipv[46] +\d+ )?(?:tcp|udp|icmp|sctp) +\d+ \d+ (?:[A-Z_]+ )?src=/,
+  ),
+  'nft -j': refuse('is JSON, which kpc does not read: print nft list ruleset instead', /^\{\s*"nftables"\s*:/),
+  'a part of nft list ruleset': refuse(
+    'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
+    /^(?:chain|set|map) \S+ \{\n/,
+    /^type (?:nat|filter|route) hook /,
+    /^(?:ip6? [sd]addr |meta l4proto |numgen random |fib daddr ).*(?:goto|jump|vmap|dnat|masquerade|drop|reject)\b/,
+  ),
 } satisfies Record<string, Recogniser>;
-
-const rule = /^(?:\[\d+:\d+\] )?-[AI] [^-\s]\S*(?: \d+)?(?: +[-!]|$)/;
-const chain = /^:[^\s:]+ (?:ACCEPT|DROP|-)(?: \[\d+:\d+\])?$/;
-const table = /^\*(?:nat|filter|mangle|raw|security)$/;
-const listed = /^-(?:P (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)(?: -c \d+ \d+)?|N [^\s-]\S*)$/;
-
-function isRuleLine(line: string): boolean {
-  switch (line[0]) {
-    case '*':
-      return table.test(line);
-    case ':':
-      return chain.test(line);
-    case '-':
-      return rule.test(line) || listed.test(line);
-    case '[':
-      return rule.test(line);
-    case '#':
-      return /^# Generated by ip6?tables/.test(line);
-    default:
-      return false;
-  }
-}
-
-const savedServer = /^-[Aa] (?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service) /;
-const listedServer = /^(?:(?:TCP|UDP|SCTP)\s+\S+:[\w-]+\s+[a-z]+(?:\s|$)|FWM\s+\d+\s+(?:IPv6 )?[a-z]+)/;
-const listedReal = /^->\s+(?:RemoteAddress:Port|\S+:[\w-]+\s+(?:Masq|Route|Tunnel|Local|\d+)\s)/;
-const links = /^\d+: (?:[^\s:]+: <[A-Z,_0-9-]*>|\S+\s+inet6? )/;
-const inet = /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/;
-const brief =
-  /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+[\da-fA-F.:]+(?:\/\d{1,3}(?=\s|$)|\s+peer\s)|$)/;
 
 /** The titles above what ipvsadm -Ln prints. */
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
@@ -113,44 +65,53 @@ export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 /** Output that is read. `rules` is of iptables or ip6tables: a line alone does not show which. */
 const readable = {
   rules: {
-    starts: isRuleLine,
-    continues: (line) => isComment(line) || line === 'COMMIT',
+    starts: [
+      /^\*(?:nat|filter|mangle|raw|security)\n/,
+      /^:[^\s:]+ (?:ACCEPT|DROP|-)(?: \[\d+:\d+\])?\n/,
+      /^(?:\[\d+:\d+\] )?-[AI] [^-\s]\S*(?: \d+)?(?: +[-!]|\n)/,
+      /^-P (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)(?: -c \d+ \d+)?\n/,
+      /^-N [^\s-]\S*\n/,
+      /^# Generated by ip6?tables/,
+    ],
+    continues: /^\s*(?:#|COMMIT\s*$)/,
     once: /^\*\w+$/,
   },
   'ipvsadm -Sn': {
-    starts: (line) => line.startsWith('-') && savedServer.test(line),
+    starts: [/^-[Aa] (?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service) /],
     continues: anyLine,
     once: /^-A -\S+ \S+/,
   },
   'ipset save': {
-    starts: (line) =>
-      (line.startsWith('create ') && /^create \S+ (?:hash|bitmap|list):/.test(line)) ||
-      (line.startsWith('add ') && /^add \S+ [\da-fA-F.:[]+(?:[,/ ]|$)/.test(line)),
+    starts: [/^(?:create \S+ (?:hash|bitmap|list):|add \S+ [\da-fA-F.:[]+(?:[,/ ]|\n))/],
     continues: anyLine,
     once: /^create \S+/,
   },
-  'ipset list': {
-    starts: (line, next) => line.startsWith('Name: ') && /^Type: \w+:/.test(next),
-    continues: anyLine,
-    once: /^Name: \S+$/,
-  },
+  'ipset list': { starts: [/^Name: .*\nType: \w+:/], continues: anyLine, once: /^Name: \S+$/ },
   'ipvsadm -Ln': {
-    starts: (line) =>
-      titleOfList.test(line) || listedServer.test(line) || (line.startsWith('->') && listedReal.test(line)),
+    starts: [
+      titleOfList,
+      /^(?:TCP|UDP|SCTP)[ \t]+\S+:[\w-]+[ \t]+[a-z]+\s/,
+      /^FWM[ \t]+\d+[ \t]+(?:IPv6 )?[a-z]+/,
+      /^->[ \t]+(?:RemoteAddress:Port|\S+:[\w-]+[ \t]+(?:Masq|Route|Tunnel|Local|\d+)\s)/,
+    ],
     continues: anyLine,
     once: /^(?:IP Virtual Server version|Prot|(?:TCP|UDP|SCTP|FWM)\s+\S+)/,
   },
-  'ipvsadm --timeout': { starts: (line) => /^Timeout \(tcp tcpfin udp\): \d+ \d+ \d+$/.test(line) },
+  'ipvsadm --timeout': { starts: [/^Timeout \(tcp tcpfin udp\): \d+ \d+ \d+\n/] },
   'ip addr': {
-    starts: (line) => links.test(line) || inet.test(line) || brief.test(line),
+    starts: [
+      /^\d+: (?:[^\s:]+: <[A-Z,_0-9-]*>|\S+[ \t]+inet6? )/,
+      /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/,
+      /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
+    ],
     // What is below a link is indented, unless the page it was copied from removed that.
-    continues: (line, raw) => /^[ \t]/.test(raw) || /^(?:link\/|inet6? |valid_lft |altname |RX:|TX:)/.test(line),
+    continues: /^(?:[ \t]|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
-  sysctl: { starts: (line) => /^[a-z]\w*(?:\.[\w/-]+)+ *=/.test(line), continues: anyLine },
+  sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
   // Both go on to their closing brackets: split-outputs.ts finds them.
-  'ip -j addr': { starts: () => false },
-  'nft list ruleset': { starts: () => false },
+  'ip -j addr': { starts: [] },
+  'nft list ruleset': { starts: [] },
 } satisfies Record<string, Recogniser>;
 
 /** An output that kpc reads, by the command that prints it: 'ipvsadm -Ln'. */
@@ -170,5 +131,5 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
  */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
-/** The same, one by one. */
-export const recogniserList = Object.entries(recognisers) as readonly (readonly [OutputKind, Recogniser])[];
+/** Their names, in that order. */
+export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

@@ -1,7 +1,7 @@
 import { joinWords } from '../base/join-words.ts';
 import type { Family } from '../kernel/family.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
-import { tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isOwnChain } from './drafted-state.ts';
 import type { DumpDraft, DumpFileKind } from './dump.ts';
@@ -69,15 +69,14 @@ function readWithoutTable(
   const policies = new Set(lines.flatMap((line) => builtInWithPolicy.exec(line)?.[1] ?? []));
   // iptables -S prints the policies of a table's built-in chains first.
   const isWhole = policies.size > 0;
-  const texts = splitByTable(lines, command?.table ?? tableOfPolicies(policies));
-  const names = tableNames.filter((name) => texts.has(name));
-  const tables: { [T in TableName]?: NonNullable<Tables[T]> } = {};
-  for (const name of names) {
-    // The line that names the table is added, and replaces nothing.
-    const { tables: placed, unread } = parseIptablesSave(`*${name}\n${texts.get(name)?.join('\n')}\nCOMMIT\n`);
-    tables[name] = placed[name] ?? new Map();
-    draft.unread(file, unread, firstLine - 2);
-  }
+  const printed = command?.table ?? tableOfPolicies(policies);
+  // grep finds the line that declares a chain of each table, and the second would empty the chain of the first.
+  const declared = new Map(lines.map((line, i) => [line.startsWith(':') ? chainOf(line) : '', i] as const).reverse());
+  const once = lines.map((line, i) => (line.startsWith(':') && declared.get(chainOf(line)) !== i ? '' : line));
+  const tableOf = printed ? () => printed : findTables(once);
+  const { tables, unread } = parseIptablesSave(once.join('\n'), undefined, tableOf);
+  draft.unread(file, unread, firstLine - 1);
+  const names = tableNames.filter((name) => tables[name]);
   if (names.length > 0 && !isWhole && command?.table === undefined) {
     draft.fault(file, 'no-table', { tables: names }, firstLine);
   }
@@ -98,35 +97,19 @@ function toSaved(line: string): string {
   return chain === undefined ? line : `:${chain} ${policy} [0:0]`;
 }
 
-/** The lines of each table, in their places; those of other tables are empty there. `printed` is the table of all, if known. */
-function splitByTable(
-  lines: readonly string[],
-  printed: TableName | undefined,
-): ReadonlyMap<TableName, readonly string[]> {
-  const sure = lines.map((line) => printed ?? tableOfLine(line));
-  const countOf = (table: TableName): number => sure.filter((each) => each === table).length;
-  const rest = printed ?? (countOf('filter') > countOf('nat') ? 'filter' : 'nat');
+/** Finds the table of each of these lines. */
+function findTables(lines: readonly string[]): (line: string) => TableName {
+  const counts = { nat: 0, filter: 0 };
   const byChain = new Map<string, TableName>();
-  for (const [i, line] of lines.entries()) {
+  for (const line of lines) {
     const chain = chainOf(line);
-    const table = sure[i];
-    if (chain !== undefined && table && !byChain.has(chain)) byChain.set(chain, table);
+    const table = tableOfLine(line);
+    if (chain === undefined || table === undefined) continue;
+    counts[table]++;
+    if (!byChain.has(chain)) byChain.set(chain, table);
   }
-  const split = new Map<TableName, string[]>();
-  const declared = new Set<string>();
-  for (const [i, line] of lines.entries()) {
-    if (line === '') continue;
-    const chain = chainOf(line);
-    const table = sure[i] ?? byChain.get(chain ?? '') ?? rest;
-    // grep finds the line that declares a chain of each table, and the second would empty the chain of the first.
-    if (line.startsWith(':') && declared.has(`${table} ${chain}`)) continue;
-    declared.add(`${table} ${chain}`);
-    const own = split.get(table) ?? [];
-    while (own.length < i) own.push('');
-    own.push(line);
-    split.set(table, own);
-  }
-  return split;
+  const most = counts.filter > counts.nat ? 'filter' : 'nat';
+  return (line) => tableOfLine(line) ?? byChain.get(chainOf(line) ?? '') ?? most;
 }
 
 function chainOf(line: string): string | undefined {
@@ -136,7 +119,7 @@ function chainOf(line: string): string | undefined {
 const natTargets: ReadonlySet<string> = new Set('DNAT SNAT MASQUERADE REDIRECT NETMAP'.split(' '));
 
 /** The table that a line can only be of, seen by itself. */
-function tableOfLine(line: string): TableName | undefined {
+function tableOfLine(line: string): 'nat' | 'filter' | undefined {
   const chain = chainOf(line);
   if (chain === undefined) return undefined;
   if (chain === 'POSTROUTING') return 'nat';
@@ -153,7 +136,7 @@ function tableOfLine(line: string): TableName | undefined {
 }
 
 /** The table that alone has a chain of this name, of those that kube-proxy makes. */
-function tableOfChain(chain: string): TableName | undefined {
+function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   const isNat = isOwnChain('nat', chain);
   const isFilter = isOwnChain('filter', chain);
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';

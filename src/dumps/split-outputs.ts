@@ -1,4 +1,4 @@
-import { isReadable, recogniserList, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
+import { isReadable, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 import {
   isChatter,
   isEllipsis,
@@ -45,74 +45,22 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command' 
   readonly once: Set<string>;
 }
 
-/** So much is read of a text before the first output; what begins later than that is no dump. */
-const longestPreface = { lines: 500, characters: 1 << 16 };
-
-const none: SplitText = { outputs: [], strays: [] };
+/** So many characters of a text are read before its first output; what begins later than that is no dump. */
+const longestPreface = 1 << 16;
 
 /** Cuts a text into outputs. Takes any text; without any output in it, there are no strays either. */
 export function splitOutputs(text: string): SplitText {
-  const drafts: DraftOutput[] = [];
-  const strays: number[] = [];
-  let current: DraftOutput | undefined;
-  let command: Command | undefined;
-  let host: Host | undefined;
-  const lines = new Lines(text);
-  const begin = (kind: OutputKind): DraftOutput => {
-    const from = { kind, firstLine: lines.number, command, host };
-    const draft = { ...from, lines: [], depth: 0, table: undefined, hasEllipsis: false, once: new Set<string>() };
-    drafts.push(draft);
-    return draft;
-  };
-  for (let raw = lines.next(); raw !== undefined; raw = lines.next()) {
-    let line = raw.trim();
-    if (drafts.length === 0 && (isManifest(line) || lines.isBeyond(longestPreface))) return none;
-    const bracketed: OutputKind | undefined = current?.depth ? current.kind : lines.startOfBrackets(line);
-    if (bracketed !== undefined) {
-      if (!current?.depth) current = begin(bracketed);
-      takeBracketed(current, raw);
-      if (current.depth === 0) current = undefined;
-      continue;
-    }
-    if (line === '') {
-      current?.lines.push('');
-      continue;
-    }
-    let kind = startOf(line, lines.peek(), current);
-    const bare = kind === undefined ? takePrefix(line) : undefined;
-    if (bare !== undefined) {
-      kind = startOf(bare, lines.peek(), current);
-      if (kind !== undefined || (current && recognisers[current.kind].continues?.(bare, bare))) raw = line = bare;
-    }
-    if (kind !== undefined) {
-      const single = recognisers[kind].once?.exec(line)?.[0];
-      if (!current || !goesOn(current, kind, line, single)) current = begin(kind);
-      take(current, line);
-      if (single !== undefined) current.once.add(single);
-      continue;
-    }
-    if (current && isEllipsis(line)) {
-      current.hasEllipsis = true;
-      current.lines.push('');
-      continue;
-    }
-    const typed = readCommand(line);
-    const titled = readTitle(line);
-    if (typed ?? titled) {
-      if (typed) command = typed;
-      host = typed ? readHost(line) : titled;
-      current = undefined;
-    } else if (isChatter(line)) current?.lines.push('');
-    else if (current && (recognisers[current.kind].continues?.(line, raw) || current.table === 'open')) {
-      take(current, line);
-    } else {
-      strays.push(lines.number);
-      current = undefined;
-    }
-  }
-  if (drafts.length === 0) return none;
+  const none: SplitText = { outputs: [], strays: [] };
+  if (text.length > longestPreface && splitOutputs(text.slice(0, longestPreface)).outputs.length === 0) return none;
+  const splitter = new Splitter(
+    text
+      .replace(/^\ufeff/, '')
+      .split('\n')
+      .map(plain),
+  );
+  if (!splitter.run()) return none;
   return {
-    outputs: drafts.map((draft) => ({
+    outputs: splitter.drafts.map((draft) => ({
       kind: draft.kind,
       firstLine: draft.firstLine,
       text: `${draft.lines.join('\n')}\n`,
@@ -121,8 +69,92 @@ export function splitOutputs(text: string): SplitText {
       isCutOff: draft.depth > 0,
       isPart: draft.hasEllipsis || draft.command?.isPart === true || lacksLines(draft),
     })),
-    strays,
+    strays: splitter.strays,
   };
+}
+
+class Splitter {
+  readonly drafts: DraftOutput[] = [];
+  readonly strays: number[] = [];
+  readonly #lines: readonly string[];
+  #current: DraftOutput | undefined;
+  #command: Command | undefined;
+  #host: Host | undefined;
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines;
+  }
+
+  /** Whether there is any output. */
+  run(): boolean {
+    for (const [at, raw] of this.#lines.entries()) {
+      const line = raw.trim();
+      if (this.drafts.length === 0 && isManifest(line)) return false;
+      if (!this.#takeBracketed(raw, at)) {
+        if (line === '') this.#current?.lines.push('');
+        else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
+      }
+    }
+    return this.drafts.length > 0;
+  }
+
+  #begin(kind: OutputKind, at: number): DraftOutput {
+    const from = { kind, firstLine: at + 1, command: this.#command, host: this.#host };
+    const draft = { ...from, lines: [], depth: 0, table: undefined, hasEllipsis: false, once: new Set<string>() };
+    this.drafts.push(draft);
+    this.#current = draft;
+    return draft;
+  }
+
+  /** Takes a line of what has brackets, JSON or a table of nft, up to the last one. */
+  #takeBracketed(raw: string, at: number): boolean {
+    const open = this.#current?.depth ? this.#current : undefined;
+    const kind =
+      open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#lines.slice(at, at + 20)) : undefined);
+    if (kind === undefined) return false;
+    const draft = open ?? this.#begin(kind, at);
+    takeBrackets(draft, raw);
+    if (draft.depth === 0) this.#current = undefined;
+    return true;
+  }
+
+  /** Takes a line that an output may begin with. */
+  #takeStart(line: string, at: number): boolean {
+    const kind = startOf(line, this.#lines[at + 1]?.trim() ?? '', this.#current);
+    if (kind === undefined) return false;
+    const single = recognisers[kind].once?.exec(line)?.[0];
+    const known = this.#current && goesOn(this.#current, kind, line, single) ? this.#current : undefined;
+    const draft = known ?? this.#begin(kind, at);
+    take(draft, line);
+    if (single !== undefined) draft.once.add(single);
+    return true;
+  }
+
+  #takeOther(whole: string, raw: string, at: number): void {
+    const current = this.#current;
+    const bare = takePrefix(whole);
+    if (bare !== undefined && this.#takeStart(bare, at)) return;
+    const continues = current && recognisers[current.kind].continues;
+    const isBare = bare !== undefined && continues?.test(bare) === true;
+    const line = isBare ? bare : whole;
+    if (current && isEllipsis(line)) {
+      current.hasEllipsis = true;
+      current.lines.push('');
+      return;
+    }
+    const typed = readCommand(line);
+    const titled = readTitle(line);
+    if (typed ?? titled) {
+      if (typed) this.#command = typed;
+      this.#host = typed ? readHost(line) : titled;
+      this.#current = undefined;
+    } else if (isChatter(line)) current?.lines.push('');
+    else if (current && (isBare || continues?.test(raw) || current.table === 'open')) take(current, line);
+    else {
+      this.strays.push(at + 1);
+      this.#current = undefined;
+    }
+  }
 }
 
 /**
@@ -152,14 +184,18 @@ function isManifest(line: string): boolean {
 
 /** The kind of output that a line begins or goes on with, seen by itself. */
 function startOf(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
+  const text = `${line}\n${next.slice(0, longestStart)}`;
+  const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
+  const isTitle = titleOfList.test(line);
   // Most lines are of the kind that the line before them was of; titles of a list may be of one with other columns.
-  if (current && recognisers[current.kind].starts(line, next)) {
-    if (current.kind !== 'ipvsadm -Ln' || !titleOfList.test(line)) return current.kind;
-  }
+  if (current && starts(current.kind) && !(current.kind === 'ipvsadm -Ln' && isTitle)) return current.kind;
   // Below the titles of other columns there are lines like those of a list.
-  const isOther = current !== undefined && !isReadable(current.kind) && !titleOfList.test(line);
-  return recogniserList.find(([kind, { starts }]) => !(isOther && kind === 'ipvsadm -Ln') && starts(line, next))?.[0];
+  const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
+  return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
+
+/** How much of the following text is enough to decide. */
+const longestStart = 400;
 
 /** Whether a line that an output of its kind may begin with goes on with the one that has begun; `single` is what it has once. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
@@ -185,8 +221,8 @@ function take(current: DraftOutput, line: string): void {
   else if (line === 'COMMIT') current.table = 'closed';
 }
 
-/** Takes a line of what has brackets, JSON or a table of nft, up to the last one. No quoted text goes on over a line. */
-function takeBracketed(current: DraftOutput, line: string): void {
+/** Counts the brackets of a line, and takes it up to the last one. No quoted text goes on over a line. */
+function takeBrackets(current: DraftOutput, line: string): void {
   let quoted = false;
   for (let i = 0; i < line.length; i++) {
     const character = line[i];
@@ -201,53 +237,13 @@ function takeBracketed(current: DraftOutput, line: string): void {
   current.lines.push(line);
 }
 
-/** The lines of a text one by one, without what a terminal or a carriage return adds to them. */
-class Lines {
-  readonly #text: string;
-  /** Where the line given last begins, and where the next one does. */
-  #from = 0;
-  #next = 0;
-  /** The number of the line given last, from 1. */
-  number = 0;
-
-  constructor(text: string) {
-    this.#text = text.startsWith('\ufeff') ? text.slice(1) : text;
-  }
-
-  next(): string | undefined {
-    if (this.#next >= this.#text.length) return undefined;
-    this.#from = this.#next;
-    const end = this.#endOfLine(this.#from);
-    this.#next = end + 1;
-    this.number++;
-    return plain(this.#text.slice(this.#from, end));
-  }
-
-  /** The beginning of the next line, without the blanks around it. */
-  peek(): string {
-    const end = Math.min(this.#endOfLine(this.#next), this.#next + mostOfNext);
-    return plain(this.#text.slice(this.#next, end)).trim();
-  }
-
-  isBeyond({ lines, characters }: { readonly lines: number; readonly characters: number }): boolean {
-    return this.number > lines || this.#from > characters;
-  }
-
-  /** What begins with the line given last and goes on to its closing bracket. */
-  startOfBrackets(line: string): 'ip -j addr' | 'nft list ruleset' | undefined {
-    if (!/^(?:\[|table )/.test(line)) return undefined;
-    const head = this.#text.slice(this.#from, this.#from + mostOfNext);
-    return isLinksJson.test(head) ? 'ip -j addr' : isTable.test(head) ? 'nft list ruleset' : undefined;
-  }
-
-  #endOfLine(from: number): number {
-    const end = this.#text.indexOf('\n', from);
-    return end < 0 ? this.#text.length : end;
-  }
+/** What begins with these lines and goes on to its closing bracket; as JSON, also after another program sorted its fields. */
+function startOfBrackets(lines: readonly string[]): 'ip -j addr' | 'nft list ruleset' | undefined {
+  const head = lines.join('\n').slice(0, longestStart);
+  if (/^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/.test(head)) return 'nft list ruleset';
+  const isLinks = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/.test(head);
+  return isLinks ? 'ip -j addr' : undefined;
 }
-
-/** How much of the following text is enough to decide. */
-const mostOfNext = 400;
 
 /** Colours, and other commands to a terminal, that a tool or a recording of its output wrote. */
 // eslint-disable-next-line no-control-regex
@@ -257,9 +253,3 @@ function plain(line: string): string {
   const ended = line.endsWith('\r') ? line.slice(0, -1) : line;
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
-
-/** What `ip -j addr` begins with, also after another program sorted its fields. */
-const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/;
-
-/** The line that a table of `nft list` begins with. */
-const isTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;

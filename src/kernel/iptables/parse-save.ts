@@ -21,11 +21,13 @@ interface DraftChain {
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
- * has no COMMIT, the last line that the tools print, the text is not `complete`. `known` serves texts that are read after another.
+ * has no COMMIT, the last line that the tools print, the text is not `complete`. `known` serves texts that are read after another;
+ * `tableOf` finds the table of lines that are in none.
  */
 export function parseIptablesSave(
   text: string,
   known?: RuleLines,
+  tableOf?: (line: string) => TableName,
 ): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
@@ -43,7 +45,8 @@ export function parseIptablesSave(
       return undefined;
     }
     if (!line.startsWith('*')) {
-      return table ? readLine(table, (tables[table] ??= new Map()), line, known) : 'outside a table';
+      const own = table ?? tableOf?.(line);
+      return own ? readLine(own, (tables[own] ??= new Map()), line, known) : 'outside a table';
     }
     if (open) complete = false;
     open = true;
