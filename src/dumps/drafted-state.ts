@@ -12,9 +12,6 @@ import { classifyChain } from '../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nft-names.ts';
 import type { Coverage } from './coverage.ts';
 
-/** Options of nft that leave out too much: names of ports are shown for ports, or no elements. */
-export type LossyOption = 'nft -S' | 'nft -t';
-
 /** The rules of one family. */
 interface DraftedRules {
   readonly tables: Map<TableName, Map<string, Chain>>;
@@ -33,21 +30,16 @@ export class DraftedState {
   readonly links = new Listed<Link>(({ name }) => name);
   sysctls: KernelState['sysctls'] | undefined;
   ipvsTimeouts: KernelState['ipvsTimeouts'];
+  /** Whether nft was run with an option that leaves out too much. */
+  isNftLossy = false;
   readonly #rules: { [F in Family]?: DraftedRules } = {};
   readonly #nftables = new Map<string, NftTable>();
-  readonly #lossyTables = new Set<NftTable>();
   #isRuleset = false;
-  #isTerse = false;
 
   /** The rules of one family; it counts as given from then on. */
   rulesOf(family: Family): DraftedRules {
-    return (this.#rules[family] ??= {
-      tables: new Map(),
-      whole: new Set(),
-      hidden: new Set(),
-      isCutOff: false,
-      isExcerpt: false,
-    });
+    const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>() };
+    return (this.#rules[family] ??= { ...none, isCutOff: false, isExcerpt: false });
   }
 
   /**
@@ -71,29 +63,23 @@ export class DraftedState {
     for (const name of whole ?? []) rules.whole.add(name);
   }
 
-  /** Adds tables of nftables. `isRuleset`: nft was asked for all tables. `option`: what it was run with that shows too little. */
-  addNftables(tables: readonly NftTable[], isRuleset: boolean, option?: LossyOption): void {
-    if (option === 'nft -t') this.#isTerse = true;
+  /** Adds tables of nftables. `isRuleset`: nft was asked for all tables. */
+  addNftables(tables: readonly NftTable[], isRuleset: boolean): void {
     for (const table of tables) {
-      if (option) this.#lossyTables.add(table);
       const key = `${table.family} ${table.name}`;
       const known = this.#nftables.get(key);
       if (!known || (!isWholeTable(known) && isWholeTable(table))) this.#nftables.set(key, table);
     }
-    if (isRuleset) this.#isRuleset = true;
+    this.#isRuleset ||= isRuleset;
   }
 
   /** All that was taken, and what of it is known whole. */
   finish(): { readonly state: KernelState; readonly coverage: Coverage } {
     const { sets, virtualServers, links, sysctls, ipvsTimeouts } = this;
-    const iptables: { [F in Family]?: Tables } = {};
-    for (const family of families) {
-      const rules = this.#rules[family];
-      if (rules) iptables[family] = Object.fromEntries(rules.tables);
-    }
+    const rules = families.flatMap((family) => (this.#rules[family] ? [[family, this.#rules[family]] as const] : []));
     return {
       state: {
-        iptables,
+        iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, Object.fromEntries(tables)])),
         nftables: [...this.#nftables.values()].sort(compareTables),
         sets: sets.items,
         virtualServers: virtualServers.items.toSorted(compareVirtualServers),
@@ -113,7 +99,7 @@ export class DraftedState {
         // A dump shows none: what needs a module is in the kernel with it only.
         modules: false,
         families,
-        excerpts: families.filter((family) => this.#rules[family]?.isExcerpt && !this.#rules[family].isCutOff),
+        excerpts: rules.flatMap(([family, { isExcerpt, isCutOff }]) => (isExcerpt && !isCutOff ? [family] : [])),
       },
     };
   }
@@ -121,11 +107,7 @@ export class DraftedState {
   /** Whether all is known that kube-proxy has in nftables. */
   #showsNftables(family: Family): boolean {
     const own = [...this.#nftables.values()].filter((table) => table.family === family && isKubeProxyTable(table.name));
-    if (own.length === 0) return this.#isRuleset && !this.#isTerse;
-    // Next to a table without its elements, one that has none may have lost them, too.
-    const mayLackElements = ({ sets }: NftTable): boolean =>
-      this.#isTerse && [...sets.values()].every(({ elements }) => elements.length === 0);
-    return own.every((table) => isWholeTable(table) && !this.#lossyTables.has(table) && !mayLackElements(table));
+    return !this.isNftLossy && (own.length === 0 ? this.#isRuleset : own.every(isWholeTable));
   }
 }
 
@@ -164,17 +146,13 @@ function isWholeTable({ chains, sets }: NftTable): boolean {
 function wholeTables(rules: DraftedRules | undefined): readonly TableName[] {
   if (!rules || rules.isCutOff) return [];
   const { tables, whole, hidden } = rules;
-  const isUnprinted = (name: TableName, other: TableName): boolean => {
-    const chains = tables.get(other);
-    return !tables.has(name) && chains !== undefined && (hasOwnChains(other, chains) || jumpsToOwn(other, chains));
+  const isUnprinted = (name: TableName): boolean => {
+    if (tables.has(name) || (name !== 'nat' && name !== 'filter')) return false;
+    const other = name === 'nat' ? 'filter' : 'nat';
+    const chains = tables.get(other) ?? new Map<string, Chain>();
+    return hasOwnChains(other, chains) || jumpsToOwn(other, chains);
   };
-  return tableNames.filter(
-    (name) =>
-      whole.has(name) &&
-      !hidden.has(name) &&
-      !(name === 'filter' && isUnprinted('filter', 'nat')) &&
-      !(name === 'nat' && isUnprinted('nat', 'filter')),
-  );
+  return tableNames.filter((name) => whole.has(name) && !hidden.has(name) && !isUnprinted(name));
 }
 
 /** Whether a chain is one that kube-proxy makes in that table. */

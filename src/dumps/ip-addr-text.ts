@@ -1,5 +1,5 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
-import type { Link, LinkAddress } from '../kernel/link/link.ts';
+import { makeLinkAddress, type Link, type LinkAddress } from '../kernel/link/link.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** A link while its lines are read. */
@@ -29,49 +29,41 @@ export function parseIpAddrText(text: string): {
     return link;
   };
   for (const [i, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
     const refuse = (reason: string) => unread.push({ line: i + 1, text: raw, reason });
     const add = (link: DraftLink, word: string, scope: string | undefined): void => {
-      const address = readAddress(word, scope);
-      if (address) link.addresses.push(address);
+      const [address = '', length = ''] = word.split('/', 2);
+      const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
+      if (made) link.addresses.push(made);
       else refuse('not an address with its prefix length');
     };
-    const words = raw.trim().split(/[ \t]+/);
-    const header = /^\d+: ([^\s:]+): </.exec(raw.trimStart())?.[1];
-    if (header !== undefined) {
-      current = linkOf(header);
-      continue;
-    }
-    const [first = '', second = ''] = words;
-    if (linkStates.has(second) && !first.endsWith(':')) {
-      const link = linkOf(first);
-      for (const word of addressesInColumns(words)) add(link, word, scopeOf(word));
-      continue;
-    }
-    const isOneLine = /^\d+:$/.test(first);
-    const inet = isOneLine ? words.slice(2) : words;
-    if (inet[0] === 'dummy' && current && !isOneLine) current.kind = 'dummy';
-    if (inet[0] !== 'inet' && inet[0] !== 'inet6') continue;
-    const label = labelOf(inet);
-    const link = isOneLine ? linkOf(second) : (current ?? (label === undefined ? undefined : linkOf(label)));
-    if (!link) {
-      refuse('an address without its link: print all of ip addr');
-      continue;
-    }
-    // With a peer, the length is the peer's.
-    const [, address = '', peer, ofPeer] = inet;
-    const length = peer === 'peer' && !address.includes('/') ? `/${ofPeer?.split('/')[1]}` : '';
-    const scope = /(?:^| )scope (\S+)/.exec(inet.join(' '))?.[1];
-    add(link, address + length, scope === 'global' ? undefined : scope);
+    const header = /^\d+: ([^\s:]+): </.exec(line)?.[1];
+    const [, named, columns] = brief.exec(line) ?? [];
+    const [, own, address, ofPeer = ''] = inet.exec(line) ?? [];
+    if (header !== undefined) current = linkOf(header);
+    else if (named !== undefined) {
+      const link = linkOf(named);
+      for (const [word] of columns?.matchAll(/(?<!\S|peer )[\da-f.:]+\/\d+(?!\S)/gi) ?? [])
+        add(link, word, scopeOf(word));
+    } else if (address !== undefined) {
+      const label = labelled.exec(line)?.[1];
+      const link = own !== undefined ? linkOf(own) : (current ?? (label === undefined ? undefined : linkOf(label)));
+      const scope = / scope (\S+)/.exec(line)?.[1];
+      if (!link) refuse('an address without its link: print all of ip addr');
+      else add(link, address.includes('/') ? address : address + ofPeer, scope);
+    } else if (current && line.startsWith('dummy ')) current.kind = 'dummy';
   }
   return { links: [...links.values()], unread };
 }
 
-const linkStates: ReadonlySet<string> = new Set('UP DOWN UNKNOWN LOWERLAYERDOWN DORMANT NOTPRESENT TESTING'.split(' '));
+const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
-/** The addresses in a line of `ip -br addr`. */
-function addressesInColumns(words: readonly string[]): readonly string[] {
-  return words.slice(2).filter((word, i) => words[i + 1] !== 'peer' && /^[\da-f.:]+\/\d+$/i.test(word));
-}
+/** With a peer, the length is the peer's. */
+const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
+
+/** An address of IPv4 has the name of its link, or an alias of it such as "eth0:1", as a label at the end. */
+const labelled =
+  /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent))* (?!valid_lft)([^\s/\\:]+)/;
 
 /** The columns do not show the scope, which follows from the address. */
 function scopeOf(word: string): string | undefined {
@@ -79,26 +71,4 @@ function scopeOf(word: string): string | undefined {
   if (!address) return undefined;
   if (isLoopback(address)) return 'host';
   return isLinkLocal(address) ? 'link' : undefined;
-}
-
-const addressFlags: ReadonlySet<string> = new Set(
-  'secondary dynamic noprefixroute temporary mngtmpaddr tentative deprecated nodad home dadfailed permanent'.split(' '),
-);
-
-/** An address of IPv4 has the name of its link, or an alias of it such as "eth0:1", as a label at the end. */
-function labelOf(words: readonly string[]): string | undefined {
-  const at = words.indexOf('scope');
-  if (words[0] !== 'inet' || at < 0) return undefined;
-  const label = words
-    .slice(at + 2)
-    .find((word) => !addressFlags.has(word) && !word.startsWith('valid_lft') && /^[^\s/\\]+$/.test(word));
-  return label?.split(':', 1)[0];
-}
-
-function readAddress(word: string, scope: string | undefined): LinkAddress | undefined {
-  const [text = '', length = ''] = word.split('/', 2);
-  const address = parseAddress(text);
-  const prefixLength = Number(length);
-  if (!address || !/^\d{1,3}$/.test(length) || prefixLength > (address.family === 'ipv4' ? 32 : 128)) return undefined;
-  return { family: address.family, address, prefixLength, ...(scope === undefined ? {} : { scope }) };
 }

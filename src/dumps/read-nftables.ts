@@ -6,7 +6,6 @@ import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
 import type { DumpDraft } from './dump.ts';
-import type { LossyOption } from './drafted-state.ts';
 import { listNftables } from './compare-repeated.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
@@ -31,38 +30,32 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     return draft.refuse(file, firstLine, nftList, reason);
   }
-  const isAsleep = isDormant(text);
-  const { tables, unread } = parseNftText(text);
-  draft.unread(
-    file,
-    unread.filter(({ text: line }) => !isAsleep || !dormantFlag.test(line)),
-    firstLine - 1,
-  );
-  if (isAsleep) {
+  if (dormantFlag.test(text)) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
     draft.refuse(file, firstLine, nftList, reason);
     return draft.state.addNftables([], isRuleset);
   }
+  const { tables, unread } = parseNftText(text);
+  draft.unread(file, unread, firstLine - 1);
   const lack = tables.map(findLack).find((each) => each !== undefined);
-  if (lack) draft.refuse(file, firstLine, lack.output, lack.reason);
-  else if (draft.isSecond(file, firstLine, nftList, listNftables(tables), false)) return;
-  draft.state.addNftables(tables, isRuleset, lack?.output);
+  if (lack) {
+    draft.refuse(file, firstLine, lack.output, lack.reason);
+    draft.state.isNftLossy = true;
+  } else if (draft.isSecond(file, firstLine, nftList, listNftables(tables), false)) return;
+  draft.state.addNftables(tables, isRuleset);
 }
 
 /** The chain of iptables mode that packets come through first. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-const dormantFlag = /^\s*flags\b[^{\n]*\bdormant\b/;
-
-/** Whether a program has put a table to sleep: it is there, and the kernel passes it over. */
-function isDormant(text: string): boolean {
-  const [, flags = ''] = /^\s*table \S+ \S+ \{.*\n(?:\s*(?:comment|#).*\n)*(\s*flags .*)/.exec(text) ?? [];
-  return dormantFlag.test(flags);
-}
+/** A program has put the table to sleep: it is there, and the kernel passes it over. */
+const dormantFlag = /^[ \t]*flags\b[^{\n]*\bdormant\b/m;
 
 /** What an option of nft took from a table of kube-proxy's: it still shows Services, but too little to compare it. */
-function findLack({ chains, sets }: NftTable): { readonly output: LossyOption; readonly reason: string } | undefined {
+function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
+  const isPortName = (value: Value, type: string | undefined): boolean =>
+    type === 'inet_service' && value.kind === 'word' && /^[a-z]/i.test(value.text);
   if (elements.some(({ set, element }) => element.key.some((value, i) => isPortName(value, set.keyType[i])))) {
     return { output: 'nft -S', reason: 'shows names of ports: print nft list ruleset without -S instead' };
   }
@@ -73,10 +66,6 @@ function findLack({ chains, sets }: NftTable): { readonly output: LossyOption; r
     return { output: 'nft -t', reason: 'shows no elements: print nft list ruleset without -t instead' };
   }
   return undefined;
-}
-
-function isPortName(value: Value, type: string | undefined): boolean {
-  return type === 'inet_service' && value.kind === 'word' && /^[a-z]/i.test(value.text);
 }
 
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
@@ -91,6 +80,7 @@ function isOfIptables(table: string): boolean {
  * What kpc does not read of a rule is an unknown expression. Undefined for a table of which more than that could not be read.
  */
 function readOtherTable(family: string, text: string): readonly NftTable[] | undefined {
+  if (dormantFlag.test(text)) return [];
   const seenAs = family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
   const read = seenAs.map((each) => parseNftText(textAs(text, nftFamily[each])));
   if (read.some(({ unread }) => unread.some(({ text: line, reason }) => !isHarmless(line, reason)))) return undefined;

@@ -104,17 +104,16 @@ function isPlain(name: unknown): name is string {
 }
 
 function readAddressInfo(info: unknown): LinkAddress | undefined {
-  const local = field(info, 'local');
   const scope = field(info, 'scope');
-  const address = typeof local === 'string' ? parseAddress(local) : undefined;
-  return address && makeAddress(address, field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
+  return makeLinkAddress(field(info, 'local'), field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
 }
 
-/** Undefined if that is no prefix length of the family. */
-function makeAddress(address: Address, length: unknown, scope: string | undefined): LinkAddress | undefined {
-  const { family } = address;
-  if (!Number.isInteger(length) || Number(length) < 0 || Number(length) > addressBits[family]) return undefined;
-  return { family, address, prefixLength: Number(length), scope: scope === 'global' ? undefined : scope };
+/** Undefined if that is no address, or no prefix length of its family. */
+export function makeLinkAddress(text: unknown, length: unknown, scope: string | undefined): LinkAddress | undefined {
+  const address = typeof text === 'string' ? parseAddress(text) : undefined;
+  const prefixLength = Number.isInteger(length) ? Number(length) : -1;
+  if (!address || prefixLength < 0 || prefixLength > addressBits[address.family]) return undefined;
+  return { family: address.family, address, prefixLength, scope: scope === 'global' ? undefined : scope };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -128,47 +127,32 @@ function field(value: unknown, key: string): unknown {
 /** A link while its lines are read. */
 interface DraftLink {
   readonly name: string;
-  kind?: string;
+  kind?: string | undefined;
   readonly addresses: LinkAddress[];
 }
 
 /** Reads what formatLinks writes. Takes any text: lines it cannot read are in `unread`. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
-  const unread = readLines(text, ['#'], (line) => readBatchLine(links, line.split(/[ \t]+/)));
-  return { links: [...links.values()], unread };
-}
-
-/** Reads a line into the links. Returns why it cannot be read. */
-function readBatchLine(links: Map<string, DraftLink>, words: readonly string[]): string | undefined {
-  const [object, command, first = '', keyword, second = '', ...rest] = words;
-  if (object === 'link' && command === 'add' && keyword === 'type' && second !== '' && rest.length === 0) {
-    findLink(links, first).kind = second;
+  const linkOf = (name: string): DraftLink => {
+    const link = links.get(name) ?? { name, addresses: [] };
+    links.set(name, link);
+    return link;
+  };
+  const unread = readLines(text, ['#'], (line) => {
+    const [, made, kind] = /^link add (\S+) type (\S+)$/.exec(line) ?? [];
+    const [, address, length, name, scope] =
+      /^addr add ([^\s/]+)\/(\d{1,3}) dev (\S+)(?: scope (\S+))?$/.exec(line) ?? [];
+    if (made !== undefined) linkOf(made).kind = kind;
+    else if (name === undefined) return 'neither a link nor an address to add';
+    else {
+      const added = makeLinkAddress(address, Number(length), scope);
+      if (!added) return 'not an IP address with a prefix length';
+      linkOf(name).addresses.push(added);
+    }
     return undefined;
-  }
-  if (object !== 'addr' || (command !== 'add' && command !== 'replace') || keyword !== 'dev' || second === '') {
-    return 'neither a link nor an address to add';
-  }
-  const [text = ''] = first.split('/');
-  const length = first.slice(text.length + 1);
-  const address = parseAddress(text);
-  if (!address) return 'not an IP address';
-  const [option, scope, ...more] = rest;
-  if (more.length > 0 || (option !== undefined && (option !== 'scope' || scope === undefined))) {
-    return 'options of an address that kpc does not write';
-  }
-  const made = makeAddress(address, first === text ? addressBits[address.family] : Number(length || Number.NaN), scope);
-  if (!made) return 'not a prefix length';
-  findLink(links, second).addresses.push(made);
-  return undefined;
-}
-
-function findLink(links: Map<string, DraftLink>, name: string): DraftLink {
-  const link = links.get(name);
-  if (link) return link;
-  const made: DraftLink = { name, addresses: [] };
-  links.set(name, made);
-  return made;
+  });
+  return { links: [...links.values()], unread };
 }
 
 /** One step from some links to others. */
