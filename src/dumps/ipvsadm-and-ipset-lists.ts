@@ -1,5 +1,7 @@
+import type { Protocol } from '../kernel/family.ts';
 import { splitSetWords } from '../kernel/ipset/ipset.ts';
 import { isEntryOf } from '../kernel/ipset/set-entry.ts';
+import { serviceFlags } from '../kernel/ipvs/ipvs.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** A list in the form in which its tool saves it, line by line; lines that mean nothing in that form are empty. */
@@ -33,19 +35,10 @@ function whyNoSocket(name: string, otherwise: string): { readonly reason: string
   };
 }
 
-const serviceFlags: ReadonlyMap<string, string> = new Map([
-  ['TCP', '-t'],
-  ['UDP', '-u'],
-  ['SCTP', '--sctp-service'],
-]);
-
 /** A real server that is the node itself is forwarded to as with direct routing. */
-const forwardingFlags: ReadonlyMap<string, string> = new Map([
-  ['Masq', '-m'],
-  ['Route', '-g'],
-  ['Local', '-g'],
-  ['Tunnel', '-i'],
-]);
+const forwardingFlags: ReadonlyMap<string, string> = new Map(
+  Object.entries({ Masq: '-m', Route: '-g', Local: '-g', Tunnel: '-i' }),
+);
 
 /**
  * What `ipvsadm -Ln` prints, with `--persistent-conn` or without, as `ipvsadm -Sn` prints it. Takes any text. The columns of
@@ -71,10 +64,9 @@ export function saveIpvsadmList(text: string): SavedForm & { readonly lacksForwa
       const real = saveReal(name, isPersistent ? ['Masq', ...rest] : rest);
       return typeof real === 'string' ? `-a ${current} ${real}` : real;
     }
-    const flag = serviceFlags.get(first);
     const options = saveOptions(first, name, rest);
     if (typeof options !== 'string') return (current = options);
-    const service = `${flag} ${name}`;
+    const service = `${serviceFlags[first as Protocol]} ${name}`;
     current = seen.has(service) ? '' : service;
     seen.add(service);
     return current === '' ? { reason: 'duplicate virtual server' } : `-A ${service} ${options}`;
@@ -85,7 +77,7 @@ export function saveIpvsadmList(text: string): SavedForm & { readonly lacksForwa
 /** The options of a virtual server. */
 function saveOptions(protocol: string, name: string, [scheduler = '', ...words]: readonly string[]): Converted {
   if (protocol === 'FWM') return { reason: 'a firewall-mark virtual server, which kube-proxy does not make' };
-  if (!serviceFlags.has(protocol)) return { reason: 'not an ipvsadm line' };
+  if (!Object.hasOwn(serviceFlags, protocol)) return { reason: 'not an ipvsadm line' };
   if (!numericSocket.test(name)) return whyNoSocket(name, 'cut off: a virtual server without a port');
   if (!/^[a-z_]{1,16}$/.test(scheduler)) return { reason: 'a virtual server without a scheduler' };
   const options = ` ${words.join(' ')}`
@@ -108,68 +100,58 @@ function saveReal(name: string, [forwarding = '', weight = '']: readonly string[
   return `-r ${name} ${flag} -w ${weight}`;
 }
 
-/** What the header of a set says. */
+/** What the lines above the entries of a set say. */
 interface ListedSet {
   readonly name: string;
   type: string;
+  isCreated: boolean;
   /** How many entries it has; older versions of ipset do not say. */
   count: number;
-  members: number;
-  /** Whether "Members:" was there, the line before the entries. */
-  hasMembers: boolean;
-  isCreated: boolean;
+  /** How many were read; undefined before "Members:", the line above them. */
+  members: number | undefined;
 }
 
 /**
  * What `ipset list` prints as `ipset save` prints it. What its header adds (revision, size, references) is left out. Takes any
- * text. Where a set lacks entries that its header counts, or the end of its header, the `end` is missing; `ipset list -t`
- * prints no `members`.
+ * text. Where a set lacks entries that its header counts, or its header, the `end` is missing; `ipset list -t` prints no `members`.
  */
 export function saveIpsetList(text: string): SavedForm & { readonly lacks: 'members' | 'end' | undefined } {
   const sets: ListedSet[] = [];
   const form = convertLines(text, (line) => {
     const name = /^Name: (\S+)$/.exec(line)?.[1];
-    if (name !== undefined) {
-      sets.push({ name, type: '', count: 0, members: 0, hasMembers: false, isCreated: false });
-      return '';
-    }
     const set = sets.at(-1);
-    if (line === '') return '';
-    return set ? saveSetLine(set, line) : { reason: 'not below the name of a set' };
+    if (name !== undefined) sets.push({ name, type: '', isCreated: false, count: 0, members: undefined });
+    else if (line !== '') return set ? saveSetLine(set, line) : { reason: 'not below the name of a set' };
+    return '';
   });
-  const isWhole = sets.every(
-    ({ isCreated, hasMembers, count, members }) => isCreated && hasMembers && count <= members,
-  );
-  const isTerse = sets.every(({ hasMembers }) => !hasMembers);
+  const isWhole = sets.every(({ isCreated, count, members = -1 }) => isCreated && count <= members);
+  const isTerse = sets.every(({ members }) => members === undefined);
   return { ...form, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
 }
 
 /** A line below the name of a set. */
 function saveSetLine(set: ListedSet, line: string): Converted {
-  if (set.hasMembers) {
+  if (set.members !== undefined) {
     const value = splitSetWords(line)?.[0];
     if (value !== undefined && !isEntryOf(set.type, value)) return { reason: 'not an entry of its set' };
     set.members++;
     return `add ${set.name} ${line}`;
   }
   const [, key = '', value = ''] = /^([A-Z][A-Za-z ]*):(?: (.*))?$/.exec(line) ?? [];
-  const create = (): string => {
-    if (set.isCreated) return '';
-    set.isCreated = true;
-    return `create ${set.name} ${set.type} ${value}`;
-  };
   switch (key) {
     case 'Type':
       set.type = value;
       return '';
     case 'Header':
-      return set.type === '' ? { reason: 'a header before the type of its set' } : create();
+      if (set.type === '') return { reason: 'a header before the type of its set' };
+      set.isCreated = true;
+      return `create ${set.name} ${set.type} ${value}`;
     case 'Number of entries':
       set.count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
       return '';
     case 'Members':
-      set.hasMembers = true;
-      return create();
+      set.members = 0;
+      return '';
     case 'Revision':
     case 'Size in memory':
     case 'References':

@@ -94,7 +94,8 @@ export function formatVirtualServer(server: VirtualServer): string {
   return lines.join('');
 }
 
-const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
+/** The options by which ipvsadm names virtual servers. */
+export const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
 
 /** What names a virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
 export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
