@@ -1,23 +1,20 @@
 import { families, familyNames, type Family } from '../kernel/family.ts';
-import { tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 
-/** How much a side shows of the objects of each kind: of most, all or nothing. */
-export interface Shown extends Readonly<Record<ObjectKind, unknown>> {
+/** The kinds of which a side shows all or nothing. */
+type WholeKind = Exclude<ObjectKind, 'iptables' | 'nftables'>;
+
+/** How much a side shows of the objects of each kind. */
+export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   /** For each family the tables of iptables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
   /** Families whose tables of nftables are known. */
   readonly nftables: readonly Family[];
-  readonly sets: boolean;
-  readonly virtualServers: boolean;
-  readonly links: boolean;
-  readonly sysctls: boolean;
-  readonly ipvsTimeouts: boolean;
-  readonly modules: boolean;
 }
 
 /** How much a side shows of a kernel. What one of two sides does not show is no difference between them. */
@@ -33,12 +30,7 @@ export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
     nftables: families,
-    sets: true,
-    virtualServers: true,
-    links: true,
-    sysctls: true,
-    ipvsTimeouts: true,
-    modules: true,
+    ...wholeKinds(() => true),
     families,
   };
 }
@@ -48,14 +40,14 @@ export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
   return {
     iptables: { ipv4: common(a.iptables.ipv4, b.iptables.ipv4), ipv6: common(a.iptables.ipv6, b.iptables.ipv6) },
     nftables: common(a.nftables, b.nftables),
-    sets: a.sets && b.sets,
-    virtualServers: a.virtualServers && b.virtualServers,
-    links: a.links && b.links,
-    sysctls: a.sysctls && b.sysctls,
-    ipvsTimeouts: a.ipvsTimeouts && b.ipvsTimeouts,
-    modules: a.modules && b.modules,
+    ...wholeKinds((kind) => a[kind] && b[kind]),
     families: common(a.families, b.families),
   };
+}
+
+function wholeKinds(isShown: (kind: WholeKind) => boolean): Readonly<Record<WholeKind, boolean>> {
+  const kinds = ['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules'] as const;
+  return Object.fromEntries(kinds.map((kind) => [kind, isShown(kind)])) as Record<WholeKind, boolean>;
 }
 
 function common<T>(a: readonly T[], b: readonly T[]): readonly T[] {
@@ -84,17 +76,11 @@ export function coverRulesToRead(iptables: FamilyTables, { iptables: shown, exce
 }
 
 function cutRules(iptables: FamilyTables, shown: Shown['iptables']): FamilyTables {
-  const cut: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    const tables = iptables[family];
-    if (!tables) continue;
-    const names = shown[family];
-    const isAll = tableNames.every((name) => names.includes(name));
-    cut[family] = isAll
-      ? tables
-      : Object.fromEntries(names.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
-  }
-  return cut;
+  const cut = families.flatMap((family) => {
+    const tables = Object.entries(iptables[family] ?? {}).filter(([name]) => shown[family].includes(name as TableName));
+    return iptables[family] ? [[family, Object.fromEntries(tables)] as const] : [];
+  });
+  return Object.fromEntries(cut);
 }
 
 /** The tables that kube-proxy works in. */

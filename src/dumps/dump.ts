@@ -85,15 +85,17 @@ export class DumpDraft {
 
   /** Whether an output is of another host than the first one, which is then reported: a dump is of one node. */
   isOfOtherHost(file: string, { host, kind, firstLine }: ToolOutput): boolean {
-    const first = host && this.#hosts.get(host.kind);
-    if (host && !first) this.#hosts.set(host.kind, host);
-    if (!host || !first || !areApart(first, host)) return false;
+    if (!host) return false;
+    const first = this.#hosts.get(host.kind) ?? host;
+    this.#hosts.set(host.kind, first);
+    if (!areApart(first, host)) return false;
     const key = `${host.name} ${file}`;
-    const known = this.#ofOthers.get(key);
-    const outputs = known ?? [kind];
-    if (!outputs.includes(kind)) outputs.push(kind);
-    this.#ofOthers.set(key, outputs);
-    if (!known) this.fault(file, 'other-host', { outputs, host, first }, firstLine);
+    const outputs = this.#ofOthers.get(key);
+    if (!outputs) {
+      const others = [kind];
+      this.#ofOthers.set(key, others);
+      this.fault(file, 'other-host', { outputs: others, host, first }, firstLine);
+    } else if (!outputs.includes(kind)) outputs.push(kind);
     return true;
   }
 
