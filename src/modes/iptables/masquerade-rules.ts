@@ -6,7 +6,7 @@ import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { comment, drop, jumpTo, toNode } from './rule-args.ts';
+import { accept, comment, drop, jumpTo, returnToCaller, toNode } from './rule-args.ts';
 
 /**
  * The rules about the masquerade mark that iptables and IPVS mode share: a packet that gets the mark is forwarded
@@ -26,31 +26,25 @@ export interface MasqueradeRules {
 
 /** The rules for a mark, as both kube-proxy's iptables and ipvs proxiers write them. */
 export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): MasqueradeRules {
+  const marked = { kind: 'mark', value, mask: value } as const;
   return {
     mark: [{ args: [{ kind: 'jump', target: { kind: 'mark', operation: 'or', value, mask: value } }] }],
     postrouting: [
-      {
-        args: [
-          { kind: 'mark', value, mask: value, negated: true },
-          { kind: 'jump', target: { kind: 'return' } },
-        ],
-      },
+      { args: [{ ...marked, negated: true }, returnToCaller] },
       { args: [{ kind: 'jump', target: { kind: 'mark', operation: 'xor', value, mask: 0 } }] },
       {
         args: [
-          { kind: 'comment', text: 'kubernetes service traffic requiring SNAT' },
+          comment('kubernetes service traffic requiring SNAT'),
           // Every iptables from 1.6.2 on has --random-fully; kube-proxy writes it where iptables does.
           { kind: 'jump', target: { kind: 'masquerade', randomFully: true } },
         ],
       },
     ],
     forward: [
-      {
-        args: [{ kind: 'comment', text: 'kubernetes forwarding rules' }, { kind: 'mark', value, mask: value }, accept],
-      },
+      { args: [comment('kubernetes forwarding rules'), marked, accept] },
       {
         args: [
-          { kind: 'comment', text: 'kubernetes forwarding conntrack rule' },
+          comment('kubernetes forwarding conntrack rule'),
           { kind: 'conntrack-state', states: ['RELATED', 'ESTABLISHED'] },
           accept,
         ],
@@ -59,27 +53,21 @@ export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): 
   };
 }
 
-const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };
-
 /** The match for traffic of the node's pods. */
 export function ifLocal(localTraffic: LocalTraffic): RuleArg {
-  return matchLocal(localTraffic, {});
+  switch (localTraffic.kind) {
+    case 'from-network':
+      return { kind: 'source', range: localTraffic.network };
+    case 'from-interface':
+      return { kind: 'in-interface', name: localTraffic.name };
+    case 'from-interfaces':
+      return { kind: 'in-interface', name: `${localTraffic.prefix}+` };
+  }
 }
 
 /** The match for traffic that is not of the node's pods. */
 export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
-  return matchLocal(localTraffic, { negated: true });
-}
-
-function matchLocal(localTraffic: LocalTraffic, sense: { readonly negated?: true }): RuleArg {
-  switch (localTraffic.kind) {
-    case 'from-network':
-      return { kind: 'source', range: localTraffic.network, ...sense };
-    case 'from-interface':
-      return { kind: 'in-interface', name: localTraffic.name, ...sense };
-    case 'from-interfaces':
-      return { kind: 'in-interface', name: `${localTraffic.prefix}+`, ...sense };
-  }
+  return { ...ifLocal(localTraffic), negated: true } as RuleArg;
 }
 
 /** filter KUBE-FORWARD. */

@@ -4,19 +4,17 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 
 /** `-m tcp -p tcp` and so on: one pair of values for all rules. */
 export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleArg] } = {
-  TCP: [
-    { kind: 'module', name: 'tcp' },
-    { kind: 'protocol', protocol: 'tcp' },
-  ],
-  UDP: [
-    { kind: 'module', name: 'udp' },
-    { kind: 'protocol', protocol: 'udp' },
-  ],
-  SCTP: [
-    { kind: 'module', name: 'sctp' },
-    { kind: 'protocol', protocol: 'sctp' },
-  ],
+  TCP: argsOf('tcp'),
+  UDP: argsOf('udp'),
+  SCTP: argsOf('sctp'),
 };
+
+function argsOf(name: string): readonly [RuleArg, RuleArg] {
+  return [
+    { kind: 'module', name },
+    { kind: 'protocol', protocol: name },
+  ];
+}
 
 /** `-j KUBE-MARK-MASQ`: the packet is masqueraded in POSTROUTING. */
 export const markForMasquerade = jumpTo(baseChains.markMasquerade);
@@ -25,13 +23,15 @@ export const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };
 
 export const drop: RuleArg = { kind: 'jump', target: { kind: 'drop' } };
 
+export const returnToCaller: RuleArg = { kind: 'jump', target: { kind: 'return' } };
+
 export const reject: RuleArg = { kind: 'jump', target: { kind: 'reject' } };
 
 /** Packets to any address of the node. */
 export const toNode: RuleArg = { kind: 'address-type', which: 'destination', type: 'LOCAL' };
 
 /** Packets from the node itself. */
-export const fromNode: RuleArg = { kind: 'address-type', which: 'source', type: 'LOCAL' };
+export const fromNode = { kind: 'address-type', which: 'source', type: 'LOCAL' } as const satisfies RuleArg;
 
 export function jumpTo(chain: string): RuleArg {
   return { kind: 'jump', target: { kind: 'chain', chain } };

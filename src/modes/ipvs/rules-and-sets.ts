@@ -1,9 +1,19 @@
 import { loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { type AddressPort, compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
-import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables/iptables.ts';
+import type { Chain, Rule, RuleArg, TableName, Tables } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
+import {
+  accept,
+  comment,
+  drop,
+  fromNode,
+  jumpTo,
+  markForMasquerade,
+  returnToCaller,
+  toNode,
+} from '../iptables/rule-args.ts';
 import { accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { destinationOf, setMatch, type SetId, setIds, setName, setType } from '../../kube-proxy/ipvs-sets.ts';
@@ -66,21 +76,24 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
   return {
     [baseChains.services]: [
       // Loopback traffic would match node ports; IPVS does not serve those on loopback addresses.
-      rule({ kind: 'source', range: loopbackNetworks[family] }, to('return')),
-      ...ifFilled('loadBalancer', rule(...matchSet('loadBalancer', family), jump(baseChains.loadBalancer))),
+      rule({ kind: 'source', range: loopbackNetworks[family] }, returnToCaller),
+      ...ifFilled('loadBalancer', rule(...matchSet('loadBalancer', family), jumpTo(baseChains.loadBalancer))),
       ...ifFilled('clusterIP', masqueradeClusterIP(input)),
-      ...ifFilled('externalIP', rule(...matchSet('externalIP', family), jump(baseChains.markMasquerade))),
+      ...ifFilled('externalIP', rule(...matchSet('externalIP', family), markForMasquerade)),
       ...ifFilled('externalIP', ...acceptFromOutside('externalIP', family)),
       ...ifFilled('externalIPLocal', ...acceptFromOutside('externalIPLocal', family)),
-      rule({ kind: 'address-type', which: 'destination', type: 'LOCAL' }, jump(baseChains.nodePort)),
-      ...ifFilled('clusterIP', rule(setMatch('clusterIP', family), to('accept'))),
-      ...ifFilled('loadBalancer', rule(setMatch('loadBalancer', family), to('accept'))),
+      rule(toNode, jumpTo(baseChains.nodePort)),
+      ...ifFilled('clusterIP', rule(setMatch('clusterIP', family), accept)),
+      ...ifFilled('loadBalancer', rule(setMatch('loadBalancer', family), accept)),
     ],
     [baseChains.postrouting]: [
       // A pod that reaches itself through its Service must not see its own address as the client's.
       ...ifFilled(
         'loopBack',
-        rule(...matchSet('loopBack', family, 'src'), jumpTo({ kind: 'masquerade', randomFully: false })),
+        rule(...matchSet('loopBack', family, 'src'), {
+          kind: 'jump',
+          target: { kind: 'masquerade', randomFully: false },
+        }),
       ),
       ...masquerade.postrouting,
     ],
@@ -91,12 +104,12 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
         ['nodePortLocalSCTP', 'nodePortSCTP', 'sctp'],
       ] as const
     ).flatMap(([local, all, protocol]) => [
-      ...ifFilled(local, rule({ kind: 'protocol', protocol }, ...matchSet(local, family), to('return'))),
-      ...ifFilled(all, rule({ kind: 'protocol', protocol }, ...matchSet(all, family), jump(baseChains.markMasquerade))),
+      ...ifFilled(local, rule({ kind: 'protocol', protocol }, ...matchSet(local, family), returnToCaller)),
+      ...ifFilled(all, rule({ kind: 'protocol', protocol }, ...matchSet(all, family), markForMasquerade)),
     ]),
     [baseChains.loadBalancer]: [
-      ...ifFilled('loadBalancerLocal', rule(...matchSet('loadBalancerLocal', family), to('return'))),
-      rule(jump(baseChains.markMasquerade)),
+      ...ifFilled('loadBalancerLocal', rule(...matchSet('loadBalancerLocal', family), returnToCaller)),
+      rule(markForMasquerade),
     ],
     [baseChains.markMasquerade]: masquerade.mark,
   };
@@ -107,25 +120,20 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
   const match = matchSet('clusterIP', family);
   switch (toClusterIPs.kind) {
     case 'all':
-      return rule(...match, jump(baseChains.markMasquerade));
+      return rule(...match, markForMasquerade);
     case 'all-but-pods':
-      return rule(...match, ifNotLocal(toClusterIPs.pods), jump(baseChains.markMasquerade));
+      return rule(...match, ifNotLocal(toClusterIPs.pods), markForMasquerade);
     case 'none-known':
       // At least traffic from a cluster IP to one (the node to itself) is masqueraded.
-      return rule(comment('clusterIP'), setMatch('clusterIP', family, ['src', 'dst']), jump(baseChains.markMasquerade));
+      return rule(comment(setComments.clusterIP), setMatch('clusterIP', family, ['src', 'dst']), markForMasquerade);
   }
 }
 
 /** Traffic to external IPs from outside the node, and where the address is the node's own, is for IPVS to take. */
 function acceptFromOutside(id: SetId, family: Family): readonly Rule[] {
   return [
-    rule(
-      ...matchSet(id, family),
-      { kind: 'physdev-is-in', negated: true },
-      { kind: 'address-type', which: 'source', type: 'LOCAL', negated: true },
-      to('accept'),
-    ),
-    rule(...matchSet(id, family), { kind: 'address-type', which: 'destination', type: 'LOCAL' }, to('accept')),
+    rule(...matchSet(id, family), { kind: 'physdev-is-in', negated: true }, { ...fromNode, negated: true }, accept),
+    rule(...matchSet(id, family), toNode, accept),
   ];
 }
 
@@ -134,22 +142,22 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
     [baseChains.forward]: masqueradeRules(masquerade).forward,
-    [baseChains.nodePort]: [rule(...matchSet('healthCheckNodePort', family), to('accept'))],
+    [baseChains.nodePort]: [rule(...matchSet('healthCheckNodePort', family), accept)],
     [baseChains.proxyFirewall]: ifFilled(
       'loadBalancerFirewall',
-      rule(...matchSet('loadBalancerFirewall', family), jump(baseChains.sourceRangesFirewall)),
+      rule(...matchSet('loadBalancerFirewall', family), jumpTo(baseChains.sourceRangesFirewall)),
     ),
     [baseChains.sourceRangesFirewall]: [
-      ...ifFilled('sourceCIDR', rule(...matchSet('sourceCIDR', family, 'src'), to('return'))),
-      ...ifFilled('sourceIP', rule(...matchSet('sourceIP', family, 'src'), to('return'))),
-      rule(to('drop')),
+      ...ifFilled('sourceCIDR', rule(...matchSet('sourceCIDR', family, 'src'), returnToCaller)),
+      ...ifFilled('sourceIP', rule(...matchSet('sourceIP', family, 'src'), returnToCaller)),
+      rule(drop),
     ],
     [baseChains.accessFilter]: accessFilterRules(family, [...openSets, 'healthCheckNodePort']),
     [baseChains.accessOutFilter]: closedToNode.map(({ address, protocol, port, origin }) => ({
       args: [
         { kind: 'source', range: address },
         { kind: 'virtual-server', address, protocol: protocol.toLowerCase(), port },
-        to('drop'),
+        drop,
       ],
       origin,
     })),
@@ -160,26 +168,10 @@ function rule(...args: readonly RuleArg[]): Rule {
   return { args };
 }
 
-function jumpTo(target: Target): RuleArg {
-  return { kind: 'jump', target };
-}
-
-function jump(chain: NatChain | FilterChain): RuleArg {
-  return jumpTo({ kind: 'chain', chain });
-}
-
-function to(kind: 'accept' | 'drop' | 'return'): RuleArg {
-  return jumpTo({ kind });
-}
-
 /** The set's comment and the match of a packet's destination, and of its source too where `and` says so. */
 function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
   const destination = destinationOf(id);
-  return [comment(id), setMatch(id, family, and ? [...destination, and] : destination)];
-}
-
-function comment(id: SetId): RuleArg {
-  return { kind: 'comment', text: setComments[id] };
+  return [comment(setComments[id]), setMatch(id, family, and ? [...destination, and] : destination)];
 }
 
 /** What rules say of each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */

@@ -15,9 +15,8 @@ import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kub
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
-import { addressValue } from './rule-parts.ts';
-import { serviceObjects } from './service-objects.ts';
-import type { PlacedElement, ServiceContext, ServiceObjects } from './service-parts.ts';
+import { addressTypes, addressValue } from './rule-parts.ts';
+import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceObjects } from './service-objects.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 
 /**
@@ -131,8 +130,6 @@ function settleClaims({ elements, areDistinct }: SortedElements): readonly Eleme
   }
   return settled;
 }
-
-const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
 /** The sets and maps that every node has, in the order in which nft lists them. */
 function sharedSets(

@@ -36,6 +36,9 @@ function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
 /** `meta l4proto . th dport`: the key of maps from node ports. */
 export const nodePortKey: Selector = [l4proto, destinationPort];
 
+/** What nft calls the addresses of a family. */
+export const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
+
 /** A rule of these expressions, and perhaps a comment. */
 export function rule(expressions: readonly Expression[], comment?: string): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
@@ -56,7 +59,7 @@ export const returnToCaller: Expression = { kind: 'verdict', verdict: { kind: 'r
 export const reject: Expression = { kind: 'reject' };
 
 /** A match of one field. */
-export function matches(field: Field, right: Right): Expression {
+export function matches(field: Field, right: Right): Expression & { readonly kind: 'match' } {
   return { kind: 'match', left: [field], right };
 }
 
@@ -112,30 +115,21 @@ export function masqueradedClients(
     case 'all':
       return [];
     case 'all-but-pods':
-      return [notFromPods(toClusterIPs.pods, fields)];
+      return [{ ...fromPods(toClusterIPs.pods, fields), negated: true }];
     case 'none-known':
       return undefined;
   }
 }
 
 /** Packets of pods: where they come from, or by which interface. */
-export function fromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
-  return matches(...tellPods(pods, fields));
-}
-
-/** All other packets. */
-function notFromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
-  return differs(...tellPods(pods, fields));
-}
-
-function tellPods(pods: LocalTraffic, { source }: FamilyFields): [Field, Right] {
+export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Expression & { readonly kind: 'match' } {
   switch (pods.kind) {
     case 'from-network':
-      return [source, equalTo({ kind: 'network', network: pods.network })];
+      return matches(source, equalTo({ kind: 'network', network: pods.network }));
     case 'from-interface':
-      return [inputInterface, equalTo(word(pods.name))];
+      return matches(inputInterface, equalTo(word(pods.name)));
     case 'from-interfaces':
-      return [inputInterface, equalTo(word(`${pods.prefix}*`))];
+      return matches(inputInterface, equalTo(word(`${pods.prefix}*`)));
   }
 }
 

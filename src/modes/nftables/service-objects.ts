@@ -6,23 +6,18 @@ import {
   type Firewall,
   type ServiceAddress,
   type TrafficPath,
+  type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
 import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
-import {
-  endpointNames,
-  serviceChainNames,
-  type ChainedEndpoint,
-  type ServiceChainNames,
-  type ServiceContext,
-  type ServiceObjects,
-  type ElementSet,
-  type PlacedElement,
-} from './service-parts.ts';
 import type { Value, Element, ElementKey, Verdict } from '../../kernel/nftables/element.ts';
 import type { Expression, Field } from '../../kernel/nftables/expression.ts';
 import type { Origin } from '../../kernel/place.ts';
+import type { Protocol } from '../../kernel/family.ts';
+import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import { hashName } from '../../base/hash-name.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
+  addressTypes,
   addressValue,
   differs,
   drop,
@@ -40,7 +35,49 @@ import {
   protocolValues,
   rule,
 } from './rule-parts.ts';
-import { localhostRejection, maxNftComment, nftChains, nftSets } from '../../kube-proxy/nft-names.ts';
+import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-names.ts';
+
+/** What the chains of all Service ports of one family depend on besides the ports. */
+export interface ServiceContext {
+  readonly masquerade: MasqueradePlan;
+  /** Whether a firewall's source ranges hold the node's own address. */
+  readonly nodeIsAdmitted: boolean;
+  /** The protocols whose node ports are rejected on localhost. */
+  readonly rejectedOnLocalhost: readonly Protocol[];
+  readonly behaviours: Behaviours;
+}
+
+/** Which of a table's sets and maps an element is put into. */
+type ElementSet = Exclude<(typeof nftSets)[keyof typeof nftSets], typeof nftSets.nodePortIPs>;
+
+/** An element of one of the sets and maps that all Service ports share. */
+export interface PlacedElement {
+  readonly set: ElementSet;
+  readonly element: Element;
+}
+
+/** All that a table holds for one Service port. */
+export interface ServiceObjects {
+  readonly chains: readonly NftChain[];
+  /** The clients of each endpoint, with session affinity. */
+  readonly sets: readonly NftSet[];
+  /** Of those with the same set and key, the last counts. */
+  readonly elements: readonly PlacedElement[];
+}
+
+/** An endpoint that has a chain of its own, with the names of this and of its set of clients. */
+interface ChainedEndpoint extends EndpointNames {
+  readonly endpoint: Endpoint;
+}
+
+/** The chains that a Service port may have, in use or not, those that spread packets over endpoints by their policy: see nftPrefixes. */
+type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
+
+/** The chain that sends packets to an endpoint, and the set of the clients that it remembers. */
+interface EndpointNames {
+  readonly chain: string;
+  readonly affinitySet: string;
+}
 
 /** Most Service ports have no sets of their own. */
 const none: readonly never[] = [];
@@ -202,8 +239,6 @@ const protocolMatches = {
   SCTP: matches(l4proto, equalTo(protocolValues.SCTP)),
 };
 
-const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
-
 /** affinity-: the clients that an endpoint remembers, and for how long. */
 function affinitySet(
   { port }: TrafficPlan,
@@ -329,4 +364,34 @@ function place(set: ElementSet, element: Element): PlacedElement {
 function fitComment(label: string, behaviours: Behaviours): string {
   if (label.length <= maxNftComment) return label;
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
+}
+
+/** A prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
+export function serviceChainNames(port: ServicePort): ServiceChainNames {
+  const base = hashAndTruncate(describePort(port));
+  return {
+    Cluster: nftPrefixes.cluster + base,
+    Local: nftPrefixes.local + base,
+    external: nftPrefixes.external + base,
+    firewall: nftPrefixes.firewall + base,
+  };
+}
+
+/** The same of one endpoint, with its address and port (servicePortEndpointChainNameBase): a name may have no colon. */
+export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
+  const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
+  return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
+}
+
+function describePort({ namespace, service, protocol, portName }: ServicePort): string {
+  return `${namespace}/${service}/${protocol.toLowerCase()}/${portName}`;
+}
+
+/** chainNameBaseLengthMax: what nft allows, less the longest prefix. */
+const maxLength = 240;
+
+/** The hash keeps names apart that are too long to be written whole. */
+function hashAndTruncate(text: string): string {
+  const name = `${hashName(text, 8)}-${text}`;
+  return name.length > maxLength ? `${name.slice(0, maxLength - 3)}...` : name;
 }

@@ -5,7 +5,7 @@ import { families, type Family } from '../../../src/kernel/family.ts';
 import { formatElement, formatRule } from '../../../src/kernel/nftables/format-expression.ts';
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { findTable, type NftTable } from '../../../src/kernel/nftables/table.ts';
-import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/service-parts.ts';
+import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/service-objects.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../../../src/modes/nftables/compile-nftables.ts';
 import { address, clusterOf, defaults, endpoint, network, remote, servicePort, worker } from '../iptables/compile.ts';
 
