@@ -78,24 +78,21 @@ export function parseIpsetSave(text: string): {
 function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefined {
   const words = splitSetWords(line);
   if (!words) return 'a quote that is not closed';
-  const [command, name, third, ...rest] = words;
-  if (name === undefined || third === undefined) return 'neither a set nor an entry';
-  if (command === 'create' || command === '-N') {
-    if (sets.has(name)) return 'duplicate set';
-    sets.set(name, readCreate(name, third, rest));
-    return undefined;
+  const [command, name, third, ...options] = words;
+  const creates = command === 'create' || command === '-N';
+  if (name === undefined || third === undefined || !(creates || command === 'add' || command === '-A')) {
+    return 'neither a set nor an entry';
   }
-  if (command !== 'add' && command !== '-A') return 'neither a set nor an entry';
   const set = sets.get(name);
-  if (!set) return 'an entry of a set that is not there';
-  addEntry(set, third, rest);
+  if (creates) {
+    if (set) return 'duplicate set';
+    sets.set(name, readCreate(name, third, options));
+  } else {
+    if (!set) return 'an entry of a set that is not there';
+    const entry = parseEntry(third, set.type);
+    set.entries.push(options.length === 0 ? entry : { ...entry, options });
+  }
   return undefined;
-}
-
-/** Adds an entry to a set that is being read. */
-function addEntry(set: DraftSet, text: string, options: readonly string[]): void {
-  const entry = parseEntry(text, set.type);
-  set.entries.push(options.length === 0 ? entry : { ...entry, options });
 }
 
 /** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */

@@ -6,6 +6,7 @@ import {
   singleAddress,
   type AddressRange,
 } from '../address-range.ts';
+import { compareText } from '../compare-text.ts';
 import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parsePort } from '../socket-address.ts';
@@ -46,14 +47,12 @@ export function formatEntry({ address, network, protocol, port, source, other }:
 }
 
 /** ipset prints a number if it finds no list of protocols, as in a container. */
-const protocolNumbers: { readonly [P in Protocol]: string } = { TCP: '6', UDP: '17', SCTP: '132' };
-
-const protocolsByName: ReadonlyMap<string, Protocol> = new Map(
-  protocols.flatMap((name) => [
-    [name.toLowerCase(), name],
-    [protocolNumbers[name], name],
-  ]),
-);
+const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
+  ...protocols.map((name) => [name.toLowerCase(), name] as const),
+  ['6', 'TCP'],
+  ['17', 'UDP'],
+  ['132', 'SCTP'],
+]);
 
 /** Reads an entry of a set of that type as ipset prints it, or as formatEntry writes it. Takes any text. */
 export function parseEntry(text: string, type: string): SetEntry {
@@ -65,7 +64,13 @@ export function parseEntry(text: string, type: string): SetEntry {
     if (port !== undefined) return { port };
     return readFirst(text) ?? { other: text };
   }
-  return readSocket(text, comma) ?? { other: text.split(',').map(canonicalPart).join(',') };
+  // Addresses and networks can be written in several ways: ipset prints a network of one address without its length.
+  const ranges = (): readonly string[] => text.split(',').map((part) => rangeText(parseAddressRange(part)) ?? part);
+  return readSocket(text, comma) ?? { other: ranges().join(',') };
+}
+
+function rangeText(range: AddressRange | undefined): string | undefined {
+  return range && (singleAddress(range) ?? range).text;
 }
 
 /** "10.96.0.1,tcp:80", with or without a source after it; undefined for any other text. */
@@ -89,22 +94,12 @@ function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefi
   return range && (isNetwork(range) ? { network: range } : { address: range });
 }
 
-/**
- * Only addresses and networks have more than one way to be written: ipset prints a network of a single address without
- * its length.
- */
-function canonicalPart(part: string): string {
-  const range = parseAddressRange(part);
-  return range ? (singleAddress(range) ?? range).text : part;
-}
-
 /** The same text for entries that the kernel takes for one. Options are ignored. */
 export function entryKey(entry: SetEntry): string {
-  const { network, source } = entry;
-  const address = network && singleAddress(network);
-  const from = source && isNetwork(source) ? singleAddress(source) : undefined;
-  if (!address && !from) return formatEntry(entry);
-  return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? source });
+  const address = entry.network && singleAddress(entry.network);
+  const from = entry.source && singleAddress(entry.source);
+  if (!address && (!from || from === entry.source)) return formatEntry(entry);
+  return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? entry.source });
 }
 
 /** By address as a number, then port, protocol and source. Entries of other forms come last, by their text. */
@@ -114,7 +109,7 @@ export function compareEntries(a: SetEntry, b: SetEntry): number {
     (a.port ?? 0) - (b.port ?? 0) ||
     (a.protocol === b.protocol ? 0 : rankOf(a.protocol) - rankOf(b.protocol)) ||
     compareRanges(a.source, b.source) ||
-    compareOthers(a.other, b.other)
+    compareText(a.other ?? '', b.other ?? '')
   );
 }
 
@@ -129,12 +124,6 @@ function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined)
   return b ? compareAddressRanges(a, b) : -1;
 }
 
-function compareOthers(a: string | undefined, b: string | undefined): number {
-  if (a === b) return 0;
-  if (a === undefined) return -1;
-  return b === undefined || a > b ? 1 : -1;
-}
-
 /**
  * Whether a set of that type can have an entry with that text; a text cut off in the middle is not one. The type names the
  * parts of an entry: "hash:ip,port,net".
@@ -143,17 +132,10 @@ export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');
   const parts = text.split(',');
   const forms = kinds.split(',');
-  return parts.length === forms.length && parts.every((part, i) => isPart(storage, forms[i], part));
-}
-
-function isPart(storage: string | undefined, kind: string | undefined, part: string): boolean {
-  switch (kind) {
-    case 'ip':
-    case 'net':
-      return parseAddressRange(part) !== undefined;
-    case 'port':
-      return storage === 'bitmap' ? parsePort(part) !== undefined : /^[\w-]+:[\w/-]+$/.test(part);
-    default:
-      return part !== '';
-  }
+  const isPart = (part: string, kind: string | undefined): boolean => {
+    if (kind === 'ip' || kind === 'net') return parseAddressRange(part) !== undefined;
+    if (kind !== 'port') return part !== '';
+    return storage === 'bitmap' ? parsePort(part) !== undefined : /^[\w-]+:[\w/-]+$/.test(part);
+  };
+  return parts.length === forms.length && parts.every((part, i) => isPart(part, forms[i]));
 }
