@@ -2,7 +2,7 @@ import { LongText } from '../long-text.ts';
 import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { parseSocketAddress, type SocketAddress } from '../socket-address.ts';
+import { parseSocketAddress } from '../socket-address.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
@@ -121,7 +121,6 @@ const forwardingFlags = { masquerade: '-m', direct: '-g', tunnel: '-i' } as cons
   ForwardingMethod,
   string
 >;
-const forwardingByFlag = { '-m': 'masquerade', '-g': 'direct', '-i': 'tunnel' } as const;
 
 /** What names a real server on ipvsadm's command line: `-r 10.1.1.1:80`. */
 export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'>): string {
@@ -167,36 +166,27 @@ interface ReadServices {
 
 /** Reads a line into the virtual servers. Returns why it cannot be read. */
 function readServerLine(services: ReadServices, words: readonly string[]): string | undefined {
-  const [command, flag, name, ...options] = words;
+  const [command, flag = '', name = ''] = words;
   if (command !== '-A' && command !== '-a') return 'not an ipvsadm line';
   if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
   const { byKey, last } = services;
-  if (command === '-a' && last && flag === last.flag && name === last.name) return addRealServer(last.draft, options);
-  const protocol = flag === undefined ? undefined : protocolsByFlag.get(flag);
-  if (flag === undefined || protocol === undefined || name === undefined) return 'not an ipvsadm line';
+  if (command === '-a' && last && flag === last.flag && name === last.name) return addRealServer(last.draft, words);
+  const protocol = protocolsByFlag.get(flag);
+  if (protocol === undefined || name === '') return 'not an ipvsadm line';
   const at = parseSocketAddress(name);
-  if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
+  if (!at) return notNumeric;
   const key = `${protocol} ${at.address.text} ${at.port}`;
-  const draft = byKey.get(key);
-  if (command === '-A') {
-    if (draft) return 'duplicate virtual server';
-    const made = readServiceOptions({ ...at, family: at.address.family, protocol }, options);
-    if (typeof made === 'string') return made;
-    byKey.set(key, made);
-    services.last = { flag, name, draft: made };
-    return undefined;
-  }
+  const known = byKey.get(key);
+  if (command === '-A' && known) return 'duplicate virtual server';
+  const draft = command === '-A' ? readService({ ...at, family: at.address.family, protocol }, words) : known;
   if (!draft) return 'a real server without its virtual server';
+  if (typeof draft === 'string') return draft;
+  byKey.set(key, draft);
   services.last = { flag, name, draft };
-  return addRealServer(draft, options);
+  return command === '-A' ? undefined : addRealServer(draft, words);
 }
 
-function addRealServer(draft: DraftServer, options: readonly string[]): string | undefined {
-  const server = readRealServer(options);
-  if (typeof server === 'string') return server;
-  draft.realServers.push(server);
-  return undefined;
-}
+const notNumeric = 'an address or port that is not numeric (save with ipvsadm -Sn)';
 
 const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [serviceFlags[name], name]));
 
@@ -210,46 +200,47 @@ const schedulerFlagNames: Readonly<Record<string, SchedulerFlag>> = {
   'mh-port': 'flag-2',
 };
 
-/** Reads the words after the virtual server's name; a text is why they cannot be read. */
-function readServiceOptions(
+/** How many values an option has; that of `-p` may be missing. */
+type Arity = 0 | 1 | 'number';
+
+/** The values of the options that are known, in the words after the virtual server's name; other words stay as they are. */
+function readOptions(words: readonly string[], known: Readonly<Record<string, Arity>>) {
+  const values = new Map<string, string>();
+  const others: string[] = [];
+  for (let i = 3; i < words.length; i++) {
+    const word = words[i] ?? '';
+    const value = words[i + 1] ?? '';
+    const arity = Object.hasOwn(known, word) ? known[word] : undefined;
+    const takesValue = arity === 1 || (arity === 'number' && isNumber(value));
+    if (arity === undefined) others.push(word);
+    else values.set(word, takesValue ? value : '');
+    if (takesValue) i++;
+  }
+  return { values, others };
+}
+
+const serviceOptions = { '-s': 1, '-p': 'number', '-b': 1 } as const;
+
+/** A text is why the options cannot be read. */
+function readService(
   key: Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'>,
   words: readonly string[],
 ): DraftServer | string {
-  let scheduler = 'wlc';
-  let persistentSeconds: number | undefined;
-  let schedulerFlags: readonly SchedulerFlag[] = [];
-  const options: string[] = [];
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i] ?? '';
-    const value = words[i + 1];
-    switch (word) {
-      case '-s':
-        if (value === undefined) return 'a scheduler without a name';
-        scheduler = value;
-        i++;
-        break;
-      case '-p':
-        // ipvsadm's default is 300 seconds.
-        persistentSeconds = value !== undefined && isNumber(value) ? Number(words[++i]) : 300;
-        break;
-      case '-b': {
-        const flags = readSchedulerFlags(value ?? '');
-        if (!flags) return 'scheduler flags that kpc does not know';
-        schedulerFlags = flags;
-        i++;
-        break;
-      }
-      default:
-        options.push(word);
-    }
-  }
+  const { values, others } = readOptions(words, serviceOptions);
+  // ipvsadm's default scheduler, and its default persistence of 300 seconds.
+  const scheduler = values.get('-s') ?? 'wlc';
+  const persistence = values.get('-p');
+  const flags = values.get('-b');
+  const schedulerFlags = flags === undefined ? [] : readSchedulerFlags(flags);
+  if (scheduler === '') return 'a scheduler without a name';
+  if (!schedulerFlags) return 'scheduler flags that kpc does not know';
   return {
     ...key,
     scheduler,
-    persistentSeconds,
+    persistentSeconds: persistence === undefined ? undefined : Number(persistence || '300'),
     schedulerFlags,
     realServers: [],
-    options: options.length === 0 ? undefined : options,
+    options: others.length === 0 ? undefined : others,
   };
 }
 
@@ -261,42 +252,22 @@ function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined 
   return flags.every((flag) => flag !== undefined) ? [...new Set(flags)].sort() : undefined;
 }
 
-/** Reads the words after the service's name; a text is why they cannot be read. */
-function readRealServer(words: readonly string[]): RealServer | string {
-  let at: SocketAddress | undefined;
-  // ipvsadm's defaults: direct routing, weight 1.
-  let forwarding: ForwardingMethod = 'direct';
-  let weight = 1;
-  const options: string[] = [];
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i] ?? '';
-    const value = words[i + 1] ?? '';
-    switch (word) {
-      case '-r':
-        at = parseSocketAddress(value);
-        i++;
-        break;
-      case '-m':
-      case '-g':
-      case '-i':
-        forwarding = forwardingByFlag[word];
-        break;
-      case '-w':
-        if (!isNumber(value)) return 'a weight that is not a number';
-        weight = Number(value);
-        i++;
-        break;
-      case '--tun-type':
-        // -i already means ipip, but ipvsadm 1.31 prints it too.
-        if (value !== 'ipip') options.push(word, value);
-        i++;
-        break;
-      default:
-        options.push(word);
-    }
-  }
-  if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
-  return { ...at, weight, forwarding, options: options.length === 0 ? undefined : options };
+const realOptions = { '-r': 1, '-w': 1, '-m': 0, '-g': 0, '-i': 0 } as const;
+
+/** Adds the real server that the words name. Returns why they cannot be read. */
+function addRealServer({ realServers }: DraftServer, words: readonly string[]): string | undefined {
+  const { values, others } = readOptions(words, realOptions);
+  const at = parseSocketAddress(values.get('-r') ?? '');
+  const weight = values.get('-w') ?? '1';
+  if (!isNumber(weight)) return 'a weight that is not a number';
+  if (!at) return notNumeric;
+  // ipvsadm's default is direct routing.
+  const forwarding = values.has('-m') ? 'masquerade' : values.has('-i') ? 'tunnel' : 'direct';
+  // -i already means ipip, but ipvsadm 1.31 prints it too.
+  const tunnel = others.indexOf('--tun-type');
+  if (tunnel >= 0 && others[tunnel + 1] === 'ipip') others.splice(tunnel, 2);
+  realServers.push({ ...at, weight: Number(weight), forwarding, options: others.length === 0 ? undefined : others });
+  return undefined;
 }
 
 function isNumber(text: string): boolean {
