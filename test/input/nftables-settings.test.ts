@@ -54,12 +54,11 @@ suite('masquerading', () => {
       'mode: nftables\nnftables: {masqueradeBit: -1}',
       `4:27 error: masqueradeBit cannot be -1: ${hint} [bad-masquerade-bit]`,
     ],
-    // kube-proxy does not look at it in other modes.
+    // In every mode: the one of the section nftables, which kube-proxy checks in mode nftables only, too.
     [
       'mode: ipvs\nnftables: {masqueradeBit: 32}',
-      `4:27 warning: masqueradeBit cannot be 32; mode ipvs ignores it: ${hint} [bad-masquerade-bit]`,
+      `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-masquerade-bit]`,
     ],
-    // The other bit it checks in every mode.
     [
       'mode: nftables\niptables: {masqueradeBit: 32}',
       `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-masquerade-bit]`,
