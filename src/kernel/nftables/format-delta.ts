@@ -7,10 +7,11 @@ import {
   formatTables,
   nftFamily,
   formatChain,
-  formatTableParts,
+  formatParts,
+  type ChainlessTable,
 } from './format.ts';
 import { isSameBase } from './nft-meaning.ts';
-import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
+import type { NftChain, NftCounter, NftMap, NftSet } from './table.ts';
 
 /**
  * The input of `nft -f` that makes the changes, all in one transaction: the kernel takes all of them or none, and no
@@ -21,23 +22,12 @@ export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
 }
 
 function formatTableDelta(delta: NftTableDelta): string {
-  switch (delta.kind) {
-    case 'create-table':
-      return formatNewTable(delta.table);
-    case 'delete-table':
-      return `delete table ${nftFamily[delta.table.family]} ${delta.table.name}\n`;
-    case 'change-table':
-      return formatChanges(`${nftFamily[delta.family]} ${delta.name}`, delta.changes);
-    default:
-      return delta satisfies never;
-  }
-}
-
-/** A table with parts that kpc does not read is written as nft listed it. */
-function formatNewTable(table: NftTable): string {
-  if (!table.strange) return formatTables([table]);
+  if (delta.kind === 'change-table') return formatChanges(`${nftFamily[delta.family]} ${delta.name}`, delta.changes);
+  const { table } = delta;
   const name = `${nftFamily[table.family]} ${table.name}`;
-  return `table ${name}\ndelete table ${name}\n${table.strange.text}`;
+  if (delta.kind === 'delete-table') return `delete table ${name}\n`;
+  // A table with parts that kpc does not read is written as nft listed it.
+  return table.strange ? `table ${name}\ndelete table ${name}\n${table.strange.text}` : formatTables([table]);
 }
 
 /** The commands in the order in which the kernel takes them: it deletes nothing that something else refers to. */
@@ -157,100 +147,79 @@ export function formatNftStages(
 
 function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[] {
   const draft = draftOf(delta);
-  if (!draft || draft.chains.length <= limits.chains) return [formatNftDelta([delta])];
-  const { table, counters, sets, newChains, chains } = draft;
-  const names = newChains.map((chain) => ({ ...chain, rules: [] }));
-  const empty = sets.map((set) => ({ ...set, elements: [] }));
+  if (!draft || draft.filled.length <= limits.chains) return [formatNftDelta([delta])];
+  const { table, chains, filled, formatRest } = draft;
+  const empty = [...table.sets].map(([name, set]) => [name, { ...set, elements: [] }] as const);
+  const names = chains.map((chain) => formatChain({ ...chain, rules: [] }));
   return [
-    formatTableParts(table, { counters, sets: empty }, names.map(formatChain)),
-    ...cutChains(chains, limits).map((texts) => formatTableParts(table, { counters: [], sets: [] }, texts)),
-    draft.formatRest(),
+    formatParts({ ...table, sets: new Map(empty) }, names),
+    ...cutChains(filled, limits).map((texts) => formatParts({ ...table, ...noObjects }, texts)),
+    formatRest(),
   ];
 }
 
+const noObjects = { counters: new Map<string, NftCounter>(), sets: new Map<string, NftSet | NftMap>() };
+
 /** The parts of a change to one table that are new and separate: no packet meets them before the rest is there. */
 interface Draft {
-  readonly table: Pick<NftTable, 'family' | 'name' | 'comment'>;
-  readonly counters: readonly NftCounter[];
-  readonly sets: readonly (NftSet | NftMap)[];
-  readonly newChains: readonly NftChain[];
-  /** Those of them that have their rules before the rest is there. */
+  readonly table: ChainlessTable;
   readonly chains: readonly NftChain[];
+  /** Those of them that have their rules before the rest is there. */
+  readonly filled: readonly NftChain[];
   readonly formatRest: () => string;
 }
 
 /** Undefined for a change that must be made at once. */
 function draftOf(delta: NftTableDelta): Draft | undefined {
-  switch (delta.kind) {
-    case 'create-table':
-      // A part that kpc does not read may be anywhere in the text of its table.
-      return delta.replaced || delta.table.strange ? undefined : draftTable(delta.table);
-    case 'change-table':
-      return draftChanges(delta);
-    case 'delete-table':
-      return undefined;
-    default:
-      return delta satisfies never;
-  }
-}
-
-function draftTable(table: NftTable): Draft {
+  if (delta.kind === 'change-table') return draftChanges(delta);
+  // A part that kpc does not read may be anywhere in the text of its table.
+  if (delta.kind === 'delete-table' || delta.replaced || delta.table.strange) return undefined;
+  const { table } = delta;
   const all = [...table.chains.values()];
-  const hooked = all.filter(({ base }) => base);
-  const sets = [...table.sets.values()];
-  const filled = sets.filter(({ elements }) => elements.length > 0);
-  const newChains = all.filter(({ base }) => !base);
-  return {
-    table,
-    counters: [...table.counters.values()],
-    sets,
-    newChains,
-    chains: newChains,
-    formatRest: () => formatTableParts(table, { counters: [], sets: filled }, hooked.map(formatChain)),
-  };
+  const chains = all.filter(({ base }) => !base);
+  const hooked = all.filter(({ base }) => base).map(formatChain);
+  const sets = new Map([...table.sets].filter(([, { elements }]) => elements.length > 0));
+  const formatRest = (): string => formatParts({ ...table, ...noObjects, sets }, hooked);
+  return { table, chains, filled: chains, formatRest };
 }
 
 function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }): Draft {
   // A set that is made anew must not be in use, so rules that look it up come after it.
   const remade = new Set(delta.changes.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
-  const counters: NftCounter[] = [];
-  const sets: (NftSet | NftMap)[] = [];
-  const newChains: NftChain[] = [];
+  const counters = new Map<string, NftCounter>();
+  const sets = new Map<string, NftSet | NftMap>();
   const chains: NftChain[] = [];
+  const filled: NftChain[] = [];
   const rest: NftChange[] = [];
   for (const change of delta.changes) {
-    if (change.kind === 'add-counter') counters.push(change.counter);
+    const newChain = change.kind === 'add-chain' && !change.chain.base ? change.chain : undefined;
+    if (newChain) chains.push(newChain);
+    if (change.kind === 'add-counter') counters.set(change.counter.name, change.counter);
     else if (change.kind === 'add-set') {
       const { set } = change;
-      sets.push(set);
+      sets.set(set.name, set);
       if (set.elements.length > 0) rest.push({ kind: 'change-elements', set, added: set.elements, removed: [] });
-    } else {
-      const isNew = change.kind === 'add-chain' && !change.chain.base;
-      if (isNew) newChains.push(change.chain);
-      if (isNew && !usesAny(change.chain, remade)) chains.push(change.chain);
-      else rest.push(change);
-    }
+    } else if (newChain && !usesAny(newChain, remade)) filled.push(newChain);
+    else rest.push(change);
   }
   const formatRest = (): string => formatNftDelta([{ ...delta, changes: rest }]);
-  return { table: delta, counters, sets, newChains, chains, formatRest };
+  return { table: { family: delta.family, name: delta.name, counters, sets }, chains, filled, formatRest };
 }
 
 /** The texts of the chains that have rules, in pieces that keep to the limits. */
 function cutChains(chains: readonly NftChain[], limits: StageLimits): readonly (readonly string[])[] {
   const pieces: string[][] = [];
-  let piece: string[] = [];
   let characters = 0;
   for (const chain of chains) {
     if (chain.rules.length === 0) continue;
     const text = formatChain(chain);
-    const isFull = piece.length === limits.chains || characters + text.length > limits.characters;
-    if (isFull || pieces.length === 0) {
-      piece = [];
-      characters = 0;
-      pieces.push(piece);
-    }
-    piece.push(text);
+    const piece = pieces.at(-1);
     characters += text.length;
+    if (piece && piece.length < limits.chains && characters <= limits.characters) piece.push(text);
+    else {
+      pieces.push([text]);
+      characters = text.length;
+    }
   }
   return pieces;
 }

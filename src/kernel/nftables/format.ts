@@ -18,48 +18,37 @@ export function formatTables(tables: readonly NftTable[]): string {
 /** The same in pieces. `formatOwn` is formatChain, or gives what that has given before. */
 export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftChain) => string): readonly string[] {
   const text = new LongText();
-  for (const table of tables) addTable(text, table, formatOwn);
+  for (const table of tables) {
+    const name = `${nftFamily[table.family]} ${table.name}`;
+    // Deleting what is not there would fail, so it is made first.
+    text.add(`table ${name}\ndelete table ${name}\n`);
+    addParts(text, table, [...table.chains.values()].map(formatOwn));
+  }
   return text.pieces();
 }
 
-function addTable(text: LongText, table: NftTable, formatOwn: (chain: NftChain) => string): void {
-  const name = `${nftFamily[table.family]} ${table.name}`;
-  // Deleting what is not there would fail, so it is made first.
-  text.add(`table ${name}\ndelete table ${name}\n`);
-  const objects = { counters: table.counters.values(), sets: table.sets.values() };
-  addTableParts(text, table, objects, [...table.chains.values()].map(formatOwn));
-}
-
-/** What rules refer to. */
-export interface NftObjects {
-  readonly counters: Iterable<NftCounter>;
-  readonly sets: Iterable<NftSet | NftMap>;
-}
+/** A table without its chains. */
+export type ChainlessTable = Omit<NftTable, 'chains' | 'strange'>;
 
 /**
  * The input of `nft -f` that adds counters, sets, elements, chains and rules to a table, and makes of all these what is
  * not there. `chains` are texts of formatChain.
  */
-export function formatTableParts(
-  table: Pick<NftTable, 'family' | 'name' | 'comment'>,
-  objects: NftObjects,
-  chains: readonly string[],
-): string {
+export function formatParts(table: ChainlessTable, chains: readonly string[]): string {
   const text = new LongText();
-  addTableParts(text, table, objects, chains);
+  addParts(text, table, chains);
   return text.toString();
 }
 
-function addTableParts(
+function addParts(
   text: LongText,
-  { family, name, comment }: Pick<NftTable, 'family' | 'name' | 'comment'>,
-  { counters, sets }: NftObjects,
+  { family, name, comment, counters, sets }: ChainlessTable,
   chains: readonly string[],
 ): void {
   text.add(`table ${nftFamily[family]} ${name} {\n`);
   if (comment !== undefined) text.add(`\tcomment ${quote(comment)}\n`);
-  for (const counter of counters) text.add(formatCounter(counter));
-  for (const set of sets) addSet(text, set);
+  for (const counter of counters.values()) text.add(formatCounter(counter));
+  for (const set of sets.values()) addSet(text, set);
   chains.forEach((chain) => text.add(`\n${chain}`));
   text.add('}\n');
 }

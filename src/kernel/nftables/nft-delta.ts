@@ -144,35 +144,21 @@ export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableD
   const additions: NftTableDelta[] = [];
   const removals: NftTableDelta[] = [];
   for (const delta of deltas) {
-    switch (delta.kind) {
-      case 'create-table':
-        additions.push(delta);
-        break;
-      case 'delete-table':
-        removals.push(delta);
-        break;
-      case 'change-table': {
-        const { now, later } = splitChanges(delta.changes);
-        if (now.length > 0) additions.push({ ...delta, changes: now });
-        if (later.length > 0) removals.push({ ...delta, changes: later });
-        break;
+    if (delta.kind === 'create-table') additions.push(delta);
+    else if (delta.kind === 'delete-table') removals.push(delta);
+    else {
+      const now: NftChange[] = [];
+      const later: NftChange[] = [];
+      for (const change of delta.changes) {
+        if (change.kind === 'delete-chain') {
+          const emptied = { ...change.chain, rules: [] };
+          now.push({ kind: 'replace-chain', from: change.chain, to: emptied });
+          later.push({ kind: 'delete-chain', chain: emptied });
+        } else (change.kind === 'delete-counter' ? later : now).push(change);
       }
-      default:
-        delta satisfies never;
+      if (now.length > 0) additions.push({ ...delta, changes: now });
+      if (later.length > 0) removals.push({ ...delta, changes: later });
     }
   }
   return { additions, removals };
-}
-
-function splitChanges(changes: readonly NftChange[]) {
-  const now: NftChange[] = [];
-  const later: NftChange[] = [];
-  for (const change of changes) {
-    if (change.kind === 'delete-chain') {
-      const emptied = { ...change.chain, rules: [] };
-      now.push({ kind: 'replace-chain', from: change.chain, to: emptied });
-      later.push({ kind: 'delete-chain', chain: emptied });
-    } else (change.kind === 'delete-counter' ? later : now).push(change);
-  }
-  return { now, later };
 }
