@@ -209,8 +209,6 @@ function describeDoubt(doubt: Doubt): string {
       return `what is not in ${doubt.file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${doubt.file}, whose last line is cut off`;
-    case 'no-forwarding':
-      return `how real servers are reached, which the columns of ${doubt.file} do not show`;
     case 'other-table':
       return `table ${doubt.table} (nftables)`;
   }

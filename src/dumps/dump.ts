@@ -29,10 +29,9 @@ export type Doubt =
   | {
       readonly file: string;
       /**
-       * Lines that could not be read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
-       * do not show how real servers are reached.
+       * Lines that could not be read; nothing at all, as of a tool that failed; or an end in the middle of a line.
        */
-      readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
+      readonly kind: 'unread' | 'empty' | 'cut-line';
     }
   /** A table of another program in nftables, which is no part of a side's state: packets alone meet it. */
   | {

@@ -40,28 +40,17 @@ const forwardingFlags: ReadonlyMap<string, string> = new Map(
   Object.entries({ Masq: '-m', Route: '-g', Local: '-g', Tunnel: '-i' }),
 );
 
-/**
- * What `ipvsadm -Ln` prints, with `--persistent-conn` or without, as `ipvsadm -Sn` prints it. Takes any text. The columns of
- * persistent connections do not show how real servers are reached: kpc then takes what kube-proxy asks for.
- */
-export function saveIpvsadmList(text: string): SavedForm & { readonly lacksForwarding: boolean } {
-  let lacksForwarding = false;
-  let isPersistent = false;
+/** What `ipvsadm -Ln` prints as `ipvsadm -Sn` prints it. Takes any text. */
+export function saveIpvsadmList(text: string): SavedForm {
   /** The virtual server of the next real servers, "-t 10.96.0.1:80", or why it was not read; '' to pass them over. */
   let current: Converted = { reason: 'a real server without its virtual server' };
   const seen = new Set<string>();
-  const form = convertLines(text, (line) => {
-    const words = line.split(/[ \t]+/);
-    const [first = '', name = '', ...rest] = words;
-    if (first === '' || first === 'IP' || name === 'RemoteAddress:Port') return '';
-    if (first === 'Prot') {
-      isPersistent = words.includes('PersistConn');
-      return '';
-    }
+  return convertLines(text, (line) => {
+    const [first = '', name = '', ...rest] = line.split(/[ \t]+/);
+    if (first === '' || first === 'IP' || first === 'Prot' || name === 'RemoteAddress:Port') return '';
     if (first === '->') {
-      lacksForwarding ||= isPersistent;
       if (typeof current !== 'string' || current === '') return current;
-      const real = saveReal(name, isPersistent ? ['Masq', ...rest] : rest);
+      const real = saveReal(name, rest);
       return typeof real === 'string' ? `-a ${current} ${real}` : real;
     }
     const options = saveOptions(first, name, rest);
@@ -71,7 +60,6 @@ export function saveIpvsadmList(text: string): SavedForm & { readonly lacksForwa
     seen.add(service);
     return current === '' ? { reason: 'duplicate virtual server' } : `-A ${service} ${options}`;
   });
-  return { ...form, lacksForwarding };
 }
 
 /** The options of a virtual server. */

@@ -35,6 +35,10 @@ const refused = {
     `shows no weights: ${listInstead}`,
     /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*Uthreshold/,
   ),
+  'ipvsadm --persistent-conn': refuse(
+    `does not show how real servers are reached: ${listInstead}`,
+    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*PersistConn/,
+  ),
   'ipvsadm -Lc': refuse(`lists connections, not virtual servers: ${listInstead}`, /^IPVS connection entries/),
   ifconfig: refuse('leaves out addresses: print ip addr instead', /^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
   'ip link': refuse(

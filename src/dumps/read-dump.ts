@@ -112,14 +112,13 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {
       const isSaved = kind === 'ipvsadm -Sn';
-      const list = isSaved ? { saved: text, unread: [], lacksForwarding: false } : saveIpvsadmList(text);
+      const list = isSaved ? { saved: text, unread: [] } : saveIpvsadmList(text);
       const { virtualServers, unread } = parseIpvsadm(list.saved);
       draft.unread(file, [...list.unread, ...unread], firstLine - 1);
       if (isSecond(listServers(virtualServers))) return;
       state.virtualServers.add(virtualServers, isWhole);
       const mayBePart = isSaved ? virtualServers.length === 1 : !/^(?:IP|Prot) /m.test(text);
       if (isTakenWhole && mayBePart) draft.fault(file, 'taken-whole', {}, firstLine);
-      if (list.lacksForwarding) draft.doubt({ file, kind: 'no-forwarding' });
       break;
     }
     case 'ipvsadm --timeout': {

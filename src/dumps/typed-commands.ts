@@ -21,12 +21,21 @@ const longestCommand = 400;
 const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-legacy|-nft)?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
-/** What follows the name of a tool in a command, or in a title that has nothing else. */
-const follows: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
-  ipset: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i,
-  ip: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b/i,
-  sysctl: /^(?: +-|[\s:=`"')*-]*$)/i,
-  nft: /^ +(?:-\S+ +){0,9}list\b/i,
+/** Where a command of iptables names one chain. */
+const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
+
+/**
+ * What follows the name of a tool in a command, or in a title that has nothing else, and what makes it print a part. The one
+ * link of the Services is all that is asked of ip.
+ */
+const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
+  iptables: oneChain,
+  ip6tables: oneChain,
+  ipset: { follows: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i, part: /^ +(?:list|save|-L|-S) +[\w-]/ },
+  ipvsadm: { part: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/ },
+  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b/i },
+  sysctl: { follows: /^(?: +-|[\s:=`"')*-]*$)/i },
+  nft: { follows: /^ +(?:-\S+ +){0,9}list\b/i, part: /^(?!.* list +ruleset\b)/ },
 };
 
 /** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
@@ -41,24 +50,16 @@ export function readCommand(line: string): Command | undefined {
   for (const { 0: whole, 1: rules, 2: other, index } of line.matchAll(toolName)) {
     const tool = (rules ?? other ?? '').toLowerCase() as Command['tool'];
     const rest = line.slice(index + whole.length);
-    if (follows[tool]?.test(rest) === false) continue;
+    const { follows, part } = tools[tool] ?? {};
+    if (follows?.test(rest) === false) continue;
     const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
-    const isPart = filters.test(rest) || parts[tool]?.test(rest) === true;
+    const isPart = filters.test(rest) || part?.test(rest) === true;
     return { tool, table: tableNames.find((name) => name === table), isPart };
   }
   return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false } : undefined;
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
-
-/** What makes a tool print a part. The one link of the Services is all that is asked of ip. */
-const parts: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
-  iptables: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/,
-  ip6tables: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/,
-  ipset: /^ +(?:list|save|-L|-S) +[\w-]/,
-  ipvsadm: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/,
-  nft: /^(?!.* list +ruleset\b)/,
-};
 
 /** "root@node1:~#", "[root@node1 ~]#", "root@node1 ~ %", "node1:~ #", "node1#". */
 const hostInPrompt =
@@ -68,8 +69,7 @@ const hostInPrompt =
 const shellName = /^(?:(?:ba|da|z|k|c|fi)?sh(?:-[\d.]+)?|[~/.-]*)$/;
 
 /** What runs a command somewhere else than the prompt says, up to its options. */
-const remote =
-  /(?:^|[\s$#%>])(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc|minikube|vagrant|talosctl|lxc)(?: (?:.*? )?exec|(?= )))(?= )/;
+const remote = /(?:^|[$#>%~] |\bsudo )(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc) (?:.*? )?exec)(?= )/;
 
 /** Options of ssh, and of docker exec and kubectl exec, that take a value of their own. */
 const withValue = {
@@ -85,13 +85,9 @@ export function readHost(line: string): Host | undefined {
     const name = ofUser ?? alone;
     return name === undefined || shellName.test(name) ? undefined : hostOf(name);
   }
-  const [runner, tool] = found;
-  if (tool !== undefined && !runner.endsWith(' exec')) return undefined;
   // The first word behind the options.
-  const words = line
-    .slice(found.index + runner.length)
-    .trim()
-    .split(/\s+/, 40);
+  const [{ length }, tool] = found;
+  const words = line.slice(found.index + length + 1).split(/\s+/, 40);
   const takesValue = withValue[tool === undefined ? 'ssh' : 'exec'];
   const target = words.find((word, i) => !word.startsWith('-') && !takesValue.test(words[i - 1] ?? ''));
   const name = target?.slice(target.lastIndexOf('@') + 1) ?? '';
