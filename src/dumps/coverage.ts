@@ -1,6 +1,6 @@
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
+import { objectKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
@@ -46,7 +46,7 @@ export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
 }
 
 function wholeKinds(isShown: (kind: WholeKind) => boolean): Readonly<Record<WholeKind, boolean>> {
-  const kinds = ['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules'] as const;
+  const kinds = objectKinds.filter((kind) => kind !== 'iptables' && kind !== 'nftables');
   return Object.fromEntries(kinds.map((kind) => [kind, isShown(kind)])) as Record<WholeKind, boolean>;
 }
 

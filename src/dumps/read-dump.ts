@@ -2,13 +2,15 @@ import { isReadable, recognisers } from './output-kinds.ts';
 import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText } from './ip-addr-text.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
-import { parseIpsetSave } from '../kernel/ipset/ipset.ts';
-import { parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
-import { parseIpAddrJson } from '../kernel/link/link.ts';
+import { parseIpsetSave, type IpSet } from '../kernel/ipset/ipset.ts';
+import { formatVirtualServer, parseIpvsadm, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { parseIpAddrJson, type Link } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
-import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
+import { DumpDraft, sorted, type Dump, type DumpFileKind, type Listing } from './dump.ts';
 import { saveIpsetList, saveIpvsadmList } from './ipvsadm-and-ipset-lists.ts';
-import { listLinks, listServers, listSets, type Listing } from './compare-repeated.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import { entryKey } from '../kernel/ipset/set-entry.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import { readNftTable } from './read-nftables.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
@@ -150,4 +152,22 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       kind satisfies never;
   }
   draft.file(file, kind);
+}
+
+/** Real servers with their weights, by which nodes differ. */
+function listServers(servers: readonly VirtualServer[]): Listing {
+  return new Map(servers.map((server) => [virtualServerKey(server), formatVirtualServer(server)]));
+}
+
+/** The entries of kube-proxy's sets. */
+function listSets(sets: readonly IpSet[]): Listing {
+  const own = sets.filter(({ name }) => isKubeProxySet(name));
+  return new Map(own.map(({ name, entries }) => [`set ${name}`, sorted(entries.map(entryKey))]));
+}
+
+/** The addresses of links. */
+function listLinks(links: readonly Link[]): Listing {
+  return new Map(
+    links.map(({ name, addresses }) => [`link ${name}`, sorted(addresses.map(({ address }) => address.text))]),
+  );
 }

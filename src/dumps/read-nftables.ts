@@ -1,12 +1,12 @@
 import { families } from '../kernel/family.ts';
 import type { Value } from '../kernel/nftables/element.ts';
-import { nftFamily } from '../kernel/nftables/format.ts';
+import { formatChain, nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
-import type { DumpDraft } from './dump.ts';
-import { listNftables } from './compare-repeated.ts';
+import { sorted, type DumpDraft, type Listing } from './dump.ts';
+import { formatElement } from '../kernel/nftables/format-expression.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
@@ -43,6 +43,18 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     draft.state.isNftLossy = true;
   } else if (draft.isSecond(file, firstLine, nftList, listNftables(tables), false)) return;
   draft.state.addNftables(tables, isRuleset);
+}
+
+/** The rules and elements of kube-proxy's tables, without the clients that rules added. */
+function listNftables(tables: readonly NftTable[]): Listing {
+  const own = tables.filter(({ name }) => isKubeProxyTable(name));
+  const listed = own.flatMap(({ family, chains, sets }) => [
+    ...[...chains.values()].map((chain) => [`${family} chain ${chain.name}`, formatChain(chain)] as const),
+    ...[...sets.values()]
+      .filter((set) => !isLearned(set))
+      .map(({ name, elements }) => [`${family} ${name}`, sorted(elements.map(formatElement))] as const),
+  ]);
+  return new Map(listed);
 }
 
 /** The chain of iptables mode that packets come through first. */

@@ -1,11 +1,9 @@
 import { joinWords } from '../base/join-words.ts';
 import type { Family } from '../kernel/family.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
-import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
+import { formatAppends, tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isOwnChain } from './drafted-state.ts';
-import type { DumpDraft, DumpFileKind } from './dump.ts';
-import { listRules } from './compare-repeated.ts';
+import { isOwnChain, type DumpDraft, type DumpFileKind, type Listing } from './dump.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** Reads what iptables-save or iptables -S printed, or rules out of either. */
@@ -23,6 +21,18 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   if (complete || isPart) return;
   draft.fault(file, 'cut-off-file', { expected: kind });
   draft.state.rulesOf(family).isCutOff = true;
+}
+
+/** iptables-legacy-save and iptables-nft-save of one node show one table twice: kube-proxy's rules are in one of the two. */
+function listRules(tables: Tables): Listing {
+  const listed = tableNames.flatMap((table) => {
+    const chains = [...(tables[table]?.values() ?? [])].filter(
+      ({ name, rules }) => rules.length > 0 && isOwnChain(table, name),
+    );
+    if (!chains.some(({ name }) => name === baseChains.services)) return [];
+    return chains.map((chain) => [`chain ${chain.name} (${table})`, formatAppends(chain)] as const);
+  });
+  return new Map(listed);
 }
 
 /** Notes the tables that iptables-save leaves out, and reports it: others wrote into them by nft what it does not know. */

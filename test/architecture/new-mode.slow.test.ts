@@ -22,7 +22,7 @@ const tablesOfKinds = [
   'src/diff/not-compared.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
-  'src/dumps/drafted-state.ts',
+  'src/dumps/dump.ts',
   // The field of a state, its row of what can be done with it, and what of it is owned.
   'src/kernel/kinds.ts',
   'src/kernel/restrict.ts',

@@ -20,7 +20,7 @@ const folder = sourcesFolder();
 const ofRules: readonly Edit[] = [
   [
     'src/kube-proxy/settings/masquerade.ts',
-    'const bitHint',
+    'const bitFlag',
     `export const neverMasquerade = switchSetting(
   '--iptables-never-masquerade [bool]',
   'masquerade nothing to cluster IPs',

@@ -288,7 +288,7 @@ const fieldTypes: ReadonlyMap<string, ValueType> = new Map(
       ['word', 'ip protocol, ip6 nexthdr, iifname, oifname, iif, oif'],
       ['word', 'meta nfproto, meta skuid, meta skgid, meta pkttype'],
     ] as const
-  ).flatMap(([type, names]) => names.split(', ').map((name) => [name, type] as const)),
+  ).flatMap(([type, listed]) => listed.split(', ').map((name) => [name, type] as const)),
 );
 
 function fieldType(field: Field): ValueType {
