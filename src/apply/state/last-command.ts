@@ -1,10 +1,9 @@
 import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base/json-shape.ts';
-import type { ChangeOutcome } from '../change/change-node.ts';
-import { explainError, Failure } from './failure.ts';
+import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
+import { explainError } from './failure.ts';
 import { formatTime } from './history.ts';
-import type { Host } from '../node/host.ts';
 import { readBootId } from './process-identity.ts';
-import { readJson, readRecord, writeJson, type BundleMark, type StateFolder } from './record.ts';
+import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 
 const lastCommandShape = objectOf({
   bootId: text,
@@ -24,10 +23,7 @@ const lastCommandShape = objectOf({
 export type LastCommand = Shaped<typeof lastCommandShape>;
 
 /** Where notes are kept. */
-interface Place {
-  readonly host: Host;
-  readonly folder: StateFolder;
-}
+type Place = Pick<Session, 'host' | 'folder'>;
 
 /** Keeps a note of a command until the next change of the node. Nothing else depends on it. */
 export async function noteCommand({ host, folder }: Place, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
@@ -43,10 +39,9 @@ export async function noting(
 ): Promise<ChangeOutcome> {
   try {
     const outcome = await work();
-    if (outcome.kind === 'unchanged') await noteCommand(place, { command, outcome: 'unchanged' });
-    if (outcome.kind === 'put-back') {
-      await noteCommand(place, { command, outcome: 'put-back', reason: outcome.failure.message });
-    }
+    const { kind } = outcome;
+    if (kind === 'unchanged') await noteCommand(place, { command, outcome: kind });
+    if (kind === 'put-back') await noteCommand(place, { command, outcome: kind, reason: outcome.failure.message });
     return outcome;
   } catch (error) {
     // A node that kpc-apply never changed has nothing to undo anyway.
@@ -68,14 +63,8 @@ export async function notingRound(
   const { host } = place;
   const command = `watch ${folder}`;
   const { state } = await readRecord(host, place.folder, await readBootId(host));
-  if (state?.bundle?.digest !== digest) {
-    const outcome = await noting(place, command, work);
-    if (outcome.kind === 'unchanged') await host.remove(place.folder.lastCommand);
-    return outcome;
-  }
-  const outcome = await work();
-  const isDone = outcome.kind === 'unchanged' || outcome.kind === 'changed';
-  const last = isDone ? await readLastCommand(place).catch(() => undefined) : undefined;
+  const outcome = await (state?.bundle?.digest === digest ? work() : noting(place, command, work));
+  const last = isDone(outcome) ? await readLastCommand(place).catch(() => undefined) : undefined;
   if (last?.command === command) await host.remove(place.folder.lastCommand);
   return outcome;
 }
@@ -98,9 +87,4 @@ export function describeLastCommand({ command, at, outcome, reason }: LastComman
     refused: `was refused and changed nothing${why}`,
   }[outcome];
   return `the last command, "${command}" at ${formatTime(at)}, ${what}`;
-}
-
-/** Throws a Failure if the last command left nothing to undo. `advice` names the states to go back to. */
-export function assertSomethingToUndo(last: LastCommand | undefined, advice: string): void {
-  if (last) throw new Failure('nothing-to-undo', `${describeLastCommand(last)}: there is nothing to undo`, advice);
 }

@@ -118,7 +118,6 @@ const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=
 const families = objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text });
 
 const snapshotShape = objectOf({
-  id: text,
   /** Milliseconds since 1970. */
   takenAt: amount,
   /** Milliseconds since the node booted, for the order of snapshots. */

@@ -1,12 +1,12 @@
 import { printable, printableLines } from '../../base/printable.ts';
 import type { ChangeEvent, Session } from '../../apply/change/observe-node.ts';
-import { describePlan } from '../../apply/plan/describe-plan.ts';
 import type { Failure } from '../../apply/state/failure.ts';
 import { formatTime } from '../../apply/state/history.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
+import { formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
@@ -65,7 +65,6 @@ const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, '
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {
-    case 'planned':
     case 'reading':
       return 'reading the node';
     case 'recovering':
@@ -108,19 +107,10 @@ export function reportWarning(problem: string, terminal: Terminal): Promise<void
   return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
-/** Says what could not be put back. */
-export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
-  await reportFailure(failure, terminal);
-  const changes = left === undefined ? [] : describePlan(left);
-  const lines = changes
-    .slice(0, 50)
-    .map(({ action, object, text }) => `  ${printable(`${action} ${object} ${text}`)}\n`);
-  if (changes.length > lines.length) lines.push(`  and ${changes.length - lines.length} more\n`);
-  await terminal.err(
-    left === undefined
-      ? 'NOT everything could be put back, and the node cannot be read.\n'
-      : `NOT everything could be put back. Left to do:\n${lines.join('')}`,
-  );
+/** Says what could not be put back, if that is known. */
+export async function reportStuck(left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
+  const rest = left && `. Left to do:\n${formatPlanText(left, { as: 'plan', bundle: undefined })}`;
+  await terminal.err(`NOT everything could be put back${rest ?? '.\n'}`);
   await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
   return exitStatus.notRestored;
 }

@@ -3,8 +3,43 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../kube-proxy/settings/kinds.ts';
 import { parseNetwork } from '../../kernel/address.ts';
-import type { ListenAddress } from '../../apply/monitor/serve-pages.ts';
+import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import type { Done, ExitStatus } from '../shared/exit-status.ts';
+import type { ApplyEnvironment } from './environment.ts';
+
+/** A command, as its help shows it, and what it does. */
+interface CommandDefinition<O> {
+  readonly name: string;
+  readonly description: string;
+  /** Whether it takes a bundle, which may be optional. */
+  readonly bundle?: '<bundle>' | '[bundle]';
+  readonly options: () => readonly Option[];
+  readonly run: (options: O, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
+}
+
+/** Adds a command to the program. */
+export type AddCommand = (program: Command, environment: ApplyEnvironment, done: Done) => void;
+
+/** A command of kpc-apply. */
+export function defineCommand<O>({ name, description, bundle, options, run }: CommandDefinition<O>): AddCommand {
+  return (program, environment, done) => {
+    const command = program.command(name).description(description);
+    if (bundle) command.argument(bundle, 'its folder or pack');
+    for (const option of options()) command.addOption(option);
+    // A command whose bundle is optional takes undefined, too.
+    command.action(async () => done(await run(command.opts() as O, environment, command.args[0] as string)));
+  };
+}
+
+export function stateOption(): Option {
+  return new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
+    .argParser((folder) => {
+      if (folder.trim() === '') throw new InvalidArgumentError('Name a folder.');
+      return resolve(folder);
+    })
+    .default(defaultStateFolder);
+}
 
 /** Which of the things that kpc-apply did not make a command may change. */
 export interface ClaimOptions {
@@ -12,34 +47,19 @@ export interface ClaimOptions {
   readonly ipvsExcludeCidrs: readonly string[];
 }
 
-export function addStateOption(command: Command): Command {
-  return command.addOption(
-    new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
-      .argParser((folder) => {
-        if (folder.trim() === '') throw new InvalidArgumentError('Name a folder.');
-        return resolve(folder);
+/** `more`: which other CIDRs there are. */
+export function claimOptions(more = ', nor in those that the bundle names'): readonly Option[] {
+  return [
+    new Option('--adopt', 'take over what kube-proxy left on this node').default(false, 'no'),
+    new Option('--ipvs-exclude-cidrs <cidrs>', `never remove virtual servers in these CIDRs${more}`)
+      .argParser((value, before: readonly string[]) => {
+        const cidrs = value.split(',').filter(Boolean);
+        const wrong = cidrs.find((cidr) => !parseNetwork(cidr));
+        if (wrong !== undefined) throw new InvalidArgumentError('Write CIDRs like 10.1.0.0/16.');
+        return [...before, ...cidrs];
       })
-      .default(defaultStateFolder),
-  );
-}
-
-/** `hasBundle`: a bundle names such CIDRs, too. */
-export function addClaimOptions(command: Command, { hasBundle = true } = {}): Command {
-  return command
-    .addOption(new Option('--adopt', 'take over what kube-proxy left on this node').default(false, 'no'))
-    .addOption(
-      new Option(
-        '--ipvs-exclude-cidrs <cidrs>',
-        `never remove virtual servers in these CIDRs${hasBundle ? ', nor in those that the bundle names' : ''}`,
-      )
-        .argParser((value, before: readonly string[]) => {
-          const cidrs = value.split(',').filter(Boolean);
-          const wrong = cidrs.find((cidr) => !parseNetwork(cidr));
-          if (wrong !== undefined) throw new InvalidArgumentError('Write CIDRs like 10.1.0.0/16.');
-          return [...before, ...cidrs];
-        })
-        .default([], 'none'),
-    );
+      .default([], 'none'),
+  ];
 }
 
 /** The files with the keys that must have signed a bundle; any bundle will do if there are none. */
@@ -47,18 +67,16 @@ export interface TrustOptions {
   readonly trust: readonly string[];
 }
 
-export function addTrustOption(command: Command): Command {
-  return command.addOption(
-    new Option('--trust <file>', 'accept only a pack that a key in this file signed; give it again for more files')
-      .argParser((file: string, before: readonly string[]) => [...before, file])
-      .default([], 'none')
-      .env('KPC_TRUST'),
-  );
+export function trustOption(): Option {
+  return new Option('--trust <file>', 'accept only a pack that a key in this file signed; give it again for more files')
+    .argParser((file: string, before: readonly string[]) => [...before, file])
+    .default([], 'none')
+    .env('KPC_TRUST');
 }
 
-/** For commands that only remove or restore. */
-export function addForceOption(command: Command): Command {
-  return command.addOption(new Option('--force', 'continue even if kube-proxy is running').default(false, 'no'));
+/** `although`: what the command is careful about. */
+export function forceOption(although: 'kube-proxy is running' | 'doctor finds an error'): Option {
+  return new Option('--force', `continue even if ${although}`).default(false, 'no');
 }
 
 /** An option with a duration, whose default help shows as people write it. */
@@ -84,18 +102,14 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
 }
 
-export function addMonitorOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--metrics <address>', 'serve metrics for Prometheus here, at /metrics').argParser(parseListenAddress),
-    )
-    .option('--metrics-file <file>', 'write the metrics to this file, for the textfile collector of node-exporter')
-    .addOption(
-      new Option(
-        '--healthz <address>',
-        'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
-      ).argParser(parseListenAddress),
-    );
+export function monitorOptions(): readonly Option[] {
+  const listening = (flags: string, description: string) =>
+    new Option(flags, description).argParser(parseListenAddress);
+  return [
+    listening('--metrics <address>', 'serve metrics for Prometheus here, at /metrics'),
+    new Option('--metrics-file <file>', 'write the metrics to this file, for the textfile collector of node-exporter'),
+    listening('--healthz <address>', 'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256'),
+  ];
 }
 
 /** "0.0.0.0:10256", "[::]:10256", or a port on this machine alone: "9810". */
@@ -111,10 +125,8 @@ export interface LogOptions {
   logFormat?: 'text' | 'json' | undefined;
 }
 
-export function addLogOption(command: Command): Command {
-  return command.addOption(
-    new Option('--log-format <format>', 'how to write messages: json is one object a line')
-      .choices(['text', 'json'])
-      .default('text'),
-  );
+export function logOption(): Option {
+  return new Option('--log-format <format>', 'how to write messages: json is one object a line')
+    .choices(['text', 'json'])
+    .default('text');
 }

@@ -1,4 +1,3 @@
-import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
@@ -23,8 +22,9 @@ export async function runApplyProgram(
   const environment: ApplyEnvironment = {
     host,
     terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
-    onEvent: (event) => {
-      hasBegun ||= mayChangeNode(event);
+    // A change that did not finish counts as one.
+    onEvent: ({ kind }) => {
+      hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },
   };
   try {
@@ -33,6 +33,19 @@ export async function runApplyProgram(
     return reportError(error, hasBegun, environment.terminal);
   }
 }
+
+/** In the order of help. */
+const commands = [
+  addDoctorCommand,
+  addPlanCommand,
+  addApplyCommand,
+  addConfirmCommand,
+  addRollbackCommand,
+  addVerifyCommand,
+  addDumpCommand,
+  addCleanupCommand,
+  addWatchCommand,
+];
 
 /** The commands of kpc-apply, with their flags. */
 export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions = {}): Program {
@@ -46,15 +59,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions =
         // Doctor names what is wrong with it among the rest.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
-      addDoctorCommand(command, environment, done);
-      addPlanCommand(command, environment, done);
-      addApplyCommand(command, environment, done);
-      addConfirmCommand(command, environment, done);
-      addRollbackCommand(command, environment, done);
-      addVerifyCommand(command, environment, done);
-      addDumpCommand(command, environment, done);
-      addCleanupCommand(command, environment, done);
-      addWatchCommand(command, environment, done);
+      for (const add of commands) add(command, environment, done);
       addCompletionCommand(command, environment.terminal, done);
       addVersionCommand(command, environment.terminal, done);
     },
@@ -71,26 +76,18 @@ function makePatient(terminal: Terminal, formatMessage: (text: string) => string
     isShowing = text !== '';
     return terminal.status(text).catch(() => undefined);
   };
-  const clear = (): void => {
-    if (isShowing) void status('');
-  };
+  const clearing =
+    (write: (text: string) => Promise<void>) =>
+    (text: string): Promise<void> => {
+      if (isShowing) void status('');
+      return write(text);
+    };
   return {
     ...terminal,
     status,
-    out: (text) => {
-      clear();
-      return terminal.out(text);
-    },
-    err: (text) => {
-      clear();
-      return terminal.err(formatMessage(text)).catch(() => undefined);
-    },
+    out: clearing(terminal.out),
+    err: clearing((text) => terminal.err(formatMessage(text)).catch(() => undefined)),
   };
-}
-
-/** Whether it comes before a change of the node; a change that did not finish counts as one. */
-function mayChangeNode({ kind }: ChangeEvent): boolean {
-  return kind === 'step' || kind === 'recovering' || kind === 'putting-back';
 }
 
 /** After the first change, a command that throws has not read the node again. */
