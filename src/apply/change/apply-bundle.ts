@@ -40,9 +40,9 @@ export interface ApplyChoices {
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string };
   readonly adopt: boolean;
   /** CIDRs besides those of the bundle's configuration. */
-  readonly excludeCIDRs: readonly string[];
+  readonly ipvsExcludeCidrs: readonly string[];
   /** Milliseconds; undefined waits for the end of all connections. */
-  readonly drainTimeout: number | undefined;
+  readonly drainTimeout?: number | undefined;
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
@@ -77,7 +77,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
       bundle.files && { ...settling, files: bundle.files, fitTools: new Set(settling.known?.fitTools) },
     families: manifest.families,
     adopt: choices.adopt,
-    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
+    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.ipvsExcludeCidrs]),
     clusterIPs: listClusterIPs(bundle),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
@@ -126,14 +126,14 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
  */
 export function requestNothing(
   host: Host,
-  choices: Pick<ApplyChoices, 'adopt' | 'excludeCIDRs' | 'force'>,
+  choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force'>,
 ): ChangeRequest {
   return {
     origin: { kind: 'cleanup' },
     target: async () => ({ state: emptyState, settings: [], modules: [] }),
     families: [],
     adopt: choices.adopt,
-    excluded: readNetworks(choices.excludeCIDRs),
+    excluded: readNetworks(choices.ipvsExcludeCidrs),
     drainTimeout: 0,
     prepare: async ({ share }, isIdle) => {
       // If nothing would go because it is all the kube-proxy's, that must be said too.

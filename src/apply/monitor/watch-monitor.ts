@@ -16,9 +16,9 @@ export interface ListenAddress {
 
 /** Who hears how a watch is. */
 export interface MonitorOptions {
-  readonly metrics?: ListenAddress;
-  readonly metricsFile?: string;
-  readonly healthz?: ListenAddress;
+  readonly metrics: ListenAddress | undefined;
+  readonly metricsFile: string | undefined;
+  readonly healthz: ListenAddress | undefined;
 }
 
 /** What is monitored; `warn` reports what goes wrong with that, which does not stop the work. */

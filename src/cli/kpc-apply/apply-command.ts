@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { Option } from 'commander';
 import { printable, printableLines } from '../../base/printable.ts';
 import {
   applyBundle,
@@ -7,7 +6,6 @@ import {
   foreseeApply,
   requestBundle,
   requestNothing,
-  type ApplyChoices,
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
@@ -19,26 +17,8 @@ import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
-import {
-  openSession,
-  reportFailure,
-  reportStuck,
-  reportWarning,
-  interruptible,
-  type NodeOptions,
-} from './environment.ts';
-import {
-  claimOptions,
-  defineCommand,
-  drainOption,
-  forceOption,
-  logOption,
-  parseDuration,
-  stateOption,
-  trustOption,
-  type ClaimOptions,
-  type TrustOptions,
-} from './options.ts';
+import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
+import { defineCommand } from './options.ts';
 import { openSource } from './bundle-source.ts';
 import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
@@ -49,29 +29,20 @@ import { describeConflict } from '../../apply/plan/share-draft.ts';
 import { count } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 
-interface ApplyOptions extends NodeOptions, ClaimOptions, TrustOptions {
-  readonly dryRun: boolean;
-  readonly force: boolean;
-  readonly drainTimeout?: number;
-  readonly confirmTimeout?: number;
-}
-
-export const addApplyCommand = defineCommand<ApplyOptions>({
+export const addApplyCommand = defineCommand({
   name: 'apply',
   description: 'Program a bundle into this node; put everything back if that fails.',
   bundle: '<bundle>',
-  options: () => [
-    new Option('--dry-run', 'print what each tool would be given, and change nothing').default(false, 'no'),
-    new Option(
-      '--confirm-timeout <duration>',
-      'put everything back unless "kpc-apply confirm" is run within this time',
-    ).argParser(parseDuration),
-    drainOption(),
-    forceOption('doctor finds an error'),
-    ...claimOptions(),
-    trustOption(),
-    stateOption(),
-    logOption(),
+  flags: [
+    'dryRun',
+    'confirmTimeout',
+    'drainTimeout',
+    'force',
+    'adopt',
+    'ipvsExcludeCidrs',
+    'trust',
+    'stateDir',
+    'logFormat',
   ],
   async run(options, environment, folder) {
     const { terminal, host } = environment;
@@ -79,7 +50,8 @@ export const addApplyCommand = defineCommand<ApplyOptions>({
     const load = async () => {
       const known = await recallSettled(host, stateFolder(options.stateDir));
       const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
-      return { bundle, choices: { ...choicesOf('apply', resolve(folder), options), settling: { known } } };
+      const origin = { kind: 'apply', folder: resolve(folder) } as const;
+      return { bundle, choices: { ...options, origin, settling: { known } } };
     };
     if (options.dryRun) {
       const { bundle, choices } = await load();
@@ -105,27 +77,17 @@ export const addApplyCommand = defineCommand<ApplyOptions>({
   },
 });
 
-export const addConfirmCommand = defineCommand<NodeOptions>({
+export const addConfirmCommand = defineCommand({
   name: 'confirm',
   description:
     'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
-  options: () => [stateOption()],
+  flags: ['stateDir'],
   async run(options, environment) {
     await confirmApply(openSession(environment, options));
     await environment.terminal.err('confirmed\n');
     return exitStatus.ok;
   },
 });
-
-/** What the options of a command say of an apply; `folder` is for people. */
-export function choicesOf(
-  kind: ApplyChoices['origin']['kind'],
-  folder: string,
-  options: ClaimOptions & Partial<Pick<ApplyOptions, 'drainTimeout' | 'confirmTimeout'>> & { readonly force: boolean },
-): ApplyChoices {
-  const { adopt, ipvsExcludeCidrs: excludeCIDRs, drainTimeout, confirmTimeout, force } = options;
-  return { origin: { kind, folder }, adopt, excludeCIDRs, drainTimeout, confirmTimeout, force };
-}
 
 /** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
 function formatDryRun(plan: Plan): string {
@@ -177,23 +139,16 @@ function describeConnections({ draining, kept, held, cut }: Plan): string {
   ].join('');
 }
 
-interface CleanupOptions extends NodeOptions, ClaimOptions {
-  readonly force: boolean;
-}
-
-export const addCleanupCommand = defineCommand<CleanupOptions>({
+export const addCleanupCommand = defineCommand({
   name: 'cleanup',
   description: 'Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.',
-  options: () => [...claimOptions(''), forceOption('kube-proxy is running'), stateOption()],
+  flags: ['adopt', 'ipvsExcludeCidrs', 'force', 'stateDir'],
   async run(options, environment) {
     const { host, terminal } = environment;
-    const { adopt, ipvsExcludeCidrs: excludeCIDRs, force } = options;
     return interruptible(async (signal) => {
       const session = openSession(environment, options, signal);
       const outcome = await noting(session, 'cleanup', () =>
-        withLock(host, options.stateDir, 'cleanup', () =>
-          changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
-        ),
+        withLock(host, options.stateDir, 'cleanup', () => changeNode(session, requestNothing(host, options))),
       );
       const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
       if (isDone(outcome)) await reportLeftovers(outcome.plan, terminal);

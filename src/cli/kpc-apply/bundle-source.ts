@@ -15,8 +15,8 @@ import {
   type Signature,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
-import type { ApplyEnvironment, NodeOptions } from './environment.ts';
-import type { TrustOptions } from './options.ts';
+import type { ApplyEnvironment } from './environment.ts';
+import type { Options } from './options.ts';
 
 const largestKeyFile = 2 ** 20;
 const serialShape = objectOf({ serial: wholeNumber(0) });
@@ -27,7 +27,7 @@ export type BundleSource = ReturnType<typeof openSource>;
 /** Opens a source for one command. Says on stderr which bundle it read, once for each digest. */
 export function openSource(
   path: string,
-  { trust, stateDir }: TrustOptions & NodeOptions,
+  { trust, stateDir }: Options<'trust' | 'stateDir'>,
   { host, terminal }: Pick<ApplyEnvironment, 'host' | 'terminal'>,
 ) {
   const serialFile = `${stateFolder(stateDir).path}/newest-serial.json`;

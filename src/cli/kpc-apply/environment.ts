@@ -18,13 +18,12 @@ export interface ApplyEnvironment {
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
 }
 
-/** Options that all commands share which look at a node. */
-export interface NodeOptions {
-  readonly stateDir: string;
-}
-
 /** The session of one command: the host, which reports long waits, and the state folder. */
-export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
+export function openSession(
+  environment: ApplyEnvironment,
+  { stateDir }: { readonly stateDir: string },
+  signal?: AbortSignal,
+): Session {
   const show = showProgress(environment.terminal);
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
@@ -32,7 +31,7 @@ export function openSession(environment: ApplyEnvironment, options: NodeOptions,
   };
   return {
     host: withWaiting(environment.host, onEvent, signal),
-    folder: stateFolder(options.stateDir),
+    folder: stateFolder(stateDir),
     onEvent,
     signal,
   };

@@ -2,8 +2,8 @@ import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
 import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './read-only-commands.ts';
-import { reportFailure, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import type { LogOptions } from './options.ts';
+import { reportFailure, type ApplyEnvironment } from './environment.ts';
+import type { Options } from './options.ts';
 import { addRollbackCommand } from './rollback-command.ts';
 import { addWatchCommand } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
@@ -12,13 +12,18 @@ import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
+/** How messages are written, once that is known. */
+interface LogChoice {
+  logFormat?: 'text' | 'json' | undefined;
+}
+
 /** Runs the command of kpc-apply that the command line names. */
 export async function runApplyProgram(
   argv: readonly string[],
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
   let hasBegun = false;
-  const log: LogOptions = {};
+  const log: LogChoice = {};
   const environment: ApplyEnvironment = {
     host,
     terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
@@ -48,13 +53,13 @@ const commands = [
 ];
 
 /** The commands of kpc-apply, with their flags. */
-export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions = {}): Program {
+export function kpcApplyProgram(environment: ApplyEnvironment, log: LogChoice = {}): Program {
   return {
     name: 'kpc-apply',
     description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
       command.hook('preAction', async (_, called) => {
-        const { logFormat, stateDir } = called.opts<LogOptions & Partial<NodeOptions>>();
+        const { logFormat, stateDir } = called.opts<Partial<Options<'logFormat' | 'stateDir'>>>();
         log.logFormat = logFormat;
         // Doctor names what is wrong with it among the rest.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);

@@ -1,5 +1,3 @@
-import { hostname } from 'node:os';
-import { Option } from 'commander';
 import { foreseeApply, needsOf, requestBundle } from '../../apply/change/apply-bundle.ts';
 import { observe } from '../../apply/change/observe-node.ts';
 import { dumpNode } from '../../apply/change/dump-node.ts';
@@ -15,51 +13,23 @@ import { formatJson } from '../../report/format-json.ts';
 import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { parseOutFolder } from '../shared/path-words.ts';
-import { choicesOf } from './apply-command.ts';
 import { openSource } from './bundle-source.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import {
-  claimOptions,
-  defineCommand,
-  drainOption,
-  outputOption,
-  stateOption,
-  trustOption,
-  type ClaimOptions,
-  type TrustOptions,
-} from './options.ts';
+import { openSession, type ApplyEnvironment } from './environment.ts';
+import { defineCommand, type Options } from './options.ts';
 
-interface LookOptions extends NodeOptions, TrustOptions {
-  readonly output: 'text' | 'json';
-}
-
-interface PlanOptions extends LookOptions, ClaimOptions {
-  readonly drainTimeout?: number;
-  /** Name each chain and set entry. */
-  readonly all?: boolean;
-}
-
-export const addPlanCommand = defineCommand<PlanOptions>({
+export const addPlanCommand = defineCommand({
   name: 'plan',
   description: 'Show what apply would change on this node: exit status 1 if it would change anything.',
   bundle: '<bundle>',
-  options: () => [
-    drainOption(),
-    new Option('--all', 'name each chain and set entry, however many there are'),
-    outputOption(),
-    ...claimOptions(),
-    trustOption(),
-    stateOption(),
-  ],
+  flags: ['drainTimeout', 'all', 'output', 'adopt', 'ipvsExcludeCidrs', 'trust', 'stateDir'],
   run: (options, environment, bundle) => compareNode('plan', bundle, options, environment),
 });
 
-export const addVerifyCommand = defineCommand<LookOptions>({
+export const addVerifyCommand = defineCommand({
   name: 'verify',
   description: 'Check that this node matches a bundle: exit status 1 and the drift if it does not.',
   bundle: '<bundle>',
-  options: () => [outputOption(), trustOption(), stateOption()],
+  flags: ['output', 'trust', 'stateDir'],
   run: (options, environment, bundle) =>
     compareNode('drift', bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment),
 });
@@ -68,12 +38,13 @@ export const addVerifyCommand = defineCommand<LookOptions>({
 async function compareNode(
   as: 'plan' | 'drift',
   folder: string,
-  options: PlanOptions,
+  options: Options<'output' | 'adopt' | 'ipvsExcludeCidrs' | 'trust' | 'stateDir'> &
+    Partial<Options<'all' | 'drainTimeout'>>,
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
-  const request = requestBundle(host, bundle, choicesOf('apply', '', { ...options, force: true }));
+  const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(openSession(environment, options), request);
   const { plan } = observation;
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation) : undefined;
@@ -85,12 +56,12 @@ async function compareNode(
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }
 
-export const addDoctorCommand = defineCommand<LookOptions>({
+export const addDoctorCommand = defineCommand({
   name: 'doctor',
   description:
     'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
   bundle: '[bundle]',
-  options: () => [outputOption(), trustOption(), stateOption()],
+  flags: ['output', 'trust', 'stateDir'],
   async run(options, environment, folder: string | undefined) {
     const { terminal, host } = environment;
     const findings = [
@@ -105,20 +76,11 @@ export const addDoctorCommand = defineCommand<LookOptions>({
   },
 });
 
-interface DumpOptions extends NodeOptions {
-  readonly out: string;
-  readonly node: string;
-}
-
-export const addDumpCommand = defineCommand<DumpOptions>({
+export const addDumpCommand = defineCommand({
   name: 'dump',
   description:
     "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
-  options: () => [
-    new Option('-o, --out <folder>', 'the folder to write').argParser(parseOutFolder).makeOptionMandatory(),
-    new Option('--node <name>', 'the name to give the node').default(hostname(), "the machine's name"),
-    stateOption(),
-  ],
+  flags: ['out', 'node', 'stateDir'],
   async run(options, environment) {
     const content = await dumpNode(openSession(environment, options), options.node);
     const { manifest, files } = makeBundle({ ...content, kpcVersion: version });

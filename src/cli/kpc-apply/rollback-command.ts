@@ -1,4 +1,3 @@
-import { InvalidArgumentError, Option } from 'commander';
 import { isDone, type Session } from '../../apply/change/observe-node.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
 import { describeState } from '../../apply/state/history.ts';
@@ -17,49 +16,22 @@ import { describeLeftSettings, formatPlanText, planValue } from '../../report/pl
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
 import { standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, interruptible, reportStuck, type NodeOptions } from './environment.ts';
-import { defineCommand, drainOption, forceOption, outputOption, stateOption } from './options.ts';
+import { openSession, interruptible, reportStuck } from './environment.ts';
+import { defineCommand, type Options } from './options.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
-interface RollbackOptions extends NodeOptions {
-  readonly to: number | undefined;
-  readonly list: boolean;
-  readonly dryRun: boolean;
-  readonly output: 'text' | 'json';
-  readonly drainTimeout: number | undefined;
-  readonly unconfirmed?: string;
-  readonly force: boolean;
-}
+type RollbackFlag = 'to' | 'list' | 'dryRun' | 'output' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';
 
-export const addRollbackCommand = defineCommand<RollbackOptions>({
+export const addRollbackCommand = defineCommand({
   name: 'rollback',
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
-  options: () => [
-    new Option('--to <id>', 'go to this state, one that --list names').argParser(parseStateId),
-    new Option('--list', 'list the states to go back to, and change nothing')
-      .conflicts(['to', 'dryRun'])
-      .default(false, 'no'),
-    new Option('--dry-run', 'show what would change, and change nothing').default(false, 'no'),
-    outputOption(),
-    drainOption(),
-    new Option(
-      '--unconfirmed <id>',
-      'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
-    ).hideHelp(),
-    forceOption('kube-proxy is running'),
-    stateOption(),
-  ],
+  flags: ['to', 'list', 'dryRun', 'output', 'drainTimeout', 'unconfirmed', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
 });
 
-function parseStateId(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write the number of a state, as "kpc-apply rollback --list" shows it.');
-}
-
-async function runRollback(session: Session, options: RollbackOptions, terminal: Terminal): Promise<ExitStatus> {
+async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {
   const isJson = options.output === 'json';
   if (options.unconfirmed !== undefined) return runStandBy(session, options.unconfirmed, terminal);
   if (options.list) {

@@ -8,7 +8,6 @@ import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
 import { readJson, writeJson } from '../../apply/state/record.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
-import type { MonitorOptions } from '../../apply/monitor/watch-monitor.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
 import type { ListenAddresses } from '../../apply/monitor/serve-ports.ts';
@@ -23,46 +22,30 @@ import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
-import { choicesOf, reportOutcome } from './apply-command.ts';
-import { openSession, reportFailure, reportWarning, type NodeOptions } from './environment.ts';
-import {
-  claimOptions,
-  defineCommand,
-  drainOption,
-  forceOption,
-  logOption,
-  monitorOptions,
-  periodOption,
-  stateOption,
-  trustOption,
-  type ClaimOptions,
-  type TrustOptions,
-} from './options.ts';
+import { reportOutcome } from './apply-command.ts';
+import { openSession, reportFailure, reportWarning } from './environment.ts';
+import { defineCommand, type Options } from './options.ts';
 import { openSource, type BundleSource } from './bundle-source.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
-interface WatchOptions extends NodeOptions, ClaimOptions, TrustOptions, MonitorOptions {
-  readonly syncPeriod: number;
-  readonly minSyncPeriod: number;
-  readonly drainTimeout?: number;
-  readonly force: boolean;
-}
-
-export const addWatchCommand = defineCommand<WatchOptions>({
+export const addWatchCommand = defineCommand({
   name: 'watch',
   description: 'Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.',
   bundle: '<bundle>',
-  options: () => [
-    periodOption('--sync-period <duration>', 'how often to check the node', '30s'),
-    periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'),
-    drainOption(),
-    forceOption('doctor finds an error'),
-    ...claimOptions(),
-    trustOption(),
-    stateOption(),
-    ...monitorOptions(),
-    logOption(),
+  flags: [
+    'syncPeriod',
+    'minSyncPeriod',
+    'drainTimeout',
+    'force',
+    'adopt',
+    'ipvsExcludeCidrs',
+    'trust',
+    'stateDir',
+    'metrics',
+    'metricsFile',
+    'healthz',
+    'logFormat',
   ],
   /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
   async run(options, environment, path) {
@@ -79,9 +62,8 @@ export const addWatchCommand = defineCommand<WatchOptions>({
       isLive: () => watch.isLive(),
     });
     const watch = createWatch({
+      ...options,
       host,
-      syncPeriod: options.syncPeriod,
-      minSyncPeriod: options.minSyncPeriod,
       readVersion: () => readBundleVersion(path),
       sync: () => monitor.round(() => syncOnce(bundle, session, options, terminal)),
     });
@@ -103,7 +85,7 @@ export const addWatchCommand = defineCommand<WatchOptions>({
 async function syncOnce(
   watched: WatchedBundle,
   session: Session,
-  options: WatchOptions,
+  options: Options<'adopt' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
   terminal: Terminal,
 ): Promise<Round> {
   const { host, folder } = session;
@@ -119,7 +101,8 @@ async function syncOnce(
     const outcome = await notingRound(session, mark, () =>
       withLock(host, folder.path, `watch ${watched.path}`, () =>
         applyBundle(session, bundle, {
-          ...choicesOf('watch', watched.path, options),
+          ...options,
+          origin: { kind: 'watch', folder: watched.path },
           settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
         }),
       ),
