@@ -211,7 +211,7 @@ describe('ports', () => {
       5: () => other.close(),
       14: async () => found.push((await get('/metrics')).status),
     });
-    expect(said).toMatch(/warning: cannot open port \d+ of 127\.0\.0\.1: .*EADDRINUSE/);
+    expect(said).toMatch(/warning: cannot open metrics port \d+ of 127\.0\.0\.1: .*EADDRINUSE/);
     expect(said).toContain('done: ');
     expect(found).toEqual([200]);
   });

@@ -1,4 +1,5 @@
 import { isEmptyDelta } from '../../kernel/delta.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { assertReadable } from '../node/node-reading.ts';
 import { readTraffic } from '../node/open-traffic.ts';
@@ -88,27 +89,17 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
 }
 
-/** What is on the disk before the first change: the way back, and the confirmation to wait for, if there is to be one. */
-interface BegunChange {
-  /** The state that the node is in. */
-  readonly present: StateMark;
-  readonly snapshot: Snapshot;
-  readonly unconfirmed: { readonly id: string; readonly milliseconds: number } | undefined;
-}
-
+/** What is on the disk before the first change: the way back, and that the change waits to be confirmed, if it does. */
 async function beginChange(
   session: Session,
   { origin, confirmTimeout }: ChangeRequest,
   before: Observation,
   holdings: Holdings,
-): Promise<BegunChange> {
+) {
   const { record, unfinished } = holdings;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
   const snapshot = await takeSnapshot(session, before, holdings, stateLeft(origin, present));
-  const unconfirmed = confirmTimeout !== undefined && {
-    id: await beginUnconfirmed(session, confirmTimeout),
-    milliseconds: confirmTimeout,
-  };
+  const unconfirmed = confirmTimeout === undefined ? undefined : await beginUnconfirmed(session, confirmTimeout);
   try {
     await writeJournal(session, snapshot);
   } catch (error) {
@@ -117,7 +108,7 @@ async function beginChange(
   }
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
-  return { present, snapshot, unconfirmed: unconfirmed || undefined };
+  return { present, snapshot, unconfirmed };
 }
 
 /** Makes a change for good, and gives all of it as one plan. Throws a Failure if it is to be put back. */
@@ -126,11 +117,11 @@ async function makeChange(
   request: ChangeRequest,
   before: Observation,
   { record, owned }: Holdings,
-  { present, unconfirmed }: BegunChange,
+  { present, unconfirmed }: Awaited<ReturnType<typeof beginChange>>,
   known: SettledLook | undefined,
 ): Promise<Plan> {
   const { host, folder } = session;
-  const { origin, settling } = request;
+  const { origin, settling, confirmTimeout } = request;
   const { reading, plan, focus } = before;
   // An operator who may be cut off from the node must not wait for a tool that hangs.
   const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
@@ -148,10 +139,10 @@ async function makeChange(
     leftIpvs,
     state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
   };
-  if (unconfirmed) {
-    await hasty?.announce('the confirmation', unconfirmed.milliseconds + shortLimit);
-    session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
-    await awaitConfirmation(session, unconfirmed, committed);
+  if (unconfirmed && confirmTimeout !== undefined) {
+    await hasty?.announce('the confirmation', confirmTimeout + shortLimit);
+    session.onEvent({ kind: 'awaiting-confirmation', milliseconds: confirmTimeout });
+    await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
   await writeBesideSettled(host, folder, keep, committed.state);
@@ -199,11 +190,15 @@ async function recordUnchanged(
   const { origin } = request;
   const adopts = takesOver(request, record, belongings);
   const owned = adopts ? joinBelongings(record.owned, belongings) : record.owned;
-  const isOther = 'bundle' in origin && origin.bundle.digest !== record.state?.bundle?.digest;
-  const named = isOther && !isEmptyBelongings(owned) ? { command: origin.kind, bundle: origin.bundle } : undefined;
-  if (!adopts && !named) return record;
-  const state = named
-    ? { since: host.now(), ...named, ...(await identifyState(session, record.state)), bundle: named.bundle }
+  const isOther = origin.bundle && origin.bundle.digest !== record.state?.bundle?.digest && !isEmptyBelongings(owned);
+  if (!adopts && !isOther) return record;
+  const state = isOther
+    ? {
+        since: host.now(),
+        command: origin.kind,
+        ...(await identifyState(session, record.state)),
+        bundle: origin.bundle,
+      }
     : record.state;
   const kept: OwnershipRecord = { ...record, owned, state };
   try {
@@ -223,13 +218,9 @@ function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, belongi
 export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.share;
   if (conflicts.length === 0) return;
-  const names = conflicts.map(describeConflict);
-  const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
-  throw new Failure(
-    'conflict',
-    `these exist already, and kpc-apply did not make them: ${shown.join(', ')}`,
-    adviseOnConflicts(conflicts),
-  );
+  const names = nameSome(conflicts.map(describeConflict), 5);
+  const text = `these exist already, and kpc-apply did not make them: ${names}`;
+  throw new Failure('conflict', text, adviseOnConflicts(conflicts));
 }
 
 function adviseOnConflicts(conflicts: readonly Conflict[]): string {
@@ -253,11 +244,8 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
 
 /** Of what is written before the first change. */
 function cannotWrite(what: string, error: unknown): Failure {
-  return new Failure(
-    'write-failed',
-    `${what}: ${describeError(error)}`,
-    'free some space there, or choose another folder with --state-dir; nothing has been changed',
-  );
+  const advice = 'free some space there, or choose another folder with --state-dir; nothing has been changed';
+  return new Failure('write-failed', `${what}: ${describeError(error)}`, advice);
 }
 
 /** What has been done upon a look at the node: all of it, as one plan. */

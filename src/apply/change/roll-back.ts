@@ -7,7 +7,7 @@ import { guardIn, withoutGuard } from '../plan/access-guard.ts';
 import { noBelongings, withoutBelongings } from '../state/belongings.ts';
 import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
-import { adviseOnStates, findState, readHistory, type History, type KeptState } from '../state/history.ts';
+import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
 import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -117,8 +117,8 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
         : 'the state before an apply is kept for a while, but not after a reboot';
     throw new Failure('nothing-to-roll-back', `${folder.path} holds no earlier state to restore`, advice);
   }
-  const state = findState(history, id);
-  return { to: state.mark, request: { ...requestState(state), drainTimeout } };
+  const snapshot = findState(history, id);
+  return { to: snapshot.state, request: { ...requestState(snapshot), drainTimeout } };
 }
 
 /**
@@ -126,7 +126,7 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
  * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them. A setting is put
  * back only where kpc-apply set it, and it is still as it was set: the rest is the administrator's.
  */
-function requestState({ mark, snapshot }: KeptState): ChangeRequest {
+function requestState(snapshot: Snapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);
   const { record, settingsMade, reading } = snapshot;
   const places = new Set(record.draining.map(({ virtualServer, realServer }) => placeKey(virtualServer, realServer)));
@@ -152,8 +152,7 @@ function requestState({ mark, snapshot }: KeptState): ChangeRequest {
     });
     return { ...wanted, state, settings };
   };
-  const request: ChangeRequest = { ...whole, target, origin: { kind: 'rollback', to: mark } };
-  if (!leavesIpvs) return request;
+  if (!leavesIpvs) return { ...whole, target };
   const { chains, jumps, besideKubelet } = withoutBelongings(record.owned, guardIn(parseReading(reading)));
-  return { ...request, belongings: { ...noBelongings, chains, jumps, besideKubelet } };
+  return { ...whole, target, belongings: { ...noBelongings, chains, jumps, besideKubelet } };
 }

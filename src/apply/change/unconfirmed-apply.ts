@@ -11,13 +11,15 @@ import { readJson, readSnapshot, recordShape, writeJson, type OwnershipRecord } 
 import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-const unconfirmedShape = objectOf({
+const unconfirmedFields = {
   ...processFields,
   /** Of this apply and no other, as long as the node is up. */
   id: text,
   /** The network namespace that it changes. Undefined where unknown. */
   network: optional(text),
-});
+};
+
+const unconfirmedShape = objectOf(unconfirmedFields);
 
 /**
  * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from
@@ -27,9 +29,7 @@ const unconfirmedShape = objectOf({
 type Unconfirmed = Shaped<typeof unconfirmedShape>;
 
 const questionShape = objectOf({
-  ...processFields,
-  /** Of the apply. */
-  id: text,
+  ...unconfirmedFields,
   /** Milliseconds since the node booted. */
   deadline: amount,
   /** What is kpc-apply's when the change stays. */
@@ -72,22 +72,20 @@ const timerDelaySeconds = 5;
  * Notes that the following change must be confirmed, and starts standby processes in case this process is killed, hangs or is
  * cut off: a process in a session of its own, which has loaded all it needs and so also survives that the program is
  * taken away; and where systemd runs, a timer, which survives that the whole control group is killed, as at the end of a
- * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Gives the
- * apply's id. Throws a Failure if no standby process can start.
+ * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Throws a
+ * Failure if no standby process can start.
  */
-export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<string> {
+export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<Unconfirmed> {
   const { host, folder, onEvent } = session;
   const process = await identifyOwnProcess(host);
   const id = `${process.pid}-${process.started}-${Math.round(host.uptime())}`;
-  const network = await host.readLink('/proc/self/ns/net');
+  const unconfirmed: Unconfirmed = { ...process, id, network: await host.readLink('/proc/self/ns/net') };
+  const what = 'can put everything back if this process is killed';
   const warn = (only: string, error: unknown) =>
-    onEvent({
-      kind: 'warning',
-      text: `${only} can put everything back if this process is killed: ${describeError(error)}`,
-    });
+    onEvent({ kind: 'warning', text: `${only} ${what}: ${describeError(error)}` });
   try {
     await endUnconfirmed(session);
-    await writeJson(host, folder.unconfirmed, { ...process, id, network } satisfies Unconfirmed);
+    await writeJson(host, folder.unconfirmed, unconfirmed);
     const [tool, ...start] = host.program ?? [];
     if (tool === undefined) throw new Error('kpc-apply does not know how it was started');
     const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.path];
@@ -99,14 +97,11 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
     if (apart.status === 'rejected' && !hasTimer) throw apart.reason;
     if (apart.status === 'rejected') warn('only a systemd timer', apart.reason);
     if (timer.status === 'rejected') warn('no systemd timer', timer.reason);
-    return id;
+    return unconfirmed;
   } catch (error) {
     await endUnconfirmed(session).catch(() => undefined);
-    throw new Failure(
-      'system-error',
-      `nothing can put everything back if this process is killed: ${describeError(error)}`,
-      'fix the cause, or apply without --confirm-timeout; nothing has been changed',
-    );
+    const advice = 'fix the cause, or apply without --confirm-timeout; nothing has been changed';
+    throw new Failure('system-error', `nothing ${what}: ${describeError(error)}`, advice);
   }
 }
 
@@ -183,14 +178,14 @@ const pollMilliseconds = 200;
  */
 export async function awaitConfirmation(
   session: Session,
-  { id, milliseconds }: { readonly id: string; readonly milliseconds: number },
+  unconfirmed: Unconfirmed,
+  milliseconds: number,
   record: OwnershipRecord,
 ): Promise<void> {
   const { host, folder, signal } = session;
   await host.remove(folder.confirmed);
   const deadline = host.uptime() + milliseconds;
-  const question: Question = { ...(await identifyOwnProcess(host)), id, deadline, record };
-  await writeJson(host, folder.awaiting, question);
+  await writeJson(host, folder.awaiting, { ...unconfirmed, deadline, record } satisfies Question);
   const left = () => (signal?.aborted ? 0 : deadline - host.uptime());
   while (left() > 0) {
     if ((await host.readFile(folder.confirmed)) !== undefined) return;

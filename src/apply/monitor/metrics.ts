@@ -9,43 +9,26 @@ import { countPlan } from '../plan/describe-plan.ts';
 import type { Failure } from '../state/failure.ts';
 import type { BundleMark } from '../state/record.ts';
 
-/** A metric of Prometheus: what it is, for people, and how it may change. */
-interface MetricFact {
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly help: string;
-}
+const gauge = (help: string) => ({ type: 'gauge', help }) as const;
+const counter = (help: string) => ({ type: 'counter', help }) as const;
+const histogram = (help: string) => ({ type: 'histogram', help }) as const;
 
 /** The metrics of watch, in the order in which they are written. docs/monitoring.md has the same. */
 export const metricFacts = {
-  kpc_apply_build_info: { type: 'gauge', help: 'Always 1. The version of kpc-apply.' },
-  kpc_apply_bundle_info: { type: 'gauge', help: 'Always 1. The bundle that the last round used, by its digest.' },
-  kpc_apply_bundle_good: {
-    type: 'gauge',
-    help: 'Whether the bundle can be applied; if not, the last good one is used.',
-  },
-  kpc_apply_healthy: { type: 'gauge', help: 'Whether a round succeeded within the last two sync periods.' },
-  kpc_apply_last_success_timestamp_seconds: {
-    type: 'gauge',
-    help: 'When a round last left the node as the bundle says.',
-  },
-  kpc_apply_rounds_total: { type: 'counter', help: 'Rounds, by their result.' },
-  kpc_apply_round_duration_seconds: { type: 'histogram', help: 'How long a round took.' },
-  kpc_apply_drift_found_total: {
-    type: 'counter',
-    help: 'Objects that differed from a bundle that was applied before.',
-  },
-  kpc_apply_drift_repaired_total: { type: 'counter', help: 'Drifted objects that a round restored.' },
-  kpc_apply_failures_total: { type: 'counter', help: 'Rounds that failed, by the code of the error.' },
-  kpc_apply_tool_failures_total: {
-    type: 'counter',
-    help: 'Rounds that failed, by the tool that is missing, hung or failed.',
-  },
-  kpc_apply_draining_real_servers: {
-    type: 'gauge',
-    help: 'Removed real servers that wait for their connections to end.',
-  },
-  kpc_apply_draining_connections: { type: 'gauge', help: 'Open connections to those real servers.' },
-} as const satisfies Readonly<Record<`kpc_apply_${string}`, MetricFact>>;
+  kpc_apply_build_info: gauge('Always 1. The version of kpc-apply.'),
+  kpc_apply_bundle_info: gauge('Always 1. The bundle that the last round used, by its digest.'),
+  kpc_apply_bundle_good: gauge('Whether the bundle can be applied; if not, the last good one is used.'),
+  kpc_apply_healthy: gauge('Whether a round succeeded within the last two sync periods.'),
+  kpc_apply_last_success_timestamp_seconds: gauge('When a round last left the node as the bundle says.'),
+  kpc_apply_rounds_total: counter('Rounds, by their result.'),
+  kpc_apply_round_duration_seconds: histogram('How long a round took.'),
+  kpc_apply_drift_found_total: counter('Objects that differed from a bundle that was applied before.'),
+  kpc_apply_drift_repaired_total: counter('Drifted objects that a round restored.'),
+  kpc_apply_failures_total: counter('Rounds that failed, by the code of the error.'),
+  kpc_apply_tool_failures_total: counter('Rounds that failed, by the tool that is missing, hung or failed.'),
+  kpc_apply_draining_real_servers: gauge('Removed real servers that wait for their connections to end.'),
+  kpc_apply_draining_connections: gauge('Open connections to those real servers.'),
+};
 
 type MetricName = keyof typeof metricFacts;
 type Labels = Readonly<Record<string, string>>;

@@ -37,37 +37,22 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
 
   const own = new Map<string, ServedPort>();
   let wanted: ServedPorts = own;
-  const serve = (at: ListenAddress | undefined, pages: Readonly<Record<string, () => Answer>>): void => {
-    if (!at) return;
-    const { host: address, port } = at;
-    own.set(`port ${port} of ${address}`, { addresses: [address], port, answer: (path) => pages[path]?.() });
+  const serve = (what: string, at: ListenAddress | undefined, answer: ServedPort['answer']): void => {
+    if (at) own.set(`${what} port ${at.port} of ${at.host}`, { addresses: [at.host], port: at.port, answer });
   };
-  const answer = (healthy: boolean, more?: object) =>
-    answerHealth({ now: host.now(), lastSuccess, families }, healthy, more);
-  serve(options.metrics, {
-    '/metrics': () => ({
-      status: 200,
-      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
-      body: metrics.format(isHealthy()),
-    }),
-  });
-  serve(options.healthz, {
+  const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+  serve('metrics', options.metrics, (path) =>
+    path === '/metrics' ? { status: 200, headers, body: metrics.format(isHealthy()) } : undefined,
+  );
+  serve('health', options.healthz, (path) => {
+    const health = { now: host.now(), lastSuccess, families };
     // A bundle does not hold that a node is being deleted.
-    '/healthz': () => answer(isHealthy(), { nodeEligible: true }),
-    '/livez': () => answer(isLive()),
+    if (path === '/healthz') return answerHealth(health, isHealthy(), { nodeEligible: true });
+    return path === '/livez' ? answerHealth(health, isLive()) : undefined;
   });
 
   async function openPorts(): Promise<void> {
     for (const problem of await ports.update(wanted)) await warn(problem);
-  }
-
-  async function writeFile(healthy: boolean): Promise<void> {
-    if (options.metricsFile === undefined) return;
-    try {
-      replaceFile(options.metricsFile, metrics.format(healthy));
-    } catch (error) {
-      await warn(`cannot write the metrics: ${describeError(error)}`);
-    }
   }
 
   return {
@@ -85,7 +70,13 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
       }
       const done = outcome !== undefined && isDone(outcome);
       if (done) lastSuccess = host.now();
-      await writeFile(done || isHealthy());
+      if (options.metricsFile !== undefined) {
+        try {
+          replaceFile(options.metricsFile, metrics.format(done || isHealthy()));
+        } catch (error) {
+          await warn(`cannot write the metrics: ${describeError(error)}`);
+        }
+      }
       const result = done ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
       await notifier.report(failure ? `${result}: ${failure.code}` : result);
       return done;

@@ -123,17 +123,14 @@ async function syncOnce(
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
 async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
   const node = nodeOfBundle(manifest);
-  const networksOf = (family: Family) => nodePortNetworks(manifest.settings, node, family);
-  const networks = { ipv4: networksOf('ipv4'), ipv6: networksOf('ipv6') };
-  const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
-  if (networks.ipv4.matchesAll && networks.ipv6.matchesAll) return everywhere;
-  const { links } = parseIpAddrJson(await readAddresses(host));
-  const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
-  const choose = (family: Family) =>
-    networks[family].matchesAll
-      ? everywhere[family]
-      : addressesIn(networks[family], { hostAddresses }).map((address) => address.text);
-  return { ipv4: choose('ipv4'), ipv6: choose('ipv6') };
+  const choose = async (family: Family, everywhere: string): Promise<readonly string[]> => {
+    const networks = nodePortNetworks(manifest.settings, node, family);
+    if (networks.matchesAll) return [everywhere];
+    const { links } = parseIpAddrJson(await readAddresses(host));
+    const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
+    return addressesIn(networks, { hostAddresses }).map((address) => address.text);
+  };
+  return { ipv4: await choose('ipv4', '0.0.0.0'), ipv6: await choose('ipv6', '::') };
 }
 
 /**
@@ -148,19 +145,15 @@ type WatchedBundle = ReturnType<typeof watchBundle>;
 /** Follows the bundle in a folder. Reports once what is wrong with it, and once that it is good again. */
 function watchBundle(path: string, { host, folder }: Session, source: BundleSource, terminal: Terminal) {
   const kept = `${folder.path}/last-good-bundle.json`;
+  const whole = resolve(path);
   let good: StoredBundle | undefined;
   let keptManifest: string | undefined;
   let wrong: Failure | undefined;
 
   async function recall(): Promise<StoredBundle | undefined> {
-    try {
-      const stored = await readJson(host, kept, keptShape, 'remove it');
-      if (stored?.folder !== resolve(path)) return undefined;
-      return await loadBundleToApply(kept, () => source.check(new Map(Object.entries(stored.files))));
-    } catch {
-      // It is of no use then, and what is wrong with the bundle itself is said anyway.
-      return undefined;
-    }
+    const stored = await readJson(host, kept, keptShape, 'remove it');
+    if (stored?.folder !== whole) return undefined;
+    return loadBundleToApply(kept, () => source.check(new Map(Object.entries(stored.files))));
   }
 
   async function complain(failure: Failure): Promise<void> {
@@ -175,7 +168,7 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
 
   return {
     /** The folder that it is in, as an absolute path. */
-    path: resolve(path),
+    path: whole,
     /**
      * The bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`: the files
      * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
@@ -187,7 +180,8 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
         if (wrong) await terminal.err(`${path} is a good bundle again\n`);
         wrong = undefined;
       } catch (error) {
-        good ??= await recall();
+        // If that is of no use either: what is wrong with the bundle itself is said anyway.
+        good ??= await recall().catch(() => undefined);
         await complain(explainError(error));
       }
       return good;
@@ -201,8 +195,7 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
       const manifest = files?.get('manifest.json');
       if (!files || manifest === keptManifest) return;
       keptManifest = manifest;
-      const content = { folder: resolve(path), files: Object.fromEntries(files) };
-      await writeJson(host, kept, content).catch((error: unknown) =>
+      await writeJson(host, kept, { folder: whole, files: Object.fromEntries(files) }).catch((error: unknown) =>
         reportWarning(`the bundle cannot be kept for the next watch: ${describeError(error)}`, terminal),
       );
     },
