@@ -38,6 +38,6 @@ export function formatStatesJson({ present, before, states, damaged, last, isUnf
 }
 
 /** What a program reads of a state; without `command`, it is one that kpc-apply found. */
-export function stateValue({ id, since, command, bundle, drifted }: StateMark): object {
-  return { id, command, since: since && formatTime(since), bundle, drifted: drifted || undefined };
+export function stateValue({ id, since, command, bundle }: StateMark): object {
+  return { id, command, since: since && formatTime(since), bundle };
 }

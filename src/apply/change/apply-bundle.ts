@@ -199,15 +199,14 @@ function concernsUdp(plan: Plan): boolean {
   const { delta } = plan;
   if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind !== 'change-table')) return true;
   // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
-  const isUdpInput = (step: Step) =>
-    step.kind === 'restore' &&
-    ((step.tool === 'nft' && step.input.includes('udp')) || (step.tool === 'ipvsadm' && step.input.includes(' -u ')));
+  const isUdpInput = (step: Step) => step.kind === 'restore' && /udp| -u /.test(step.input);
+  // What iptables-restore is given does not show the rules that go.
   const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  const rules = changes.flatMap((change) => {
+  const gone = changes.flatMap((change) => {
     if ('rule' in change) return [change.rule];
-    return [...change.chain.rules, ...(change.kind === 'write-chain' ? (change.from?.rules ?? []) : [])];
+    return change.kind === 'write-chain' ? (change.from?.rules ?? []) : change.chain.rules;
   });
-  return listSteps(plan).some(isUdpInput) || rules.some(isUdpRule);
+  return gone.some(isUdpRule) || listSteps(plan).some(isUdpInput);
 }
 
 function isUdpRule({ args }: Rule): boolean {

@@ -18,16 +18,7 @@ import {
   type Belongings,
 } from '../state/belongings.ts';
 import { explainError, Failure } from '../state/failure.ts';
-import {
-  commit,
-  isRepair,
-  joinEarlier,
-  joinSettingsMade,
-  nextId,
-  stateAfter,
-  stateLeft,
-  writeRecord,
-} from '../state/history.ts';
+import { commit, isRepair, joinEarlier, joinSettingsMade, nextId, stateAfter, writeRecord } from '../state/history.ts';
 import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,
@@ -92,13 +83,13 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
 /** What is on the disk before the first change: the way back, and that the change waits to be confirmed, if it does. */
 async function beginChange(
   session: Session,
-  { origin, confirmTimeout }: ChangeRequest,
+  { confirmTimeout }: ChangeRequest,
   before: Observation,
   holdings: Holdings,
 ) {
   const { record, unfinished } = holdings;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
-  const snapshot = await takeSnapshot(session, before, holdings, stateLeft(origin, present));
+  const snapshot = await takeSnapshot(session, before, holdings, present);
   const unconfirmed = confirmTimeout === undefined ? undefined : await beginUnconfirmed(session, confirmTimeout);
   try {
     await writeJournal(session, snapshot);
@@ -310,11 +301,10 @@ async function settle(
     after = await lookAgain({ earlier: after, ...done, changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
-  throw new Failure(
-    'wrong-result',
-    `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
-    'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
-  );
+  const text = 'the tools reported success, but the node is not as it should be; still to do';
+  const advice =
+    'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again';
+  throw new Failure('wrong-result', `${text}:\n${describeRest(after.plan)}`, advice);
 }
 
 /** What a plan would do, cut short: the first lines show what kind of thing went wrong. */

@@ -1,5 +1,5 @@
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { changeNode } from './change-node.ts';
 import { observe, readHoldings, type ChangeOutcome, type ChangeRequest, type Session } from './observe-node.ts';
 import { putBack, requestSnapshot } from './carry-out.ts';
@@ -111,11 +111,8 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
   }
   const id = to ?? before;
   if (id === undefined) {
-    const advice =
-      states.length > 0
-        ? adviseOnStates(states)
-        : 'the state before an apply is kept for a while, but not after a reboot';
-    throw new Failure('nothing-to-roll-back', `${folder.path} holds no earlier state to restore`, advice);
+    const text = `${folder.path} holds no earlier state to restore`;
+    throw new Failure('nothing-to-roll-back', text, adviseOnStates(states));
   }
   const snapshot = findState(history, id);
   return { to: snapshot.state, request: { ...requestState(snapshot), drainTimeout } };
@@ -131,21 +128,15 @@ function requestState(snapshot: Snapshot): ChangeRequest {
   const { record, settingsMade, reading } = snapshot;
   const places = new Set(record.draining.map(({ virtualServer, realServer }) => placeKey(virtualServer, realServer)));
   const leavesIpvs = record.leftIpvs !== undefined;
-  const withoutDraining = (state: KernelState): KernelState => ({
-    ...state,
-    virtualServers: state.virtualServers.map((server) => {
-      const key = virtualServerKey(server);
-      return {
-        ...server,
-        realServers: server.realServers.filter((real) => !places.has(placeKey(key, realServerKey(real)))),
-      };
-    }),
-  });
+  const withoutDraining = (server: VirtualServer): VirtualServer => {
+    const drains = (real: RealServer) => places.has(placeKey(virtualServerKey(server), realServerKey(real)));
+    return { ...server, realServers: server.realServers.filter((real) => !drains(real)) };
+  };
   const target = async (): Promise<Target> => {
     const wanted = await whole.target();
     const state = leavesIpvs
       ? { ...withoutGuard(wanted.state), virtualServers: [], links: [], sets: [] }
-      : withoutDraining(wanted.state);
+      : { ...wanted.state, virtualServers: wanted.state.virtualServers.map(withoutDraining) };
     const settings = wanted.settings.flatMap((setting) => {
       const onlyFrom = settingsMade[setting.path];
       return onlyFrom === undefined ? [] : { ...setting, onlyFrom };

@@ -193,11 +193,8 @@ export async function awaitConfirmation(
   }
   if (await isConfirmedAfterAll(session)) return;
   assertNotInterrupted(signal);
-  throw new Failure(
-    'not-confirmed',
-    `no confirmation within ${milliseconds / 1000} s`,
-    'if the node can still be reached, apply again and run "kpc-apply confirm" in time',
-  );
+  const advice = 'if the node can still be reached, apply again and run "kpc-apply confirm" in time';
+  throw new Failure('not-confirmed', `no confirmation within ${milliseconds / 1000} s`, advice);
 }
 
 /** Takes the question back; true if the operator has just said yes. Call it with the lock held. */
@@ -260,10 +257,8 @@ async function explainSilence(session: Session): Promise<Failure> {
   if (unconfirmed?.bootId !== (await readBootId(host))) {
     return explain('', 'run confirm within the time that --confirm-timeout gave to apply');
   }
-  return explain(
-    ': the apply was killed before it could ask, and its changes are being put back',
-    '"kpc-apply rollback" restores the state before it, unless that has been done already',
-  );
+  const why = ': the apply was killed before it could ask, and its changes are being put back';
+  return explain(why, '"kpc-apply rollback" restores the state before it, unless that has been done already');
 }
 
 /** What became of an unconfirmed apply, as far as the standby process had to do with it. */

@@ -2,7 +2,6 @@ import { failureMeanings } from '../../base/failure-codes.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { changedObjects } from '../../diff/changes/kernel-change.ts';
 import { isDone, type ChangeOutcome } from '../change/observe-node.ts';
-import type { Host } from '../node/host.ts';
 import type { ListenAddresses } from './serve-ports.ts';
 import { tools } from '../node/tools.ts';
 import { countPlan } from '../plan/describe-plan.ts';
@@ -99,11 +98,9 @@ const results = ['unchanged', 'changed', 'put-back', 'stuck', 'failed'] as const
 /** The metrics of a watch. */
 export class WatchMetrics {
   readonly #metrics = new Metrics();
-  readonly #host: Pick<Host, 'now'>;
   #applied: string | undefined;
 
-  constructor(version: string, host: Pick<Host, 'now'>) {
-    this.#host = host;
+  constructor(version: string) {
     const metrics = this.#metrics;
     metrics.set('kpc_apply_build_info', 1, { version });
     for (const result of results) metrics.count('kpc_apply_rounds_total', { result }, 0);
@@ -115,8 +112,8 @@ export class WatchMetrics {
     for (const code of Object.keys(failureMeanings)) metrics.count('kpc_apply_failures_total', { code }, 0);
   }
 
-  /** A round that has ended, and how long it took. */
-  onRound(round: Round, seconds: number): void {
+  /** A round that has ended, when (milliseconds since 1970), and how long it took. */
+  onRound(round: Round, now: number, seconds: number): void {
     const metrics = this.#metrics;
     const { bundle, isGood, outcome } = round;
     const failure = round.failure ?? (outcome && 'failure' in outcome ? outcome.failure : undefined);
@@ -134,7 +131,7 @@ export class WatchMetrics {
     this.#applied = bundle?.mark.digest;
     metrics.set('kpc_apply_draining_real_servers', outcome.plan.draining.length);
     metrics.set('kpc_apply_draining_connections', outcome.plan.kept);
-    metrics.set('kpc_apply_last_success_timestamp_seconds', this.#host.now() / 1000);
+    metrics.set('kpc_apply_last_success_timestamp_seconds', now / 1000);
   }
 
   /** Of a round whose bundle was applied before: whatever it changes, another program changed. */

@@ -29,7 +29,7 @@ interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
 
 /** Measures a watch, and lets others see how it is. */
 export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
-  const metrics = new WatchMetrics(version, host);
+  const metrics = new WatchMetrics(version);
   const notifier = createNotifier(host, process.env);
   const ports = createPorts();
   let lastSuccess: number | undefined;
@@ -62,7 +62,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
       const begun = host.uptime();
       const round = await work();
       const { bundle, isGood, outcome, failure } = round;
-      metrics.onRound(round, (host.uptime() - begun) / 1000);
+      metrics.onRound(round, host.now(), (host.uptime() - begun) / 1000);
       if (bundle) {
         ({ families } = bundle.manifest);
         wanted = new Map([...own, ...healthCheckPorts(bundle.manifest, bundle.listenOn, isHealthy)]);

@@ -129,18 +129,18 @@ export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'
 
 /** What to do where a plain rollback has nothing to go back to, or a state is not kept. */
 export function adviseOnStates(states: readonly Snapshot[]): string {
-  if (states.length === 0) return 'no earlier state is kept: apply the bundle that you want';
+  if (states.length === 0) return 'no earlier state is kept, as after a reboot: apply the bundle that you want';
   const names = states.map(({ state }) => `state ${state.id} (${describeState(state)})`);
   return `"kpc-apply rollback --to ID" goes to one of these: ${names.join('; ')}`;
 }
 
 /** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
-export function describeState({ since, command, bundle, drifted }: StateMark): string {
+export function describeState({ since, command, bundle }: StateMark): string {
   if (command === undefined) return 'what kpc-apply found';
   const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
   const how = { apply: 'applied', watch: 'applied by watch', cleanup: 'after cleanup' }[command];
   const when = since === undefined ? '' : ` ${formatTime(since)}`;
-  return `${what}, ${how}${when}${drifted ? ', then changed by other programs' : ''}`;
+  return `${what}, ${how}${when}`;
 }
 
 /** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time that no calendar has is not known. */
@@ -159,12 +159,6 @@ export function stateAfter(origin: ChangeOrigin, present: StateMark, id: number,
   if (isRepair(origin, present)) return present;
   if (origin.kind === 'rollback') return { ...origin.to, replaced: present.id };
   return { id, replaced: present.id, since: now, command: origin.kind, bundle: origin.bundle };
-}
-
-/** The state that a change leaves. That the same bundle needed a change shows that others had changed something. */
-export function stateLeft(origin: ChangeOrigin, present: StateMark): StateMark {
-  const drifted = origin.kind === 'apply' && origin.bundle.digest === present.bundle?.digest;
-  return drifted ? { ...present, drifted } : present;
 }
 
 /** A snapshot of a state that was left before, and gone back to since: with what was changed that time, too. */

@@ -48,7 +48,9 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
         await writeJson(host, path, claim);
       } catch (error) {
         const isTaken = hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR');
-        const advice = isTaken ? `remove the file in the place of ${claims}, or of a folder above it, and try again` : remedy;
+        const advice = isTaken
+          ? `remove the file in the place of ${claims}, or of a folder above it, and try again`
+          : remedy;
         throw new Failure('write-failed', `cannot take the lock in ${claims}: ${describeError(error)}`, advice);
       }
       const { holder, abandoned } = await lookAtClaims(host, claims, own);

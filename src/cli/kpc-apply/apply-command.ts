@@ -8,28 +8,38 @@ import {
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
-import { describeHeld } from '../../apply/plan/describe-plan.ts';
+import { describeHeld, describePlan } from '../../apply/plan/describe-plan.ts';
+import { describeState } from '../../apply/state/history.ts';
 import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
-import { isDone, observe, type ChangeOutcome } from '../../apply/change/observe-node.ts';
-import { stateFolder } from '../../apply/state/record.ts';
+import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
+import { stateFolder, type StateMark } from '../../apply/state/record.ts';
+import {
+  listStates,
+  planRollBack,
+  rollBack,
+  type RollBackOutcome,
+  type RollBackPlan,
+} from '../../apply/change/roll-back.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
-import { defineCommand } from './options.ts';
+import { defineCommand, type Options } from './options.ts';
 import { openSource } from './bundle-source.ts';
-import { summarizePlan } from '../../report/plan-text.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { describeLeftSettings, formatPlanText, planValue, summarizePlan } from '../../report/plan-text.ts';
+import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { confirmApply } from '../../apply/change/unconfirmed-apply.ts';
+import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { describeConflict } from '../../apply/plan/share-draft.ts';
 import { count } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 
-export const addApplyCommand = defineCommand({
+export const apply = defineCommand({
   name: 'apply',
   description: 'Program a bundle into this node; put everything back if that fails.',
   bundle: '<bundle>',
@@ -77,7 +87,7 @@ export const addApplyCommand = defineCommand({
   },
 });
 
-export const addConfirmCommand = defineCommand({
+export const confirm = defineCommand({
   name: 'confirm',
   description:
     'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
@@ -139,7 +149,7 @@ function describeConnections({ draining, kept, held, cut }: Plan): string {
   ].join('');
 }
 
-export const addCleanupCommand = defineCommand({
+export const cleanup = defineCommand({
   name: 'cleanup',
   description: 'Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.',
   flags: ['adopt', 'ipvsExcludeCidrs', 'force', 'stateDir'],
@@ -167,4 +177,91 @@ async function reportLeftovers({ share: { leftovers } }: Plan, terminal: Termina
     const advice = isHeld ? '' : '; if kube-proxy left it, --adopt removes it too';
     await terminal.err(`kept, because kpc-apply did not make it: ${nameSome(names)}${advice}\n`);
   }
+}
+
+type RollbackFlag = 'to' | 'list' | 'dryRun' | 'output' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';
+
+export const rollback = defineCommand({
+  name: 'rollback',
+  description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
+  flags: ['to', 'list', 'dryRun', 'output', 'drainTimeout', 'unconfirmed', 'force', 'stateDir'],
+  run: (options, environment) =>
+    interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
+});
+
+async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {
+  const isJson = options.output === 'json';
+  if (options.unconfirmed !== undefined) return runStandBy(session, options.unconfirmed, terminal);
+  if (options.list) {
+    const states = await listStates(session);
+    await terminal.out(isJson ? formatStatesJson(states) : formatStatesText(states));
+    return exitStatus.ok;
+  }
+  if (options.dryRun) {
+    const planned = await planRollBack(session, options);
+    await terminal.out(isJson ? formatJson(planJson(planned)) : formatPlanned(planned));
+    return exitStatus.ok;
+  }
+  const outcome = await withLock(session.host, options.stateDir, 'rollback', () => rollBack(session, options));
+  if (isJson) await terminal.out(formatJson(resultJson(outcome)));
+  return report(outcome, terminal);
+}
+
+function planJson({ to, plan }: RollBackPlan): object {
+  return { state: to && stateValue(to), ...(plan ? planValue(plan) : { changes: [] }) };
+}
+
+function formatPlanned({ to, plan }: RollBackPlan): string {
+  const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
+  return plan
+    ? `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`
+    : `the node is in ${where}\n`;
+}
+
+function resultJson(result: RollBackOutcome): object {
+  if (result.kind === 'unfinished') {
+    return { outcome: result.left === 'nothing' ? 'unfinished-put-back' : 'unfinished-stuck' };
+  }
+  const { to, outcome } = result;
+  const changes = outcome && isDone(outcome) ? describePlan(outcome.plan) : [];
+  return { outcome: outcome?.kind ?? 'unchanged', state: stateValue(to), changes };
+}
+
+async function report(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
+  if (result.kind === 'unfinished') {
+    if (result.left !== 'nothing') return reportStuck(result.left, terminal);
+    await terminal.err('done: the node is as it was before the apply that did not finish\n');
+    return exitStatus.ok;
+  }
+  const { outcome } = result;
+  const to = nameState(result.to);
+  if (!outcome) {
+    await terminal.err(`nothing to do: the node is in ${printable(to)}\n`);
+    return exitStatus.ok;
+  }
+  const status = await reportOutcome(outcome, terminal, `the node is as in ${to}`, `back to ${to}: `);
+  const notes = isDone(outcome) ? describeLeftSettings(outcome.plan) : [];
+  for (const text of notes) await terminal.err(`note: ${printable(text)}\n`);
+  if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
+  return status;
+}
+
+/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+function nameState(state: StateMark): string {
+  return `state ${state.id} (${describeState(state)})`;
+}
+
+const standByOutcomes = {
+  'nothing-to-do': (id: string) => `nothing to do: apply ${id} has been confirmed, put back or replaced`,
+  kept: (id: string) => `done: apply ${id} was confirmed, so its changes stay`,
+  'put-back': (id: string) => `done: apply ${id} was not confirmed, so the node is as it was before it`,
+};
+
+async function runStandBy(session: Session, id: string, terminal: Terminal): Promise<ExitStatus> {
+  // The process that started this waits for a word, and may have gone when the next one is said.
+  await terminal.out(`standing by for apply ${id}\n`);
+  const outcome = await standBy(session, id);
+  if (outcome === 'stuck') return reportStuck(undefined, terminal);
+  await terminal.err(`${standByOutcomes[outcome](id)}\n`);
+  return exitStatus.ok;
 }

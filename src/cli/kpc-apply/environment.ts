@@ -24,43 +24,29 @@ export function openSession(
   { stateDir }: { readonly stateDir: string },
   signal?: AbortSignal,
 ): Session {
-  const show = showProgress(environment.terminal);
+  const { host, terminal } = environment;
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
-    show(event);
+    showProgress(event, terminal);
   };
-  return {
-    host: withWaiting(environment.host, onEvent, signal),
-    folder: stateFolder(stateDir),
-    onEvent,
-    signal,
-  };
-}
-
-/** The same host, which says so when a tool takes long. */
-function withWaiting(host: Host, onEvent: Session['onEvent'], signal: AbortSignal | undefined): Host {
   const run: Host['run'] = (command, patience) => {
     const onWaiting = (taken: number, limit: number): void =>
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     return host.run(command, { onWaiting, signal, ...patience });
   };
-  return { ...host, run };
-}
-
-/** One line that changes as the work goes on, on a terminal only. */
-function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
-  const said = terminal.interactive ? saidToPeople : saidToLogs;
-  return (event) => {
-    if (said.has(event.kind)) void terminal.err(`${printable(describeEvent(event))}\n`);
-    else if (terminal.interactive) void terminal.status(printable(describeEvent(event)));
-  };
+  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal };
 }
 
 /** What a log must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
-/** What stays on the terminal when the work goes on. */
-const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, 'putting-back']);
+/** One line that changes as the work goes on, on a terminal only; some of it stays there. */
+function showProgress(event: ChangeEvent, terminal: Terminal): void {
+  const text = printable(describeEvent(event));
+  const stays = saidToLogs.has(event.kind) || (terminal.interactive && event.kind === 'putting-back');
+  if (stays) void terminal.err(`${text}\n`);
+  else if (terminal.interactive) void terminal.status(text);
+}
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {

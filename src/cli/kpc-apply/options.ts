@@ -20,8 +20,8 @@ function flag<T>(flags: string, description: string, refine = (option: Option): 
   return () => refine(new Option(flags, description));
 }
 
-function switchFlag(flags: string, description: string, refine = (option: Option): Option => option): Flag<boolean> {
-  return flag(flags, description, (option) => refine(option.default(false, 'no')));
+function switchFlag(flags: string, description: string): Flag<boolean> {
+  return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
 /** `usual`: the default, as people write it. */
@@ -54,8 +54,8 @@ const flags = {
     'never remove virtual servers in these CIDRs, nor in those that a bundle names',
     (option) => option.argParser(addNetworks).default([], 'none'),
   ),
-  list: switchFlag('--list', 'list the states to go back to, and change nothing', (option) =>
-    option.conflicts(['to', 'dryRun']),
+  list: flag<boolean>('--list', 'list the states to go back to, and change nothing', (option) =>
+    option.conflicts(['to', 'dryRun']).default(false, 'no'),
   ),
   logFormat: flag<'text' | 'json'>(
     '--log-format <format>',

@@ -1,11 +1,10 @@
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
-import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
-import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './read-only-commands.ts';
+import { apply, cleanup, confirm, rollback } from './apply-command.ts';
+import { doctor, dump, plan, verify } from './read-only-commands.ts';
 import { reportFailure, type ApplyEnvironment } from './environment.ts';
 import type { Options } from './options.ts';
-import { addRollbackCommand } from './rollback-command.ts';
-import { addWatchCommand } from './watch-command.ts';
+import { watch } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { addCompletionCommand } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
@@ -13,9 +12,7 @@ import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
 /** How messages are written, once that is known. */
-interface LogChoice {
-  logFormat?: 'text' | 'json' | undefined;
-}
+type LogChoice = { logFormat?: 'text' | 'json' | undefined };
 
 /** Runs the command of kpc-apply that the command line names. */
 export async function runApplyProgram(
@@ -40,17 +37,7 @@ export async function runApplyProgram(
 }
 
 /** In the order of help. */
-const commands = [
-  addDoctorCommand,
-  addPlanCommand,
-  addApplyCommand,
-  addConfirmCommand,
-  addRollbackCommand,
-  addVerifyCommand,
-  addDumpCommand,
-  addCleanupCommand,
-  addWatchCommand,
-];
+const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
 
 /** The commands of kpc-apply, with their flags. */
 export function kpcApplyProgram(environment: ApplyEnvironment, log: LogChoice = {}): Program {

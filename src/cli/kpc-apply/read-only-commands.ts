@@ -17,7 +17,7 @@ import { openSource } from './bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineCommand, type Options } from './options.ts';
 
-export const addPlanCommand = defineCommand({
+export const plan = defineCommand({
   name: 'plan',
   description: 'Show what apply would change on this node: exit status 1 if it would change anything.',
   bundle: '<bundle>',
@@ -25,7 +25,7 @@ export const addPlanCommand = defineCommand({
   run: (options, environment, bundle) => compareNode('plan', bundle, options, environment),
 });
 
-export const addVerifyCommand = defineCommand({
+export const verify = defineCommand({
   name: 'verify',
   description: 'Check that this node matches a bundle: exit status 1 and the drift if it does not.',
   bundle: '<bundle>',
@@ -46,17 +46,17 @@ async function compareNode(
   const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(openSession(environment, options), request);
-  const { plan } = observation;
+  const { plan: found } = observation;
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation) : undefined;
   await terminal.out(
     options.output === 'json'
-      ? formatPlanJson(plan, bundle, foresight)
-      : formatPlanText(plan, { as, bundle, foresight, namesAll: options.all }),
+      ? formatPlanJson(found, bundle, foresight)
+      : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
-  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+  return isEmptyPlan(found) && found.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }
 
-export const addDoctorCommand = defineCommand({
+export const doctor = defineCommand({
   name: 'doctor',
   description:
     'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
@@ -76,7 +76,7 @@ export const addDoctorCommand = defineCommand({
   },
 });
 
-export const addDumpCommand = defineCommand({
+export const dump = defineCommand({
   name: 'dump',
   description:
     "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",

@@ -29,7 +29,7 @@ import { openSource, type BundleSource } from './bundle-source.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
-export const addWatchCommand = defineCommand({
+export const watch = defineCommand({
   name: 'watch',
   description: 'Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.',
   bundle: '<bundle>',
@@ -58,24 +58,24 @@ export const addWatchCommand = defineCommand({
     const monitor = createWatchMonitor(options, {
       host,
       warn: (problem) => reportWarning(problem, terminal),
-      isHealthy: () => watch.isHealthy(),
-      isLive: () => watch.isLive(),
+      isHealthy: () => rounds.isHealthy(),
+      isLive: () => rounds.isLive(),
     });
-    const watch = createWatch({
+    const rounds = createWatch({
       ...options,
       host,
       readVersion: () => readBundleVersion(path),
       sync: () => monitor.round(() => syncOnce(bundle, session, options, terminal)),
     });
     const stop = () => {
-      watch.stop();
+      rounds.stop();
       stopping.abort();
     };
-    process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', watch.wake);
+    process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', rounds.wake);
     try {
-      await watch.run();
+      await rounds.run();
     } finally {
-      process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGHUP', watch.wake);
+      process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGHUP', rounds.wake);
       await monitor.close();
     }
     return exitStatus.ok;
