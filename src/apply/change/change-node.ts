@@ -192,11 +192,7 @@ async function recordUnchanged(
       }
     : record.state;
   const kept: OwnershipRecord = { ...record, owned, state };
-  try {
-    await writeRecord(host, folder, kept);
-  } catch (error) {
-    throw cannotWrite(`cannot write ${folder.record}`, error);
-  }
+  await writeRecord(host, folder, kept);
   return kept;
 }
 
@@ -229,14 +225,9 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
     await host.remove(folder.lastCommand);
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
-    throw cannotWrite(`cannot save a snapshot in ${folder.path}`, error);
+    const advice = 'free some space there, or choose another folder with --state-dir; nothing has been changed';
+    throw new Failure('write-failed', `cannot save a snapshot in ${folder.path}: ${describeError(error)}`, advice);
   }
-}
-
-/** Of what is written before the first change. */
-function cannotWrite(what: string, error: unknown): Failure {
-  const advice = 'free some space there, or choose another folder with --state-dir; nothing has been changed';
-  return new Failure('write-failed', `${what}: ${describeError(error)}`, advice);
 }
 
 /** What has been done upon a look at the node: all of it, as one plan. */
