@@ -19,9 +19,7 @@ export function formatStatesText({ present, before, states, damaged, last, isUnf
     ...(present ? [`The node is in state ${present.id}: ${describeState(present)}`] : []),
     next,
     ...(states.length === 0 ? ['No earlier state is kept'] : ['"kpc-apply rollback --to ID" goes to one of these:']),
-    ...states.map(
-      ({ mark, snapshot }) => `  ${mark.id}  ${describeState(mark)}; replaced ${formatTime(snapshot.takenAt)}`,
-    ),
+    ...states.map(({ state, takenAt }) => `  ${state.id}  ${describeState(state)}; replaced ${formatTime(takenAt)}`),
     ...[...damaged.values()].map(({ message }) => `  ! ${message}`),
   ];
   return printableLines(`${lines.join('\n')}\n`);
@@ -34,12 +32,12 @@ export function formatStatesJson({ present, before, states, damaged, last, isUnf
     unfinished: isUnfinished,
     undoes: isUnfinished || last ? null : (before ?? null),
     lastCommand: last && { ...last, at: formatTime(last.at) },
-    states: states.map(({ mark, snapshot }) => ({ ...stateValue(mark), replacedAt: formatTime(snapshot.takenAt) })),
+    states: states.map(({ state, takenAt }) => ({ ...stateValue(state), replacedAt: formatTime(takenAt) })),
     damaged: [...damaged].map(([id, { message }]) => ({ id, message })),
   });
 }
 
 /** What a program reads of a state; without `command`, it is one that kpc-apply found. */
-export function stateValue({ id, since, command, bundle, drifted }: StateMark): object {
-  return { id, command, since: since && formatTime(since), bundle, drifted: drifted || undefined };
+export function stateValue({ id, since, command, bundle }: StateMark): object {
+  return { id, command, since: since && formatTime(since), bundle };
 }

@@ -2,7 +2,7 @@ import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createHealthServers } from '../../src/apply/change/serve-health-checks.ts';
+import { createPorts, healthCheckPorts, type ServedPorts } from '../../src/apply/monitor/serve-ports.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 
@@ -10,18 +10,19 @@ const { manifest } = await loadBundle('fixtures/dual-stack/expected-ipvs');
 const port = 20_000 + (process.pid % 20_000);
 const listenOn = { ipv4: ['127.0.0.1'], ipv6: [] };
 const health = { healthy: true };
-const servers = createHealthServers(() => health.healthy);
+const servers = createPorts();
 afterEach(async () => {
   health.healthy = true;
   await servers.close();
 });
 
-function withEndpoints(localEndpoints: number, at = port): Manifest {
-  return {
+function withEndpoints(localEndpoints: number, at = port): ServedPorts {
+  const asked: Manifest = {
     ...manifest,
     families: ['ipv4'],
     healthChecks: [{ port: at, service: 'shop/web', localEndpoints: { ipv4: localEndpoints } }],
   };
+  return healthCheckPorts(asked, listenOn, () => health.healthy);
 }
 
 test('goes on where a connection cannot be taken, however often', async () => {
@@ -31,7 +32,7 @@ test('goes on where a connection cannot be taken, however often', async () => {
     (server = createServer(...args))) as typeof createServer;
   syncBuiltinESMExports();
   try {
-    expect(await servers.update(withEndpoints(1), listenOn)).toEqual([]);
+    expect(await servers.update(withEndpoints(1))).toEqual([]);
   } finally {
     http.createServer = createServer;
     syncBuiltinESMExports();
@@ -44,7 +45,7 @@ test('goes on where a connection cannot be taken, however often', async () => {
 const ask = (at = port) => fetch(`http://127.0.0.1:${at}/healthz`);
 
 test('answers 200 with the number of local endpoints, byte for byte as kube-proxy does', async () => {
-  expect(await servers.update(withEndpoints(2), listenOn)).toEqual([]);
+  expect(await servers.update(withEndpoints(2))).toEqual([]);
   const response = await ask();
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('application/json');
@@ -61,7 +62,7 @@ test('answers 200 with the number of local endpoints, byte for byte as kube-prox
 });
 
 test('answers 503 without local endpoints', async () => {
-  await servers.update(withEndpoints(0), listenOn);
+  await servers.update(withEndpoints(0));
   const response = await ask();
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({ localEndpoints: 0, serviceProxyHealthy: true });
@@ -69,34 +70,34 @@ test('answers 503 without local endpoints', async () => {
 
 test('answers 503 while the rules are not in place', async () => {
   health.healthy = false;
-  await servers.update(withEndpoints(2), listenOn);
+  await servers.update(withEndpoints(2));
   const response = await ask();
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({ localEndpoints: 2, serviceProxyHealthy: false });
 });
 
 test('takes up the numbers of a new bundle, and closes a port that has gone', async () => {
-  await servers.update(withEndpoints(2), listenOn);
-  await servers.update(withEndpoints(0), listenOn);
+  await servers.update(withEndpoints(2));
+  await servers.update(withEndpoints(0));
   expect((await ask()).status).toBe(503);
-  await servers.update(withEndpoints(1, port + 1), listenOn);
+  await servers.update(withEndpoints(1, port + 1));
   expect((await ask(port + 1)).status).toBe(200);
   await expect(ask()).rejects.toThrow('fetch failed');
 });
 
 test('says what it cannot open, and tries again with the next bundle', async () => {
-  const others = createHealthServers(() => true);
-  await others.update(withEndpoints(1), listenOn);
-  expect(await servers.update(withEndpoints(2), listenOn)).toEqual([
+  const others = createPorts();
+  await others.update(withEndpoints(1));
+  expect(await servers.update(withEndpoints(2))).toEqual([
     expect.stringMatching(/^cannot open health check port .*EADDRINUSE/),
   ]);
   await others.close();
-  expect(await servers.update(withEndpoints(2), listenOn)).toEqual([]);
+  expect(await servers.update(withEndpoints(2))).toEqual([]);
   expect((await ask()).headers.get('x-load-balancing-endpoint-weight')).toBe('2');
 });
 
 test('connections that ask for nothing leave the files of the process to the tools', async () => {
-  expect(await servers.update(withEndpoints(1), listenOn)).toEqual([]);
+  expect(await servers.update(withEndpoints(1))).toEqual([]);
   const sockets = Array.from({ length: 300 }, () => connect(port, '127.0.0.1').on('error', () => {}));
   try {
     await expect.poll(() => sockets.filter((socket) => socket.destroyed).length).toBe(200);

@@ -4,8 +4,8 @@ import { createFakeNode } from './fake-node.ts';
 
 const bundle = (mode: string) => `fixtures/dual-stack/expected-${mode}`;
 const ofIpvs =
-  'sysctls that only IPVS mode needs stay at 1: net.ipv4.vs.conntrack, net.ipv4.vs.expire_nodest_conn, net.ipv4.vs.expire_quiescent_template';
-const ofIptables = 'sysctls that only iptables mode needs stay at 1: net.ipv4.conf.all.route_localnet';
+  'sysctls that only IPVS mode needs stay as they are: net.ipv4.vs.conntrack, net.ipv4.vs.expire_nodest_conn, net.ipv4.vs.expire_quiescent_template';
+const ofIptables = 'sysctls that only iptables mode needs stay as they are: net.ipv4.conf.all.route_localnet';
 
 describe.each([
   ['ipvs', 'iptables', ofIpvs],
@@ -25,17 +25,6 @@ describe.each([
     expect([again.status, again.err]).toEqual([0, expect.not.stringMatching(left)]);
   });
 });
-
-test.each(['iptables', 'nftables'])(
-  'forwarding, which IPVS mode turned on, is to be kept: %s mode needs it',
-  async (to) => {
-    const node = createFakeNode();
-    await callApply(node.host, 'apply', bundle('ipvs'));
-    expect((await callApply(node.host, 'apply', bundle(to))).err).toContain(
-      `warning: net.ipv4.ip_forward stays at 1: keep it, because ${to} mode needs it and does not set it\n`,
-    );
-  },
-);
 
 describe('a rollback puts back a sysctl', () => {
   const path = '/proc/sys/net/ipv4/vs/conntrack';
@@ -88,11 +77,4 @@ describe('a rollback puts back a sysctl', () => {
     expect((await callApply(node.host, 'rollback')).status).toBe(0);
     expect(value(node)).toBe('0');
   });
-});
-
-test('a sysctl that was not 1 is not named', async () => {
-  const node = createFakeNode();
-  await callApply(node.host, 'apply', bundle('iptables'));
-  node.files.set('/proc/sys/net/ipv4/conf/all/route_localnet', '0\n');
-  expect((await callApply(node.host, 'apply', bundle('nftables'))).err).not.toContain('route_localnet');
 });

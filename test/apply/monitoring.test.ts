@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
-import { answerHealthz, answerLivez, PageServer } from '../../src/apply/monitor/serve-pages.ts';
+import { createPorts } from '../../src/apply/monitor/serve-ports.ts';
 import { Metrics } from '../../src/apply/monitor/metrics.ts';
-import { createNotifier } from '../../src/apply/monitor/watch-monitor.ts';
+import { answerHealth, createNotifier } from '../../src/apply/monitor/watch-monitor.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
@@ -203,14 +203,15 @@ describe('ports', () => {
   });
 
   test('that are taken are reported, and tried again each round', async () => {
-    const other = new PageServer({ host: '127.0.0.1', port }, {});
-    expect(await other.open()).toBeUndefined();
+    const other = createPorts();
+    const taken = { addresses: ['127.0.0.1'], port, answer: () => undefined };
+    expect(await other.update(new Map([['taken', taken]]))).toEqual([]);
     const found: number[] = [];
     const said = await watchFor(createFakeNode(), 15, ['--metrics', String(port)], {
       5: () => other.close(),
       14: async () => found.push((await get('/metrics')).status),
     });
-    expect(said).toMatch(/warning: cannot listen on 127\.0\.0\.1 port \d+: .*EADDRINUSE/);
+    expect(said).toMatch(/warning: cannot open metrics port \d+ of 127\.0\.0\.1: .*EADDRINUSE/);
     expect(said).toContain('done: ');
     expect(found).toEqual([200]);
   });
@@ -225,7 +226,7 @@ describe('ports', () => {
 test('health has the fields of kube-proxy, and its times', () => {
   const health = { now: 90_000, lastSuccess: 60_000, families: ['ipv4', 'ipv6'] } as const;
   const time = (seconds: number) => new Date(seconds * 1000).toISOString();
-  expect(JSON.parse(answerHealthz(health, true).body)).toEqual({
+  expect(JSON.parse(answerHealth(health, true, { nodeEligible: true }).body)).toEqual({
     lastUpdated: time(90),
     currentTime: time(90),
     nodeEligible: true,
@@ -233,9 +234,9 @@ test('health has the fields of kube-proxy, and its times', () => {
     status: { IPv4: { lastUpdated: time(60), healthy: true }, IPv6: { lastUpdated: time(60), healthy: true } },
   });
   const unknown = { now: 90_000, lastSuccess: undefined, families: [] };
-  expect(answerLivez(unknown, false)).toEqual({
+  expect(answerHealth(unknown, false)).toEqual({
     status: 503,
-    type: 'application/json',
+    headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ lastUpdated: '0001-01-01T00:00:00Z', currentTime: time(90), healthy: false, status: {} }),
   });
 });

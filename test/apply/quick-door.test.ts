@@ -31,7 +31,7 @@ async function apply(
     {
       origin: { kind: 'apply', folder: bundle },
       adopt: false,
-      excludeCIDRs: [],
+      ipvsExcludeCidrs: [],
       drainTimeout: 0,
       force: false,
       settling: isOpen ? { known } : undefined,

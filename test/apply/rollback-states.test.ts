@@ -246,14 +246,6 @@ describe('a repair', () => {
     expect(node.dump()).toBe(first);
   });
 
-  test('by apply is one, which is said to have been changed by others', async () => {
-    const { node } = await drifted();
-    await run(node, 'apply', b2);
-    expect((await run(node, 'rollback', '--list')).out).toMatch(
-      / {2}3 {2}bundle .*, then changed by other programs; replaced/,
-    );
-  });
-
   test('a new bundle by watch is a state', async () => {
     const { node, second } = await appliedTwice();
     await watchOnce(node, b3);

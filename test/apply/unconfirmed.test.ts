@@ -269,15 +269,13 @@ describe('confirm', () => {
     expect(node.dump()).toBe(there);
   });
 
-  test('says so where the node has rebooted since', async () => {
+  test('finds nothing to say yes to where the node has rebooted since', async () => {
     const node = createFakeNode();
     await killWaiting(node);
     node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
     const { status, err } = await callApply(node.host, 'confirm');
     expect(status).toBe(3);
-    expect(err).toMatch(
-      /no apply is waiting .*: the node has rebooted since.*\[nothing-to-confirm\]\n.*apply the bundle/,
-    );
+    expect(err).toMatch(/no apply is waiting to be confirmed \[nothing-to-confirm\]/);
   });
 
   test('says so where the apply has not come to ask', async () => {
@@ -286,18 +284,16 @@ describe('confirm', () => {
     node.files.delete(awaiting);
     expect((await callApply(node.host, 'confirm')).err).toMatch(/killed before it could ask/);
     processOf(node, 500);
-    expect((await callApply(node.host, 'confirm')).err).toMatch(/process 500 is still changing the node/);
+    expect((await callApply(node.host, 'confirm')).err).toMatch(/process 500 .* is still changing the node/);
   });
 });
 
-test('rollback after a boot says what became of the apply that was not confirmed', async () => {
+test('rollback after a boot forgets the apply that was not confirmed', async () => {
   const node = createFakeNode();
   await killWaiting(node);
   node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
   const { status, err } = await callApply(node.host, 'rollback');
   expect(status).toBe(2);
-  expect(err).toMatch(/warning: the node has rebooted since an apply that was not confirmed: its changes are gone\n/);
   expect(err).toMatch(/\[nothing-to-roll-back\]/);
   expect(remains(node)).toEqual(['journal']);
-  expect((await callApply(node.host, 'rollback')).err).not.toMatch(/warning/);
 });

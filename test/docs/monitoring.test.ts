@@ -39,8 +39,8 @@ test('the page describes each', async () => {
 
 /** What a watch serves after a round. */
 function serve(): string {
-  const metrics = new WatchMetrics('1.0', { now: () => 0 });
-  metrics.onRound({ result: 'done' }, 0.2, true);
+  const metrics = new WatchMetrics('1.0');
+  metrics.onRound({ isGood: true }, 0, 0.2);
   return metrics.format(true);
 }
 

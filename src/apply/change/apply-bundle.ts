@@ -9,8 +9,8 @@ import { describeError } from '../../base/system-errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
-import { changeNode, type ChangeOutcome } from './change-node.ts';
-import type { ChangeRequest, Observation, Session } from './observe-node.ts';
+import { changeNode } from './change-node.ts';
+import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
@@ -40,9 +40,9 @@ export interface ApplyChoices {
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string };
   readonly adopt: boolean;
   /** CIDRs besides those of the bundle's configuration. */
-  readonly excludeCIDRs: readonly string[];
+  readonly ipvsExcludeCidrs: readonly string[];
   /** Milliseconds; undefined waits for the end of all connections. */
-  readonly drainTimeout: number | undefined;
+  readonly drainTimeout?: number | undefined;
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
@@ -77,7 +77,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
       bundle.files && { ...settling, files: bundle.files, fitTools: new Set(settling.known?.fitTools) },
     families: manifest.families,
     adopt: choices.adopt,
-    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
+    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.ipvsExcludeCidrs]),
     clusterIPs: listClusterIPs(bundle),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
@@ -120,26 +120,20 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/** What the operator may choose about a cleanup. */
-export interface CleanUpChoices {
-  /** Take away what a kube-proxy left, too. */
-  readonly adopt: boolean;
-  readonly excludeCIDRs: readonly string[];
-  /** Go on although a kube-proxy is running. */
-  readonly force: boolean;
-}
-
 /**
  * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
  * sysctls stay as they are, as they do when kube-proxy cleans up: others may need them by now.
  */
-export function requestNothing(host: Host, choices: CleanUpChoices): ChangeRequest {
+export function requestNothing(
+  host: Host,
+  choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force'>,
+): ChangeRequest {
   return {
     origin: { kind: 'cleanup' },
     target: async () => ({ state: emptyState, settings: [], modules: [] }),
     families: [],
     adopt: choices.adopt,
-    excluded: readNetworks(choices.excludeCIDRs),
+    excluded: readNetworks(choices.ipvsExcludeCidrs),
     drainTimeout: 0,
     prepare: async ({ share }, isIdle) => {
       // If nothing would go because it is all the kube-proxy's, that must be said too.
@@ -174,13 +168,11 @@ export async function applyBundle(
   const fitTools = request.settling?.fitTools ?? new Set();
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
-    session.onEvent({ kind: 'planned', plan });
     if (!choices.force) {
       const asked = [...toolsOf(plan)].filter((tool) => !fitTools.has(tool));
       assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
       for (const tool of asked) fitTools.add(tool);
     }
-    if (isEmptyPlan(plan)) return;
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
   const outcome = await changeNode(session, { ...request, prepare });
@@ -207,15 +199,14 @@ function concernsUdp(plan: Plan): boolean {
   const { delta } = plan;
   if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind !== 'change-table')) return true;
   // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
-  const isUdpInput = (step: Step) =>
-    step.kind === 'restore' &&
-    ((step.tool === 'nft' && step.input.includes('udp')) || (step.tool === 'ipvsadm' && step.input.includes(' -u ')));
+  const isUdpInput = (step: Step) => step.kind === 'restore' && /udp| -u /.test(step.input);
+  // What iptables-restore is given does not show the rules that go.
   const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  const rules = changes.flatMap((change) => {
+  const gone = changes.flatMap((change) => {
     if ('rule' in change) return [change.rule];
-    return [...change.chain.rules, ...(change.kind === 'write-chain' ? (change.from?.rules ?? []) : [])];
+    return change.kind === 'write-chain' ? (change.from?.rules ?? []) : change.chain.rules;
   });
-  return listSteps(plan).some(isUdpInput) || rules.some(isUdpRule);
+  return gone.some(isUdpRule) || listSteps(plan).some(isUdpInput);
 }
 
 function isUdpRule({ args }: Rule): boolean {
@@ -244,19 +235,28 @@ export async function foreseeApply(
 
 /** What the operator should know of a plan besides its changes. */
 async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
-  const { mode } = manifest;
+  if (isEmptyPlan(plan)) return [];
+  const { mode, families } = manifest;
   const before = modeOfState(plan.present) ?? mode;
-  const [forwarding, left] = await Promise.all([
-    programs(mode, 'nftables') ? examineForwarding(host, manifest.families) : [],
-    listLeftSysctls(host, before, mode),
-  ]);
-  const [from, to] = [modeFacts[before].title, modeFacts[mode].title];
+  const forwarding = programs(mode, 'nftables') ? await examineForwarding(host, families) : [];
   return [
     ...plan.settings.flatMap(describeLowering),
     ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, advice }) => `${text}; ${advice}`),
-    ...left,
-    ...(before !== mode && hasAffinity(plan.present)
-      ? [`session affinity: clients lose their endpoints, because ${to} cannot read what ${from} has learned`]
+    ...(before === mode ? [] : describeModeChange(plan, before, mode)),
+  ];
+}
+
+/** What a change of mode leaves behind, and what it loses. */
+function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMode): readonly string[] {
+  const [from, to] = [modeFacts[before], modeFacts[next]];
+  // Each mode forwards packets; only IPVS mode sees to it that the kernel does.
+  const left = from.sysctls.filter((name) => !to.sysctls.includes(name) && name !== forwardingSysctls.ipv4);
+  return [
+    ...(left.length === 0 ? [] : [`sysctls that only ${from.title} needs stay as they are: ${left.join(', ')}`]),
+    ...(hasAffinity(present)
+      ? [
+          `session affinity: clients lose their endpoints, because ${to.title} cannot read what ${from.title} has learned`,
+        ]
       : []),
   ];
 }
@@ -279,23 +279,6 @@ function describeLowering({ setting, from }: SettingChange): readonly string[] {
   const why = setting.reason === undefined ? '' : ` (${setting.reason})`;
   return [
     `${setting.name} goes down from ${from} to ${setting.value}, as kube-proxy sets it${why}; to leave it as it is, compile with --conntrack-max-per-core 0`,
-  ];
-}
-
-/** Sysctls that the old mode set and the new one does not. kube-proxy leaves them as they are. */
-async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): Promise<readonly string[]> {
-  if (before === next) return [];
-  const names = modeFacts[before].sysctls.filter((name) => !modeFacts[next].sysctls.includes(name));
-  const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
-  const set = names.filter((_, i) => values[i]?.trim() === '1');
-  const [from, to] = [modeFacts[before].title, modeFacts[next].title];
-  // Each mode forwards packets; only IPVS mode sees to it that the kernel does.
-  const own = set.filter((name) => name !== forwardingSysctls.ipv4);
-  return [
-    ...(own.length === 0 ? [] : [`sysctls that only ${from} needs stay at 1: ${own.join(', ')}`]),
-    ...(own.length === set.length
-      ? []
-      : [`${forwardingSysctls.ipv4} stays at 1: keep it, because ${to} needs it and does not set it`]),
   ];
 }
 

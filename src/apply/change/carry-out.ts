@@ -36,11 +36,8 @@ async function runStep(host: Host, step: Step): Promise<void> {
   try {
     await host.writeFile(setting.path, setting.value);
   } catch (error) {
-    throw new Failure(
-      'write-failed',
-      `cannot ${describeStep(step)}: ${describeError(error)}`,
-      'check that its kernel module is loaded and that /proc/sys is writable here',
-    );
+    const advice = 'check that its kernel module is loaded and that /proc/sys is writable here';
+    throw new Failure('write-failed', `cannot ${describeStep(step)}: ${describeError(error)}`, advice);
   }
 }
 
@@ -52,9 +49,10 @@ function assertDone(command: Command, result: CommandResult): void {
   const said = result.stderr.trim();
   // ipvsadm -R goes on after a line that failed, and ends with status 0.
   if (result.status === 0 && (tool !== 'ipvsadm' || said === '')) return;
+  const text = [describeEnd(command, result), excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n');
   throw new Failure(
     'tool-failed',
-    [describeEnd(command, result), excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n'),
+    text,
     'fix the cause and apply again; --dry-run prints what each tool is given',
     tool,
   );

@@ -1,13 +1,14 @@
 import { isEmptyDelta } from '../../kernel/delta.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { assertReadable, type ReadingPart } from '../node/node-reading.ts';
-import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
+import { assertReadable } from '../node/node-reading.ts';
+import { readTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardIn } from '../plan/access-guard.ts';
 import { describeConflict, type Conflict } from '../plan/share-draft.ts';
-import { type Step, changedParts, describeStep, listSteps } from '../plan/steps.ts';
+import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import { findSettled, settleFor, writeBesideSettled } from '../quick/small-change.ts';
+import { findSettled, settleFor, writeBesideSettled, type SettledLook } from '../quick/small-change.ts';
 import {
   addressKey,
   isEmptyBelongings,
@@ -17,43 +18,21 @@ import {
   type Belongings,
 } from '../state/belongings.ts';
 import { explainError, Failure } from '../state/failure.ts';
-import {
-  commit,
-  isRepair,
-  joinEarlier,
-  joinSettingsMade,
-  nextId,
-  stateAfter,
-  stateLeft,
-  writeRecord,
-} from '../state/history.ts';
-import {
-  writeJson,
-  type DrainingServer,
-  type OwnershipRecord,
-  type Snapshot,
-  type StateMark,
-} from '../state/record.ts';
+import { commit, isRepair, joinEarlier, joinSettingsMade, nextId, stateAfter, writeRecord } from '../state/history.ts';
+import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,
   look,
   readHoldings,
+  type ChangeOutcome,
   type ChangeRequest,
   type Holdings,
   type Observation,
+  type SecondLook,
   type Session,
 } from './observe-node.ts';
 import { putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
-
-/** What became of a change of the node. */
-export type ChangeOutcome =
-  | { readonly kind: 'unchanged'; readonly plan: Plan }
-  | { readonly kind: 'changed'; readonly plan: Plan; readonly draining: readonly DrainingServer[] }
-  /** It failed, and the node is as it was. */
-  | { readonly kind: 'put-back'; readonly failure: Failure }
-  /** It failed, and not everything could be put back. */
-  | { readonly kind: 'stuck'; readonly failure: Failure; readonly left: Plan | undefined };
 
 /**
  * Brings the node to what is wanted, or back to what it was. Before the first change a snapshot of the node is on the
@@ -64,16 +43,16 @@ export type ChangeOutcome =
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
+  const { settling } = request;
   await settleUnconfirmed(session);
   const holdings = await readHoldings(session);
   const { record, unfinished, owned } = holdings;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   await endOrphans(host, unfinished?.toolMark);
-  const { settling } = request;
   const mayBeSettled = settling && !unfinished && !request.adopt;
   const known = mayBeSettled ? await findSettled(host, folder, settling, record) : undefined;
   const before = await look(host, request, owned, drainTerms(host, request, record), known);
-  const { reading, plan, focus } = before;
+  const { plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it, and takes nothing from it.
   await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.share.belongings), before.node);
@@ -85,17 +64,33 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     if (settling && isNew) await settleFor(host, folder, settling, before, kept, known);
     return { kind: 'unchanged', plan };
   }
+  if (before.isKnown) await assertReadable(host, before.reading, changedParts([plan]));
+  const change = await beginChange(session, request, before, holdings);
+  const { snapshot, unconfirmed } = change;
+  try {
+    return { kind: 'changed', plan: await makeChange(session, request, before, holdings, change, known) };
+  } catch (error) {
+    const failure = explainError(error);
+    session.onEvent({ kind: 'putting-back', because: failure });
+    if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
+    const left = await putBack(session, snapshot, unconfirmed?.id);
+    // If something is left, the standby processes go on trying when this process has ended.
+    if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
+    return left === 'nothing' ? { kind: 'put-back', plan, failure } : { kind: 'stuck', plan, failure, left };
+  }
+}
 
-  if (before.isKnown) await assertReadable(host, reading, changedParts([plan]));
-
-  // What was not looked at stays ours.
-  const withAside = (some: Belongings): Belongings => (focus ? joinBelongings(focus.aside(record.owned), some) : some);
-  const { origin } = request;
+/** What is on the disk before the first change: the way back, and that the change waits to be confirmed, if it does. */
+async function beginChange(
+  session: Session,
+  { confirmTimeout }: ChangeRequest,
+  before: Observation,
+  holdings: Holdings,
+) {
+  const { record, unfinished } = holdings;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
-  const snapshot = await takeSnapshot(session, before, holdings, stateLeft(origin, present));
-  const milliseconds = request.confirmTimeout;
-  const unconfirmed =
-    milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
+  const snapshot = await takeSnapshot(session, before, holdings, present);
+  const unconfirmed = confirmTimeout === undefined ? undefined : await beginUnconfirmed(session, confirmTimeout);
   try {
     await writeJournal(session, snapshot);
   } catch (error) {
@@ -104,40 +99,48 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
+  return { present, snapshot, unconfirmed };
+}
+
+/** Makes a change for good, and gives all of it as one plan. Throws a Failure if it is to be put back. */
+async function makeChange(
+  session: Session,
+  request: ChangeRequest,
+  before: Observation,
+  { record, owned }: Holdings,
+  { present, unconfirmed }: Awaited<ReturnType<typeof beginChange>>,
+  known: SettledLook | undefined,
+): Promise<Plan> {
+  const { host, folder } = session;
+  const { origin, settling, confirmTimeout } = request;
+  const { reading, plan, focus } = before;
   // An operator who may be cut off from the node must not wait for a tool that hangs.
   const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
   const working = { ...session, host: hasty?.host ?? host };
-  try {
-    const progress = await carryOut(working, before);
-    const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);
-    const committed: OwnershipRecord = {
-      bootId: record.bootId,
-      owned: withDraining(withAside(request.belongings ?? plan.share.belongings), settled.plan, progress.plan),
-      draining: settled.plan.draining,
-      leftIpvs: settled.plan.leftIpvs,
-      state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
-    };
-    if (unconfirmed) {
-      await hasty?.announce('the confirmation', unconfirmed.milliseconds + shortLimit);
-      session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
-      await awaitConfirmation(session, unconfirmed, committed);
-    }
-    const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
-    await writeBesideSettled(host, folder, keep, committed.state);
-    if (settling) await settleFor(host, folder, settling, settled, committed, known);
-    // What stays behind finds no journal, and so nothing to put back.
-    if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
-    const { kept, draining } = settled.plan;
-    return { kind: 'changed', plan: { ...progress.plan, kept }, draining };
-  } catch (error) {
-    const failure = explainError(error);
-    session.onEvent({ kind: 'putting-back', because: failure });
-    if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
-    const left = await putBack(session, snapshot, unconfirmed?.id);
-    // If something is left, the standby processes go on trying when this process has ended.
-    if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
-    return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
+  const progress = await carryOut(working, before);
+  const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);
+  const { kept, draining, leftIpvs } = settled.plan;
+  const belongings = request.belongings ?? plan.share.belongings;
+  // What was not looked at stays ours.
+  const withAside = focus ? joinBelongings(focus.aside(record.owned), belongings) : belongings;
+  const committed: OwnershipRecord = {
+    bootId: record.bootId,
+    owned: withDraining(withAside, settled.plan, progress.plan),
+    draining,
+    leftIpvs,
+    state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
+  };
+  if (unconfirmed && confirmTimeout !== undefined) {
+    await hasty?.announce('the confirmation', confirmTimeout + shortLimit);
+    session.onEvent({ kind: 'awaiting-confirmation', milliseconds: confirmTimeout });
+    await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }
+  const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
+  await writeBesideSettled(host, folder, keep, committed.state);
+  if (settling) await settleFor(host, folder, settling, settled, committed, known);
+  // What stays behind finds no journal, and so nothing to put back.
+  if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
+  return { ...progress.plan, kept, draining };
 }
 
 /** The node as it is, for the way back; or as it was before a change that did not finish. */
@@ -147,19 +150,16 @@ async function takeSnapshot(
   { record, unfinished }: Holdings,
   state: StateMark,
 ): Promise<Snapshot> {
-  const { toolMark } = host;
-  const { touched } = plan.share;
+  const now = { takenAt: host.now(), uptime: host.uptime(), touched: noBelongings, settingsMade: {} };
+  const before = unfinished ?? { ...now, reading, record };
   const settingsMade = Object.fromEntries(plan.settings.map(({ setting: { path, value } }) => [path, [value]]));
-  if (unfinished) {
-    const all = {
-      touched: joinBelongings(unfinished.touched, touched),
-      settingsMade: joinSettingsMade([unfinished, { settingsMade }]),
-    };
-    return { ...unfinished, ...all, state, toolMark };
-  }
-  const now = { takenAt: host.now(), uptime: host.uptime() };
-  const id = `${now.takenAt}-${host.pid}`;
-  return joinEarlier(host, folder, { id, ...now, state, reading, record, touched, settingsMade, toolMark });
+  return joinEarlier(host, folder, {
+    ...before,
+    state,
+    touched: joinBelongings(before.touched, plan.share.touched),
+    settingsMade: joinSettingsMade([before, { settingsMade }]),
+    toolMark: host.toolMark,
+  });
 }
 
 /** The state that the node is in. One that has no name yet gets one. */
@@ -181,18 +181,18 @@ async function recordUnchanged(
   const { origin } = request;
   const adopts = takesOver(request, record, belongings);
   const owned = adopts ? joinBelongings(record.owned, belongings) : record.owned;
-  const isOther = 'bundle' in origin && origin.bundle.digest !== record.state?.bundle?.digest;
-  const named = isOther && !isEmptyBelongings(owned) ? { command: origin.kind, bundle: origin.bundle } : undefined;
-  if (!adopts && !named) return record;
-  const state = named
-    ? { since: host.now(), ...named, ...(await identifyState(session, record.state)), bundle: named.bundle }
+  const isOther = origin.bundle && origin.bundle.digest !== record.state?.bundle?.digest && !isEmptyBelongings(owned);
+  if (!adopts && !isOther) return record;
+  const state = isOther
+    ? {
+        since: host.now(),
+        command: origin.kind,
+        ...(await identifyState(session, record.state)),
+        bundle: origin.bundle,
+      }
     : record.state;
   const kept: OwnershipRecord = { ...record, owned, state };
-  try {
-    await writeRecord(host, folder, kept);
-  } catch (error) {
-    throw cannotWrite(`cannot write ${folder.record}`, error);
-  }
+  await writeRecord(host, folder, kept);
   return kept;
 }
 
@@ -205,13 +205,9 @@ function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, belongi
 export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.share;
   if (conflicts.length === 0) return;
-  const names = conflicts.map(describeConflict);
-  const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
-  throw new Failure(
-    'conflict',
-    `these exist already, and kpc-apply did not make them: ${shown.join(', ')}`,
-    adviseOnConflicts(conflicts),
-  );
+  const names = nameSome(conflicts.map(describeConflict), 5);
+  const text = `these exist already, and kpc-apply did not make them: ${names}`;
+  throw new Failure('conflict', text, adviseOnConflicts(conflicts));
 }
 
 function adviseOnConflicts(conflicts: readonly Conflict[]): string {
@@ -229,26 +225,14 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
     await host.remove(folder.lastCommand);
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
-    throw cannotWrite(`cannot save a snapshot in ${folder.path}`, error);
+    const advice = 'free some space there, or choose another folder with --state-dir; nothing has been changed';
+    throw new Failure('write-failed', `cannot save a snapshot in ${folder.path}: ${describeError(error)}`, advice);
   }
 }
 
-/** Of what is written before the first change. */
-function cannotWrite(what: string, error: unknown): Failure {
-  return new Failure(
-    'write-failed',
-    `${what}: ${describeError(error)}`,
-    'free some space there, or choose another folder with --state-dir; nothing has been changed',
-  );
-}
-
-/** What has been done upon a look at the node. */
-interface Progress {
-  /** All of it, as one plan. */
+/** What has been done upon a look at the node: all of it, as one plan. */
+interface Progress extends Omit<SecondLook, 'kind' | 'earlier'> {
   readonly plan: Plan;
-  readonly changed: ReadonlySet<ReadingPart>;
-  readonly steps: readonly Step[];
-  readonly traffic: OpenTraffic;
 }
 
 /** Carries out a plan: what is new, and what goes; and last, upon another look at connections, what drains without any. */
@@ -295,23 +279,23 @@ async function settle(
   request: ChangeRequest,
   owned: Belongings,
   before: Observation,
-  { plan, changed, steps, traffic }: Progress,
+  { plan, ...done }: Progress,
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const lookAgain = (earlier: Observation, by: Pick<Progress, 'changed' | 'steps'>) =>
-    look(session.host, request, owned, terms, { kind: 'earlier', earlier, traffic, ...by });
-  let after = await lookAgain(before, { changed, steps });
-  if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
+  const lookAgain = (back: Omit<SecondLook, 'kind'>) =>
+    look(session.host, request, owned, terms, { kind: 'earlier', ...back });
+  let after = await lookAgain({ earlier: before, ...done });
+  const { modules, delta } = after.plan;
+  if (!isEmptyPlan(after.plan) && modules.length === 0 && isEmptyDelta(delta)) {
     await runPlan(session, after.plan);
-    after = await lookAgain(after, { changed: new Set(), steps: [] });
+    after = await lookAgain({ earlier: after, ...done, changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
-  throw new Failure(
-    'wrong-result',
-    `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
-    'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
-  );
+  const text = 'the tools reported success, but the node is not as it should be; still to do';
+  const advice =
+    'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again';
+  throw new Failure('wrong-result', `${text}:\n${describeRest(after.plan)}`, advice);
 }
 
 /** What a plan would do, cut short: the first lines show what kind of thing went wrong. */
@@ -321,8 +305,4 @@ function describeRest(plan: Plan): string {
     ...(step.kind === 'restore' ? step.input.trimEnd().split('\n') : []).map((line) => `  ${line}`),
   ]);
   return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])].join('\n');
-}
-
-function hasSettingsOnly(plan: Plan): boolean {
-  return plan.modules.length === 0 && isEmptyDelta(plan.delta);
 }

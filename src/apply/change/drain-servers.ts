@@ -53,10 +53,9 @@ export function planDrain(
   const open = { kept: 0, cut: 0 };
   const countOf = (server: VirtualServer, real: RealServer) =>
     connections(virtualServerKey(server), realServerKey(real));
-
-  function cut(server: VirtualServer, real: RealServer): void {
+  const cut = (server: VirtualServer, real: RealServer): undefined => {
     open.cut += countOpen(server.protocol, countOf(server, real));
-  }
+  };
 
   /** The real server as it drains; undefined if it goes. `closed`: whether it takes no new connections any more. */
   function drain(server: VirtualServer, real: RealServer, closed: boolean): RealServer | undefined {
@@ -64,10 +63,7 @@ export function planDrain(
     const { since = policy.now, sinceBoot = policy.uptime } = begun.get(placeKey(virtualServer, realServer)) ?? {};
     const count = countOf(server, real);
     if (closed && count?.active === 0 && count.inactive === 0) return undefined;
-    if (policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout) {
-      cut(server, real);
-      return undefined;
-    }
+    if (policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout) return cut(server, real);
     open.kept += countOpen(server.protocol, count);
     draining.push({ virtualServer, realServer, since, sinceBoot });
     return real.weight === 0 ? real : { ...real, weight: 0 };

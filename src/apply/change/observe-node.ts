@@ -34,8 +34,6 @@ export interface Session {
 export type ChangeEvent =
   | { readonly kind: 'recovering' }
   | { readonly kind: 'reading' }
-  /** What is about to change; nothing has yet. */
-  | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
@@ -73,6 +71,19 @@ export interface ChangeRequest {
   readonly refusesLeftovers?: boolean | undefined;
   /** What will be ours, if that is not simply what the target has. */
   readonly belongings?: Belongings | undefined;
+}
+
+/** What became of a change of the node, and what it was to be. */
+export type ChangeOutcome =
+  | { readonly kind: 'unchanged' | 'changed'; readonly plan: Plan }
+  /** It failed, and the node is as it was. */
+  | { readonly kind: 'put-back'; readonly plan: Plan; readonly failure: Failure }
+  /** It failed, and not everything could be put back. */
+  | { readonly kind: 'stuck'; readonly plan: Plan; readonly failure: Failure; readonly left: Plan | undefined };
+
+/** Whether the node is as it was to be. */
+export function isDone({ kind }: ChangeOutcome): boolean {
+  return kind === 'unchanged' || kind === 'changed';
 }
 
 /** A look at a node, and what would have to change. The plan is of what was in focus alone. */

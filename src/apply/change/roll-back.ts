@@ -1,14 +1,14 @@
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
-import type { KernelState } from '../../kernel/state.ts';
-import { changeNode, type ChangeOutcome } from './change-node.ts';
-import { observe, type ChangeRequest, type Session } from './observe-node.ts';
+import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { changeNode } from './change-node.ts';
+import { observe, readHoldings, type ChangeOutcome, type ChangeRequest, type Session } from './observe-node.ts';
 import { putBack, requestSnapshot } from './carry-out.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
 import { noBelongings, withoutBelongings } from '../state/belongings.ts';
 import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
-import { adviseOnStates, findState, readHistory, type History, type KeptState } from '../state/history.ts';
-import { assertSomethingToUndo, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
+import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
+import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
@@ -16,13 +16,12 @@ import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../stat
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
-/** What became of a roll back: of an apply that did not end, or of a change that did. */
+/** What became of a roll back. */
 export type RollBackOutcome =
-  | { readonly kind: 'unfinished-put-back' }
-  | { readonly kind: 'unfinished-stuck' }
-  | { readonly kind: 'rolled-back'; readonly to: StateMark; readonly outcome: ChangeOutcome }
-  /** The node is in the state that was asked for. */
-  | { readonly kind: 'there-already'; readonly to: StateMark };
+  /** Of an apply that did not end: what is left to put back, as putBack gives it. */
+  | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
+  /** To a state. No outcome: the node is in it already. */
+  | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome | undefined };
 
 /** What the operator may choose about a roll back. */
 export interface RollBackChoices {
@@ -35,10 +34,12 @@ export interface RollBackChoices {
 }
 
 /** What a roll back would do. */
-export type RollBackPlan =
-  | { readonly kind: 'unfinished'; readonly plan: Plan }
-  | { readonly kind: 'state'; readonly to: StateMark; readonly plan: Plan }
-  | { readonly kind: 'there-already'; readonly to: StateMark };
+export interface RollBackPlan {
+  /** Undefined for what there was before an apply that did not finish. */
+  readonly to: StateMark | undefined;
+  /** Undefined if the node is in that state. */
+  readonly plan: Plan | undefined;
+}
 
 /** The states to go back to, and why a rollback that names none has nothing to undo, if it has not. */
 export interface RollBackStates extends History {
@@ -54,85 +55,67 @@ export interface RollBackStates extends History {
  */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await settleUnconfirmed(session);
-  const choice = await choose(session, choices);
+  const { to, request, unfinished } = await choose(session, choices);
   const assertAlone = () => (choices.force ? undefined : assertNoKubeProxy(session.host));
-  switch (choice.kind) {
-    case 'unfinished': {
-      await assertAlone();
-      session.onEvent({ kind: 'recovering' });
-      if ((await putBack(session, choice.snapshot)) !== 'nothing') return { kind: 'unfinished-stuck' };
+  if (to === undefined) {
+    await assertAlone();
+    session.onEvent({ kind: 'recovering' });
+    const left = await putBack(session, unfinished);
+    if (left === 'nothing') {
       await endUnconfirmed(session).catch(() => undefined);
-      const reason = 'an apply did not finish';
-      await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason });
-      return { kind: 'unfinished-put-back' };
+      await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason: 'an apply did not finish' });
     }
-    case 'state': {
-      const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
-        if (!isIdle) await assertAlone();
-      };
-      const outcome = await changeNode(session, { ...choice.request, prepare });
-      return { kind: 'rolled-back', to: choice.to, outcome };
-    }
-    case 'there-already':
-      return choice;
-    default:
-      return choice satisfies never;
+    return { kind: 'unfinished', left };
   }
+  const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
+    if (!isIdle) await assertAlone();
+  };
+  return { kind: 'state', to, outcome: request && (await changeNode(session, { ...request, prepare })) };
 }
 
 /** Says what a roll back would do. Changes nothing. */
 export async function planRollBack(session: Session, choices: RollBackChoices): Promise<RollBackPlan> {
-  const choice = await choose(session, choices);
-  switch (choice.kind) {
-    case 'unfinished':
-      return { kind: 'unfinished', plan: (await observe(session, requestSnapshot(choice.snapshot))).plan };
-    case 'state':
-      return { kind: 'state', to: choice.to, plan: (await observe(session, choice.request)).plan };
-    case 'there-already':
-      return choice;
-    default:
-      return choice satisfies never;
-  }
+  const { to, request } = await choose(session, choices);
+  return { to, plan: request && (await observe(session, request)).plan };
 }
 
 /** The states that a rollback may go to, without any change. Throws a Failure if the record or the journal is damaged. */
 export async function listStates(session: Session): Promise<RollBackStates> {
   const { host, folder } = session;
-  const bootId = await readBootId(host);
-  const history = await readHistory(host, folder, await readRecord(host, folder, bootId));
-  const isUnfinished = (await readSnapshot(host, folder.journal, bootId)) !== undefined;
-  return { ...history, last: await readLastCommand(session), isUnfinished };
+  const { record, unfinished } = await readHoldings(session);
+  const history = await readHistory(host, folder, record);
+  return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-/** What a rollback undoes: an apply that did not end, or the changes since a state. */
+/** What a rollback goes to, and what that asks of the node: nothing if the node is in that state. */
 type Choice =
-  | { readonly kind: 'unfinished'; readonly snapshot: Snapshot }
-  | { readonly kind: 'state'; readonly to: StateMark; readonly request: ChangeRequest }
-  | { readonly kind: 'there-already'; readonly to: StateMark };
+  | { readonly to: StateMark; readonly request: ChangeRequest | undefined; readonly unfinished?: undefined }
+  /** The state before an apply that did not end. */
+  | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: Snapshot };
 
 /** Throws a Failure if there is nothing to undo. */
 async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<Choice> {
   const { host, folder } = session;
   const bootId = await readBootId(host);
-  const snapshot = await readSnapshot(host, folder.journal, bootId);
-  if (snapshot && to === undefined) return { kind: 'unfinished', snapshot };
+  // The record may be damaged: this does without.
+  const unfinished = await readSnapshot(host, folder.journal, bootId);
+  if (unfinished && to === undefined) return { unfinished, request: requestSnapshot(unfinished) };
   const history = await readHistory(host, folder, await readRecord(host, folder, bootId));
   const { present, before, states } = history;
   // What an apply that did not end has changed goes, too.
-  if (to !== undefined && to === present?.id && !snapshot) return { kind: 'there-already', to: present };
-  if (to === undefined) assertSomethingToUndo(await readLastCommand(session), adviseOnStates(states));
+  if (to !== undefined && to === present?.id && !unfinished) return { to: present, request: undefined };
+  const last = to === undefined ? await readLastCommand(session) : undefined;
+  if (last) {
+    const text = `${describeLastCommand(last)}: there is nothing to undo`;
+    throw new Failure('nothing-to-undo', text, adviseOnStates(states));
+  }
   const id = to ?? before;
   if (id === undefined) {
-    throw new Failure(
-      'nothing-to-roll-back',
-      `${folder.path} holds no earlier state to restore`,
-      states.length > 0
-        ? adviseOnStates(states)
-        : 'the state before an apply is kept for a while, but not after a reboot',
-    );
+    const text = `${folder.path} holds no earlier state to restore`;
+    throw new Failure('nothing-to-roll-back', text, adviseOnStates(states));
   }
-  const state = findState(history, id);
-  return { kind: 'state', to: state.mark, request: { ...requestState(state), drainTimeout } };
+  const snapshot = findState(history, id);
+  return { to: snapshot.state, request: { ...requestState(snapshot), drainTimeout } };
 }
 
 /**
@@ -140,34 +123,27 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
  * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them. A setting is put
  * back only where kpc-apply set it, and it is still as it was set: the rest is the administrator's.
  */
-function requestState({ mark, snapshot }: KeptState): ChangeRequest {
+function requestState(snapshot: Snapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);
   const { record, settingsMade, reading } = snapshot;
   const places = new Set(record.draining.map(({ virtualServer, realServer }) => placeKey(virtualServer, realServer)));
   const leavesIpvs = record.leftIpvs !== undefined;
-  const withoutDraining = (state: KernelState): KernelState => ({
-    ...state,
-    virtualServers: state.virtualServers.map((server) => {
-      const key = virtualServerKey(server);
-      return {
-        ...server,
-        realServers: server.realServers.filter((real) => !places.has(placeKey(key, realServerKey(real)))),
-      };
-    }),
-  });
+  const withoutDraining = (server: VirtualServer): VirtualServer => {
+    const drains = (real: RealServer) => places.has(placeKey(virtualServerKey(server), realServerKey(real)));
+    return { ...server, realServers: server.realServers.filter((real) => !drains(real)) };
+  };
   const target = async (): Promise<Target> => {
     const wanted = await whole.target();
     const state = leavesIpvs
       ? { ...withoutGuard(wanted.state), virtualServers: [], links: [], sets: [] }
-      : withoutDraining(wanted.state);
+      : { ...wanted.state, virtualServers: wanted.state.virtualServers.map(withoutDraining) };
     const settings = wanted.settings.flatMap((setting) => {
       const onlyFrom = settingsMade[setting.path];
       return onlyFrom === undefined ? [] : { ...setting, onlyFrom };
     });
     return { ...wanted, state, settings };
   };
-  const request: ChangeRequest = { ...whole, target, origin: { kind: 'rollback', to: mark } };
-  if (!leavesIpvs) return request;
+  if (!leavesIpvs) return { ...whole, target };
   const { chains, jumps, besideKubelet } = withoutBelongings(record.owned, guardIn(parseReading(reading)));
-  return { ...request, belongings: { ...noBelongings, chains, jumps, besideKubelet } };
+  return { ...whole, target, belongings: { ...noBelongings, chains, jumps, besideKubelet } };
 }

@@ -1,33 +1,35 @@
 import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
-import { shortLimit } from '../node/tool-time-limits.ts';
+import { readDoing, shortLimit } from '../node/tool-time-limits.ts';
 import { Failure } from '../state/failure.ts';
 import { commit } from '../state/history.ts';
-import { identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
-import { readJson, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
+import { noteCommand } from '../state/last-command.ts';
+import { findHolder, withLock } from '../state/lock.ts';
+import { findProcess, identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
+import { readJson, readSnapshot, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
 import type { Session } from './observe-node.ts';
-import { assertNotInterrupted } from './carry-out.ts';
+import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-const unconfirmedShape = objectOf({
+const unconfirmedFields = {
   ...processFields,
   /** Of this apply and no other, as long as the node is up. */
   id: text,
   /** The network namespace that it changes. Undefined where unknown. */
   network: optional(text),
-});
+};
+
+const unconfirmedShape = objectOf(unconfirmedFields);
 
 /**
  * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from
  * before the first change until the change stays or is put back, so that others can see to the way back where that
  * process cannot.
  */
-export type Unconfirmed = Shaped<typeof unconfirmedShape>;
+type Unconfirmed = Shaped<typeof unconfirmedShape>;
 
 const questionShape = objectOf({
-  ...processFields,
-  /** Of the apply. */
-  id: text,
+  ...unconfirmedFields,
   /** Milliseconds since the node booted. */
   deadline: amount,
   /** What is kpc-apply's when the change stays. */
@@ -38,25 +40,22 @@ const questionShape = objectOf({
  * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds
  * all that is needed to make the change stay, because the process that asks may be gone by then.
  */
-export type Question = Shaped<typeof questionShape>;
-
-/** A node and the files that kpc-apply keeps of it, for a command that does not change it. */
-export type Place = Omit<Session, 'onEvent'>;
+type Question = Shaped<typeof questionShape>;
 
 /** Undefined if nothing is asked. */
-export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
+function readQuestion(host: Host, path: string): Promise<Question | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
   return readJson(host, path, questionShape, advice);
 }
 
 /** What is asked or answered of this apply. A damaged question cannot be answered, and counts as none. */
-export async function findQuestion(host: Host, path: string, id: string): Promise<Question | undefined> {
+async function findQuestion(host: Host, path: string, id: string): Promise<Question | undefined> {
   const question = await readQuestion(host, path).catch(() => undefined);
   return question?.id === id ? question : undefined;
 }
 
 /** The apply that waits for confirmation, of this boot or another; undefined if there is none. */
-export function readUnconfirmed({ host, folder }: Place): Promise<Unconfirmed | undefined> {
+function readUnconfirmed({ host, folder }: Session): Promise<Unconfirmed | undefined> {
   const advice = 'remove it, and apply again: then nothing waits to be confirmed';
   return readJson<Unconfirmed>(host, folder.unconfirmed, unconfirmedShape, advice);
 }
@@ -73,22 +72,20 @@ const timerDelaySeconds = 5;
  * Notes that the following change must be confirmed, and starts standby processes in case this process is killed, hangs or is
  * cut off: a process in a session of its own, which has loaded all it needs and so also survives that the program is
  * taken away; and where systemd runs, a timer, which survives that the whole control group is killed, as at the end of a
- * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Gives the
- * apply's id. Throws a Failure if no standby process can start.
+ * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Throws a
+ * Failure if no standby process can start.
  */
-export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<string> {
+export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<Unconfirmed> {
   const { host, folder, onEvent } = session;
   const process = await identifyOwnProcess(host);
   const id = `${process.pid}-${process.started}-${Math.round(host.uptime())}`;
-  const network = await host.readLink('/proc/self/ns/net');
+  const unconfirmed: Unconfirmed = { ...process, id, network: await host.readLink('/proc/self/ns/net') };
+  const what = 'can put everything back if this process is killed';
   const warn = (only: string, error: unknown) =>
-    onEvent({
-      kind: 'warning',
-      text: `${only} can put everything back if this process is killed: ${describeError(error)}`,
-    });
+    onEvent({ kind: 'warning', text: `${only} ${what}: ${describeError(error)}` });
   try {
     await endUnconfirmed(session);
-    await writeJson(host, folder.unconfirmed, { ...process, id, network } satisfies Unconfirmed);
+    await writeJson(host, folder.unconfirmed, unconfirmed);
     const [tool, ...start] = host.program ?? [];
     if (tool === undefined) throw new Error('kpc-apply does not know how it was started');
     const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.path];
@@ -100,14 +97,11 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
     if (apart.status === 'rejected' && !hasTimer) throw apart.reason;
     if (apart.status === 'rejected') warn('only a systemd timer', apart.reason);
     if (timer.status === 'rejected') warn('no systemd timer', timer.reason);
-    return id;
+    return unconfirmed;
   } catch (error) {
     await endUnconfirmed(session).catch(() => undefined);
-    throw new Failure(
-      'system-error',
-      `nothing can put everything back if this process is killed: ${describeError(error)}`,
-      'fix the cause, or apply without --confirm-timeout; nothing has been changed',
-    );
+    const advice = 'fix the cause, or apply without --confirm-timeout; nothing has been changed';
+    throw new Failure('system-error', `nothing ${what}: ${describeError(error)}`, advice);
   }
 }
 
@@ -140,9 +134,9 @@ async function runsUnderSystemd(host: Host): Promise<boolean> {
 }
 
 /** The standby process finds that there is nothing left to do, and so does a confirm. */
-export async function endUnconfirmed(place: Place): Promise<void> {
-  const { host, folder } = place;
-  const unconfirmed = await readUnconfirmed(place).catch(() => undefined);
+export async function endUnconfirmed(session: Session): Promise<void> {
+  const { host, folder } = session;
+  const unconfirmed = await readUnconfirmed(session).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
   if (unconfirmed && (await runsUnderSystemd(host))) {
     // It may have fired already, or never have been there.
@@ -160,25 +154,18 @@ export async function settleUnconfirmed(session: Session): Promise<void> {
   // A damaged one says nothing: the journal says what there is to put back.
   const unconfirmed = await readUnconfirmed(session).catch(() => undefined);
   if (!unconfirmed) return;
-  if (unconfirmed.bootId === (await readBootId(session.host))) {
-    await keepConfirmed(session, unconfirmed.id);
-    return;
-  }
-  session.onEvent({
-    kind: 'warning',
-    text: 'the node has rebooted since an apply that was not confirmed: its changes are gone',
-  });
-  await endUnconfirmed(session);
+  if (unconfirmed.bootId === (await readBootId(session.host))) await keepConfirmed(session, unconfirmed.id);
+  else await endUnconfirmed(session);
 }
 
 /** Makes an apply stay that was confirmed, and whose process has died since. Gives false if it was not confirmed. */
-export async function keepConfirmed(place: Place, id: string): Promise<boolean> {
-  const { host, folder } = place;
+async function keepConfirmed(session: Session, id: string): Promise<boolean> {
+  const { host, folder } = session;
   const answered = await findQuestion(host, folder.confirmed, id);
   if (!answered) return false;
   // Without the journal, all but the question was ended.
   if ((await host.readFile(folder.journal)) !== undefined) await commit(host, folder, answered.record);
-  await endUnconfirmed(place);
+  await endUnconfirmed(session);
   return true;
 }
 
@@ -190,35 +177,28 @@ const pollMilliseconds = 200;
  * A yes stays on the disk until the change does.
  */
 export async function awaitConfirmation(
-  place: Place,
-  { id, milliseconds }: { readonly id: string; readonly milliseconds: number },
+  session: Session,
+  unconfirmed: Unconfirmed,
+  milliseconds: number,
   record: OwnershipRecord,
 ): Promise<void> {
-  const { host, folder, signal } = place;
+  const { host, folder, signal } = session;
   await host.remove(folder.confirmed);
   const deadline = host.uptime() + milliseconds;
-  await writeJson(host, folder.awaiting, {
-    ...(await identifyOwnProcess(host)),
-    id,
-    deadline,
-    record,
-  } satisfies Question);
+  await writeJson(host, folder.awaiting, { ...unconfirmed, deadline, record } satisfies Question);
   const left = () => (signal?.aborted ? 0 : deadline - host.uptime());
   while (left() > 0) {
     if ((await host.readFile(folder.confirmed)) !== undefined) return;
     await host.sleep(Math.min(pollMilliseconds, left()));
   }
-  if (await isConfirmedAfterAll(place)) return;
+  if (await isConfirmedAfterAll(session)) return;
   assertNotInterrupted(signal);
-  throw new Failure(
-    'not-confirmed',
-    `no confirmation within ${milliseconds / 1000} s`,
-    'if the node can still be reached, apply again and run "kpc-apply confirm" in time',
-  );
+  const advice = 'if the node can still be reached, apply again and run "kpc-apply confirm" in time';
+  throw new Failure('not-confirmed', `no confirmation within ${milliseconds / 1000} s`, advice);
 }
 
 /** Takes the question back; true if the operator has just said yes. Call it with the lock held. */
-export async function isConfirmedAfterAll({ host, folder }: Place): Promise<boolean> {
+async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> {
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
   } catch {
@@ -229,4 +209,146 @@ export async function isConfirmedAfterAll({ host, folder }: Place): Promise<bool
   }
   await host.remove(`${folder.awaiting}.expired`);
   return false;
+}
+
+/** How long `kpc-apply confirm` waits for the apply to take notice, and how often it looks. */
+const noticeMilliseconds = 15_000;
+const noticePollMilliseconds = 200;
+
+/** Says yes to an apply that waits for it, and makes the change stay where its process is gone. Throws a Failure if none waits. */
+export async function confirmApply(session: Session): Promise<void> {
+  const { host, folder } = session;
+  const question = await readQuestion(host, folder.awaiting);
+  if (!question || question.bootId !== (await readBootId(host))) throw await explainSilence(session);
+  try {
+    await host.renameFile(folder.awaiting, folder.confirmed);
+  } catch {
+    throw await explainSilence(session);
+  }
+  const keep = () => unlessBusy(session, 'confirm', () => keepConfirmed(session, question.id));
+  const deadline = host.uptime() + noticeMilliseconds;
+  while ((await host.readFile(folder.confirmed)) !== undefined && host.uptime() < deadline) {
+    if ((await findProcess(host, question)) === 'gone' && (await keep()) !== 'busy') return;
+    await host.sleep(noticePollMilliseconds);
+  }
+}
+
+/** Works with the lock held. Gives "busy" where another kpc-apply is at work just now. */
+async function unlessBusy<T>({ host, folder }: Session, command: string, work: () => Promise<T>): Promise<T | 'busy'> {
+  try {
+    return await withLock(host, folder.path, command, work);
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'busy') return 'busy';
+    throw error;
+  }
+}
+
+/** Why there is nothing to say yes to. */
+async function explainSilence(session: Session): Promise<Failure> {
+  const { host, folder } = session;
+  const explain = (why: string, advice: string) =>
+    new Failure('nothing-to-confirm', `no apply is waiting to be confirmed${why}`, advice);
+  const holder = await findHolder(host, folder.path);
+  if (holder?.command.startsWith('apply ')) {
+    const why = `: process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`;
+    return explain(why, 'wait until apply asks for it, then run "kpc-apply confirm"');
+  }
+  const unconfirmed = await readUnconfirmed(session);
+  if (unconfirmed?.bootId !== (await readBootId(host))) {
+    return explain('', 'run confirm within the time that --confirm-timeout gave to apply');
+  }
+  const why = ': the apply was killed before it could ask, and its changes are being put back';
+  return explain(why, '"kpc-apply rollback" restores the state before it, unless that has been done already');
+}
+
+/** What became of an unconfirmed apply, as far as the standby process had to do with it. */
+export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
+
+const standByPollMilliseconds = 500;
+
+/** How long an apply may take, once its time is over, to take its question back. It only stops if it was stopped. */
+const graceMilliseconds = 10_000;
+
+/** How long an apply may take for its own work between two tools: it reads what they print. */
+const hangMilliseconds = 40_000;
+
+/** How long a tool may go on that a killed apply has been feeding: it finds its input cut short, and ends. */
+const orphanMilliseconds = 2000;
+
+/** How often putting back is tried, and how long it waits in between: the operator may be unable to reach the node. */
+const attempts = 30;
+const pauseMilliseconds = 10_000;
+
+/**
+ * Does the work of the standby of an unconfirmed apply: if that process has gone or hangs, puts everything
+ * back when the time is over, or at once if it never got to ask. Ends as soon as another has seen to it: that
+ * process itself, or one that confirms, applies or rolls back.
+ */
+export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
+  const { host, folder } = session;
+  const isStopped = () => session.signal?.aborted === true;
+  for (let attempt = 0; attempt < attempts && !isStopped();) {
+    const unconfirmed = await findUnconfirmed(session, id);
+    if (!unconfirmed) return 'nothing-to-do';
+    let outcome: StandByOutcome | 'busy' = 'busy';
+    if (await isLeft(session, unconfirmed)) {
+      if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
+      outcome = await unlessBusy(session, 'rollback of an unconfirmed apply', () => end(session, id));
+    }
+    if (outcome === 'busy') {
+      await endIdle(session, unconfirmed);
+      // Two standby processes do not keep in step.
+      await host.sleep(standByPollMilliseconds + (host.pid % 100));
+    } else if (outcome === 'stuck') {
+      attempt++;
+      await host.sleep(pauseMilliseconds);
+    } else return outcome;
+  }
+  return isStopped() ? 'nothing-to-do' : 'stuck';
+}
+
+/** That very apply, on this very node, unless it has ended. */
+async function findUnconfirmed(session: Session, id: string): Promise<Unconfirmed | undefined> {
+  const { host } = session;
+  const unconfirmed = await readUnconfirmed(session);
+  const isIt =
+    unconfirmed?.id === id &&
+    unconfirmed.bootId === (await readBootId(host)) &&
+    unconfirmed.network === (await host.readLink('/proc/self/ns/net'));
+  return isIt ? unconfirmed : undefined;
+}
+
+/** Whether it is for others than its process to end it. */
+async function isLeft({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
+  const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
+  if (question) return host.uptime() >= question.deadline;
+  return (await findProcess(host, unconfirmed)) === 'gone';
+}
+
+/** Call it with the lock held. */
+async function end(session: Session, id: string): Promise<StandByOutcome> {
+  const { host, folder } = session;
+  const unconfirmed = await findUnconfirmed(session, id);
+  if (!unconfirmed) return 'nothing-to-do';
+  if ((await isConfirmedAfterAll(session)) && (await keepConfirmed(session, id))) return 'kept';
+  const snapshot = await readSnapshot(host, folder.journal, unconfirmed.bootId);
+  const left = snapshot ? await putBack(session, snapshot) : 'nothing';
+  if (left !== 'nothing') return 'stuck';
+  await endUnconfirmed(session);
+  if (!snapshot) return 'nothing-to-do';
+  await noteCommand(session, { command: 'apply', outcome: 'put-back', reason: 'it was not confirmed' });
+  return 'put-back';
+}
+
+/**
+ * Ends a process that does nothing any more: it has been stopped (SIGSTOP) with its question still there, and would hold the lock
+ * for ever; or it hangs before it asks, or as it puts everything back: what it waits for should have ended long ago.
+ */
+async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
+  const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
+  const doing = question ? undefined : await readDoing(host, folder);
+  const isIdle = question
+    ? host.uptime() >= question.deadline + graceMilliseconds
+    : doing?.id === unconfirmed.id && host.uptime() >= doing.until + hangMilliseconds;
+  if (isIdle && (await findProcess(host, unconfirmed)) === 'running') await host.kill(unconfirmed.pid);
 }

@@ -1,33 +1,18 @@
-import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
-
-/** How one round of a watch ended. */
-export type SyncResult = 'done' | 'failed';
 
 /** What a watch needs. All times in milliseconds. */
 export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
-  /** Something that changes when the bundle does; undefined if there is none. It may throw, and is asked again. */
-  readonly readVersion: () => Promise<string | undefined>;
-  /** Brings the node to what the bundle says. */
-  readonly sync: () => Promise<SyncResult>;
-  readonly warn: (problem: string) => Promise<void>;
+  /** Something that changes when the bundle does. It may throw, and is asked again: a short disk error must not end the watch. */
+  readonly readVersion: () => Promise<string>;
+  /** Brings the node to what the bundle says, and gives whether it could. */
+  readonly sync: () => Promise<boolean>;
 }
 
 /** A watch that createWatch made. */
-export interface Watch {
-  /** Until stop is called. */
-  run(): Promise<void>;
-  stop(): void;
-  /** Syncs as soon as the minimal period allows. */
-  wake(): void;
-  /** Whether the rules are in place, as far as is known: see kube-proxy's ProxyHealthServer. */
-  isHealthy(): boolean;
-  /** The same, but that a watch that has just begun counts as one that has just succeeded. */
-  isLive(): boolean;
-}
+export type Watch = ReturnType<typeof createWatch>;
 
 /** How often to look for a new bundle or a wish to stop. */
 const pollMilliseconds = 250;
@@ -36,34 +21,22 @@ const pollMilliseconds = 250;
  * Syncs at once, then whenever the sync period is over or there is another bundle, but never twice within the minimal
  * period. What fails is tried again. Unhealthy is who has been failing for two sync periods, or never yet succeeded.
  */
-export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync, warn }: WatchSettings): Watch {
+export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync }: WatchSettings) {
   const asked = { stop: false, sync: false };
   const begun = host.uptime();
   let lastSuccess: number | undefined;
-  let hasWarned = false;
 
   const isRecent = (moment: number): boolean => host.uptime() - moment < 2 * syncPeriod + minSyncPeriod;
-
-  /** '' if there is no bundle. Undefined if it cannot be read just now. That is reported once: a short disk error must not end the watch. */
-  async function look(): Promise<string | undefined> {
-    try {
-      const version = (await readVersion()) ?? '';
-      hasWarned = false;
-      return version;
-    } catch (error) {
-      if (!hasWarned) await warn(`cannot tell whether the bundle has changed: ${describeError(error)}`);
-      hasWarned = true;
-      return undefined;
-    }
-  }
+  const look = () => readVersion().catch(() => undefined);
 
   return {
-    async run() {
+    /** Runs until stop is called. */
+    async run(): Promise<void> {
       while (!asked.stop) {
         asked.sync = false;
         const started = host.uptime();
         const seen = await look();
-        if ((await sync()) === 'done') lastSuccess = host.uptime();
+        if (await sync()) lastSuccess = host.uptime();
         const isDue = async (): Promise<boolean> => {
           const elapsed = host.uptime() - started;
           if (elapsed < minSyncPeriod) return false;
@@ -74,13 +47,16 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
         while (!asked.stop && !(await isDue())) await host.sleep(Math.min(pollMilliseconds, syncPeriod));
       }
     },
-    stop() {
+    stop(): void {
       asked.stop = true;
     },
-    wake() {
+    /** Syncs as soon as the minimal period allows. */
+    wake(): void {
       asked.sync = true;
     },
-    isHealthy: () => lastSuccess !== undefined && isRecent(lastSuccess),
-    isLive: () => isRecent(lastSuccess ?? begun),
+    /** Whether the rules are in place, as far as is known: see kube-proxy's ProxyHealthServer. */
+    isHealthy: (): boolean => lastSuccess !== undefined && isRecent(lastSuccess),
+    /** The same, but that a watch that has just begun counts as one that has just succeeded. */
+    isLive: (): boolean => isRecent(lastSuccess ?? begun),
   };
 }

@@ -1,53 +1,33 @@
 import { failureMeanings } from '../../base/failure-codes.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { changedObjects } from '../../diff/changes/kernel-change.ts';
-import type { ChangeEvent } from '../change/observe-node.ts';
-import type { ChangeOutcome } from '../change/change-node.ts';
-import type { SyncResult } from '../change/watch.ts';
-import type { Host } from '../node/host.ts';
+import { isDone, type ChangeOutcome } from '../change/observe-node.ts';
+import type { ListenAddresses } from './serve-ports.ts';
 import { tools } from '../node/tools.ts';
 import { countPlan } from '../plan/describe-plan.ts';
-import type { Plan } from '../plan/plan.ts';
 import type { Failure } from '../state/failure.ts';
 import type { BundleMark } from '../state/record.ts';
 
-/** A metric of Prometheus: what it is, for people, and how it may change. */
-interface MetricFact {
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly help: string;
-}
+const gauge = (help: string) => ({ type: 'gauge', help }) as const;
+const counter = (help: string) => ({ type: 'counter', help }) as const;
+const histogram = (help: string) => ({ type: 'histogram', help }) as const;
 
 /** The metrics of watch, in the order in which they are written. docs/monitoring.md has the same. */
 export const metricFacts = {
-  kpc_apply_build_info: { type: 'gauge', help: 'Always 1. The version of kpc-apply.' },
-  kpc_apply_bundle_info: { type: 'gauge', help: 'Always 1. The bundle that the last round used, by its digest.' },
-  kpc_apply_bundle_good: {
-    type: 'gauge',
-    help: 'Whether the bundle can be applied; if not, the last good one is used.',
-  },
-  kpc_apply_healthy: { type: 'gauge', help: 'Whether a round succeeded within the last two sync periods.' },
-  kpc_apply_last_success_timestamp_seconds: {
-    type: 'gauge',
-    help: 'When a round last left the node as the bundle says.',
-  },
-  kpc_apply_rounds_total: { type: 'counter', help: 'Rounds, by their result.' },
-  kpc_apply_round_duration_seconds: { type: 'histogram', help: 'How long a round took.' },
-  kpc_apply_drift_found_total: {
-    type: 'counter',
-    help: 'Objects that differed from a bundle that was applied before.',
-  },
-  kpc_apply_drift_repaired_total: { type: 'counter', help: 'Drifted objects that a round restored.' },
-  kpc_apply_failures_total: { type: 'counter', help: 'Rounds that failed, by the code of the error.' },
-  kpc_apply_tool_failures_total: {
-    type: 'counter',
-    help: 'Rounds that failed, by the tool that is missing, hung or failed.',
-  },
-  kpc_apply_draining_real_servers: {
-    type: 'gauge',
-    help: 'Removed real servers that wait for their connections to end.',
-  },
-  kpc_apply_draining_connections: { type: 'gauge', help: 'Open connections to those real servers.' },
-} as const satisfies Readonly<Record<`kpc_apply_${string}`, MetricFact>>;
+  kpc_apply_build_info: gauge('Always 1. The version of kpc-apply.'),
+  kpc_apply_bundle_info: gauge('Always 1. The bundle that the last round used, by its digest.'),
+  kpc_apply_bundle_good: gauge('Whether the bundle can be applied; if not, the last good one is used.'),
+  kpc_apply_healthy: gauge('Whether a round succeeded within the last two sync periods.'),
+  kpc_apply_last_success_timestamp_seconds: gauge('When a round last left the node as the bundle says.'),
+  kpc_apply_rounds_total: counter('Rounds, by their result.'),
+  kpc_apply_round_duration_seconds: histogram('How long a round took.'),
+  kpc_apply_drift_found_total: counter('Objects that differed from a bundle that was applied before.'),
+  kpc_apply_drift_repaired_total: counter('Drifted objects that a round restored.'),
+  kpc_apply_failures_total: counter('Rounds that failed, by the code of the error.'),
+  kpc_apply_tool_failures_total: counter('Rounds that failed, by the tool that is missing, hung or failed.'),
+  kpc_apply_draining_real_servers: gauge('Removed real servers that wait for their connections to end.'),
+  kpc_apply_draining_connections: gauge('Open connections to those real servers.'),
+};
 
 type MetricName = keyof typeof metricFacts;
 type Labels = Readonly<Record<string, string>>;
@@ -64,14 +44,9 @@ export class Metrics {
     this.#add(name, `${name}${formatLabels(labels)}`, by);
   }
 
-  /** Sets a gauge, whose values with other labels stay. */
+  /** Sets a gauge, which has one value. */
   set(name: MetricName, value: number, labels: Labels = {}): void {
-    this.#seriesOf(name).set(`${name}${formatLabels(labels)}`, value);
-  }
-
-  /** Takes away all values that a gauge has. */
-  clear(name: MetricName): void {
-    this.#values.delete(name);
+    this.#values.set(name, new Map([[`${name}${formatLabels(labels)}`, value]]));
   }
 
   /** Adds to a histogram. */
@@ -84,24 +59,18 @@ export class Metrics {
 
   /** In the text format of Prometheus. */
   format(): string {
-    return Object.entries(metricFacts)
-      .flatMap(([name, { type, help }]) => {
-        const lines = [...(this.#values.get(name as MetricName) ?? [])].map(
-          ([series, value]) => `${series} ${value}\n`,
-        );
-        return lines.length === 0 ? [] : [`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`, ...lines];
-      })
-      .join('');
+    const names = Object.keys(metricFacts) as readonly MetricName[];
+    const lines = names.flatMap((name) => {
+      const series = [...(this.#values.get(name) ?? [])].map(([text, value]) => `${text} ${value}`);
+      const { type, help } = metricFacts[name];
+      return series.length === 0 ? [] : [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...series];
+    });
+    return lines.map((line) => `${line}\n`).join('');
   }
 
   #add(name: MetricName, series: string, by: number): void {
-    this.#seriesOf(name).set(series, (this.#seriesOf(name).get(series) ?? 0) + by);
-  }
-
-  #seriesOf(name: MetricName): Map<string, number> {
     const known = this.#values.get(name) ?? new Map<string, number>();
-    this.#values.set(name, known);
-    return known;
+    this.#values.set(name, known.set(series, (known.get(series) ?? 0) + by));
   }
 }
 
@@ -113,9 +82,11 @@ function formatLabels(labels: Labels): string {
 
 /** What a round of watch came to. */
 export interface Round {
-  readonly result: SyncResult;
-  /** The bundle that it used; undefined if there was none. */
-  readonly bundle?: { readonly mark: BundleMark; readonly manifest: Manifest } | undefined;
+  /** Whether the newest bundle is a good one. */
+  readonly isGood: boolean;
+  /** The bundle that it used, and where its health checks are answered; undefined if there was none. */
+  readonly bundle?:
+    { readonly mark: BundleMark; readonly manifest: Manifest; readonly listenOn: ListenAddresses } | undefined;
   readonly outcome?: ChangeOutcome | undefined;
   readonly failure?: Failure | undefined;
 }
@@ -127,12 +98,9 @@ const results = ['unchanged', 'changed', 'put-back', 'stuck', 'failed'] as const
 /** The metrics of a watch. */
 export class WatchMetrics {
   readonly #metrics = new Metrics();
-  readonly #host: Pick<Host, 'now'>;
   #applied: string | undefined;
-  #planned: Plan | undefined;
 
-  constructor(version: string, host: Pick<Host, 'now'>) {
-    this.#host = host;
+  constructor(version: string) {
     const metrics = this.#metrics;
     metrics.set('kpc_apply_build_info', 1, { version });
     for (const result of results) metrics.count('kpc_apply_rounds_total', { result }, 0);
@@ -144,14 +112,10 @@ export class WatchMetrics {
     for (const code of Object.keys(failureMeanings)) metrics.count('kpc_apply_failures_total', { code }, 0);
   }
 
-  onEvent(event: ChangeEvent): void {
-    if (event.kind === 'planned') this.#planned = event.plan;
-  }
-
-  /** A round that has ended, how long it took, and whether its bundle was a good one. */
-  onRound(round: Round, seconds: number, isGood: boolean): void {
+  /** A round that has ended, when (milliseconds since 1970), and how long it took. */
+  onRound(round: Round, now: number, seconds: number): void {
     const metrics = this.#metrics;
-    const { result, bundle, outcome } = round;
+    const { bundle, isGood, outcome } = round;
     const failure = round.failure ?? (outcome && 'failure' in outcome ? outcome.failure : undefined);
     this.#countDrift(round);
     metrics.count('kpc_apply_rounds_total', { result: outcome?.kind ?? 'failed' });
@@ -161,26 +125,21 @@ export class WatchMetrics {
     if (failure?.tool !== undefined) metrics.count('kpc_apply_tool_failures_total', { tool: failure.tool });
     if (bundle) {
       const { mode, node } = bundle.manifest;
-      metrics.clear('kpc_apply_bundle_info');
       metrics.set('kpc_apply_bundle_info', 1, { digest: bundle.mark.digest, mode, node: node.name });
     }
-    if (outcome && 'plan' in outcome) {
-      metrics.set('kpc_apply_draining_real_servers', outcome.plan.draining.length);
-      metrics.set('kpc_apply_draining_connections', outcome.plan.kept);
-    }
-    if (result !== 'done') return;
+    if (!outcome || !isDone(outcome)) return;
     this.#applied = bundle?.mark.digest;
-    metrics.set('kpc_apply_last_success_timestamp_seconds', this.#host.now() / 1000);
+    metrics.set('kpc_apply_draining_real_servers', outcome.plan.draining.length);
+    metrics.set('kpc_apply_draining_connections', outcome.plan.kept);
+    metrics.set('kpc_apply_last_success_timestamp_seconds', now / 1000);
   }
 
   /** Of a round whose bundle was applied before: whatever it changes, another program changed. */
   #countDrift({ bundle, outcome }: Round): void {
-    const plan = this.#planned;
-    this.#planned = undefined;
-    if (!plan || !bundle || bundle.mark.digest !== this.#applied) return;
-    for (const { object, number } of countPlan(plan)) {
+    if (!outcome || bundle?.mark.digest !== this.#applied) return;
+    for (const { object, number } of countPlan(outcome.plan)) {
       this.#metrics.count('kpc_apply_drift_found_total', { object }, number);
-      if (outcome?.kind === 'changed') this.#metrics.count('kpc_apply_drift_repaired_total', { object }, number);
+      if (outcome.kind === 'changed') this.#metrics.count('kpc_apply_drift_repaired_total', { object }, number);
     }
   }
 

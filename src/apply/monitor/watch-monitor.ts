@@ -1,6 +1,6 @@
-import { answerHealthz, answerLivez, PageServer, type Answer, type ListenAddress } from './serve-pages.ts';
+import { createPorts, healthCheckPorts, type Answer, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
-import type { ChangeEvent } from '../change/observe-node.ts';
+import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
@@ -8,14 +8,20 @@ import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 
-/** Who hears how a watch is. */
-export interface MonitorOptions {
-  readonly metrics?: ListenAddress;
-  readonly metricsFile?: string;
-  readonly healthz?: ListenAddress;
+/** Where to listen. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
-/** What is monitored; `warn` reports what goes wrong with that. */
+/** Who hears how a watch is. */
+export interface MonitorOptions {
+  readonly metrics: ListenAddress | undefined;
+  readonly metricsFile: string | undefined;
+  readonly healthz: ListenAddress | undefined;
+}
+
+/** What is monitored; `warn` reports what goes wrong with that, which does not stop the work. */
 interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (problem: string) => Promise<void>;
@@ -23,67 +29,91 @@ interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
 
 /** Measures a watch, and lets others see how it is. */
 export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
-  const metrics = new WatchMetrics(version, host);
+  const metrics = new WatchMetrics(version);
   const notifier = createNotifier(host, process.env);
+  const ports = createPorts();
   let lastSuccess: number | undefined;
-  let known: readonly Family[] = [];
+  let families: readonly Family[] = [];
 
-  const onText = (): Answer => ({
-    status: 200,
-    type: 'text/plain; version=0.0.4; charset=utf-8',
-    body: metrics.format(isHealthy()),
+  const own = new Map<string, ServedPort>();
+  let wanted: ServedPorts = own;
+  const serve = (what: string, at: ListenAddress | undefined, answer: ServedPort['answer']): void => {
+    if (at) own.set(`${what} port ${at.port} of ${at.host}`, { addresses: [at.host], port: at.port, answer });
+  };
+  const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+  serve('metrics', options.metrics, (path) =>
+    path === '/metrics' ? { status: 200, headers, body: metrics.format(isHealthy()) } : undefined,
+  );
+  serve('health', options.healthz, (path) => {
+    const health = { now: host.now(), lastSuccess, families };
+    // A bundle does not hold that a node is being deleted.
+    if (path === '/healthz') return answerHealth(health, isHealthy(), { nodeEligible: true });
+    return path === '/livez' ? answerHealth(health, isLive()) : undefined;
   });
-  const ask = () => ({ now: host.now(), lastSuccess, families: known });
-  const healthz = () => answerHealthz(ask(), isHealthy());
-  const livez = () => answerLivez(ask(), isLive());
-  const servers = [
-    ...(options.metrics ? [new PageServer(options.metrics, { '/metrics': onText })] : []),
-    ...(options.healthz ? [new PageServer(options.healthz, { '/healthz': healthz, '/livez': livez })] : []),
-  ];
 
-  /** Monitoring that fails does not stop the work. */
   async function openPorts(): Promise<void> {
-    for (const server of servers) {
-      const problem = await server.open();
-      if (problem !== undefined) await warn(problem);
-    }
-  }
-
-  async function writeFile(isGood: boolean): Promise<void> {
-    if (options.metricsFile === undefined) return;
-    try {
-      replaceFile(options.metricsFile, metrics.format(isGood));
-    } catch (error) {
-      await warn(`cannot write the metrics: ${describeError(error)}`);
-    }
+    for (const problem of await ports.update(wanted)) await warn(problem);
   }
 
   return {
-    onEvent: (event: ChangeEvent): void => metrics.onEvent(event),
-    /** Runs a round, and gives what it came to. */
-    async round(work: () => Promise<Round>, isGood: () => boolean): Promise<Round> {
+    /** Runs a round, and gives whether it left the node as its bundle says. */
+    async round(work: () => Promise<Round>): Promise<boolean> {
       await openPorts();
       const begun = host.uptime();
       const round = await work();
-      metrics.onRound(round, (host.uptime() - begun) / 1000, isGood());
-      if (round.bundle) known = round.bundle.manifest.families;
-      const isDone = round.result === 'done';
-      if (isDone) lastSuccess = host.now();
-      await writeFile(isDone || isHealthy());
-      await notifier.report(describeRound(round, isGood()));
-      return round;
+      const { bundle, isGood, outcome, failure } = round;
+      metrics.onRound(round, host.now(), (host.uptime() - begun) / 1000);
+      if (bundle) {
+        ({ families } = bundle.manifest);
+        wanted = new Map([...own, ...healthCheckPorts(bundle.manifest, bundle.listenOn, isHealthy)]);
+        await openPorts();
+      }
+      const done = outcome !== undefined && isDone(outcome);
+      if (done) lastSuccess = host.now();
+      if (options.metricsFile !== undefined) {
+        try {
+          replaceFile(options.metricsFile, metrics.format(done || isHealthy()));
+        } catch (error) {
+          await warn(`cannot write the metrics: ${describeError(error)}`);
+        }
+      }
+      const result = done ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
+      await notifier.report(failure ? `${result}: ${failure.code}` : result);
+      return done;
     },
     async close(): Promise<void> {
       await notifier.stop();
-      await Promise.all(servers.map((server) => server.close()));
+      await ports.close();
     },
   };
 }
 
-/** One line for "systemctl status". */
-function describeRound({ result, failure }: Round, isGood: boolean): string {
-  if (result === 'done') return isGood ? 'the node matches the bundle' : 'the node matches the last good bundle';
-  return failure ? `the last round failed: ${failure.code}` : 'the last round failed';
+/** What is known of a watch when a probe asks for its health. Times in milliseconds since 1970. */
+export interface Health {
+  readonly now: number;
+  /** Undefined if no round has succeeded yet. */
+  readonly lastSuccess: number | undefined;
+  /** Of the bundle; none before the first. */
+  readonly families: readonly Family[];
+}
+
+const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
+
+/** What Go writes for no time at all. */
+const never = '0001-01-01T00:00:00Z';
+
+/** An answer like kube-proxy's (pkg/proxy/healthcheck/proxy_health.go): 200 or 503, and JSON with the same fields. */
+export function answerHealth({ now, lastSuccess, families }: Health, healthy: boolean, more?: object): Answer {
+  const currentTime = new Date(now);
+  const last = lastSuccess === undefined ? never : new Date(lastSuccess);
+  const status = Object.fromEntries(families.map((family) => [familyNames[family], { lastUpdated: last, healthy }]));
+  // A kube-proxy that is healthy says so of this moment, even if it had nothing to update.
+  const body = { lastUpdated: healthy ? currentTime : last, currentTime, ...more, healthy, status };
+  return {
+    status: healthy ? 200 : 503,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  };
 }
 
 /** What systemd gives to a service of Type=notify, in its environment. */

@@ -1,4 +1,3 @@
-import { hasCode } from '../../base/system-errors.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';
@@ -20,14 +19,8 @@ const mostBytes = 64 * 1024 * 1024;
 /** What asks for a change. It decides the state that the node has afterwards. */
 export type ChangeOrigin =
   | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
-  | { readonly kind: 'cleanup' }
-  | { readonly kind: 'rollback'; readonly to: StateMark };
-
-/** A state of the node to go back to. */
-export interface KeptState {
-  readonly mark: StateMark;
-  readonly snapshot: Snapshot;
-}
+  | { readonly kind: 'cleanup'; readonly bundle?: undefined }
+  | { readonly kind: 'rollback'; readonly to: StateMark; readonly bundle?: undefined };
 
 /** The states of a node, as far as they are known. */
 export interface History {
@@ -36,9 +29,9 @@ export interface History {
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
   /** Those to go back to. The one that was left last comes first. */
-  readonly states: readonly KeptState[];
+  readonly states: readonly Snapshot[];
   /** As the present one was when it was left, before the node was brought back to it. */
-  readonly presentOnce: KeptState | undefined;
+  readonly presentOnce: Snapshot | undefined;
   /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
 }
@@ -64,25 +57,25 @@ export async function nextId(host: Host, folder: StateFolder, present: StateMark
 /** All states of this boot. */
 export async function readHistory(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<History> {
   const present = record.state;
-  const states: KeptState[] = [];
+  const found: Snapshot[] = [];
   const damaged = new Map<number, Failure>();
   for (const id of (await listIds(host, folder)).toSorted((a, b) => b - a)) {
     try {
       const snapshot = await readState(host, folder, id, record.bootId);
-      if (snapshot) states.push({ mark: snapshot.state, snapshot });
+      if (snapshot) found.push(snapshot);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       damaged.set(id, error);
     }
   }
   const before = present?.replaced;
-  const isKept = before !== undefined && (damaged.has(before) || states.some(({ mark }) => mark.id === before));
-  const isPresent = ({ mark }: KeptState) => mark.id === present?.id;
+  const isKept = before !== undefined && (damaged.has(before) || found.some(({ state }) => state.id === before));
+  const isPresent = ({ state }: Snapshot) => state.id === present?.id;
   return {
     present,
     before: isKept ? before : undefined,
-    states: states.filter((state) => !isPresent(state)).toSorted(byLeaving),
-    presentOnce: states.find(isPresent),
+    states: found.filter((snapshot) => !isPresent(snapshot)).toSorted(byLeaving),
+    presentOnce: found.find(isPresent),
     damaged,
   };
 }
@@ -94,34 +87,33 @@ async function readState(host: Host, folder: StateFolder, id: number, bootId: st
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
 }
 
-function byLeaving(a: KeptState, b: KeptState): number {
-  return b.snapshot.uptime - a.snapshot.uptime || b.mark.id - a.mark.id;
+function byLeaving(a: Snapshot, b: Snapshot): number {
+  return b.uptime - a.uptime || b.state.id - a.state.id;
 }
 
 /**
  * A state, with all that has been changed or made since it was left: by the changes after it, too. Throws a Failure if it is not
  * kept, or a file with what was changed since is damaged.
  */
-export function findState({ states, presentOnce, damaged, before }: History, id: number): KeptState {
+export function findState({ states, presentOnce, damaged, before }: History, id: number): Snapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
-  const state = states.find(({ mark }) => mark.id === id);
-  if (!state) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
+  const found = states.find(({ state }) => state.id === id);
+  if (!found) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
   const others = presentOnce ? [...states, presentOnce] : states;
-  const later = others
-    .filter((other) => other !== state && byLeaving(other, state) < 0)
-    .map(({ snapshot }) => snapshot);
-  const { snapshot } = state;
-  const touched = later.reduce(
-    (all, { record, touched: more }) => joinBelongings(joinBelongings(all, record.owned), more),
-    snapshot.touched,
-  );
+  const later = others.filter((other) => other !== found && byLeaving(other, found) < 0);
+  const touched = later
+    .flatMap(({ record, touched: more }) => [record.owned, more])
+    .reduce(joinBelongings, found.touched);
   // A setting that no change of this state concerned is as the states that were made next found it.
-  const next = others.filter(({ mark }) => mark.id > id).toSorted((a, b) => b.mark.id - a.mark.id);
-  const settings = Object.assign({}, ...[...next, state].map((each) => each.snapshot.reading.settings));
-  const reading: Snapshot['reading'] = { ...snapshot.reading, settings };
-  const settingsMade = joinSettingsMade([snapshot, ...later]);
-  return { ...state, snapshot: { ...snapshot, touched, reading, settingsMade } };
+  const next = others.filter(({ state }) => state.id > id).toSorted((a, b) => b.state.id - a.state.id);
+  const settings = Object.assign({}, ...[...next, found].map(({ reading }) => reading.settings));
+  return {
+    ...found,
+    touched,
+    reading: { ...found.reading, settings },
+    settingsMade: joinSettingsMade([found, ...later]),
+  };
 }
 
 /** The settings that several changes have made. */
@@ -136,19 +128,19 @@ export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'
 }
 
 /** What to do where a plain rollback has nothing to go back to, or a state is not kept. */
-export function adviseOnStates(states: readonly KeptState[]): string {
-  if (states.length === 0) return 'no earlier state is kept: apply the bundle that you want';
-  const names = states.map(({ mark }) => `state ${mark.id} (${describeState(mark)})`);
+export function adviseOnStates(states: readonly Snapshot[]): string {
+  if (states.length === 0) return 'no earlier state is kept, as after a reboot: apply the bundle that you want';
+  const names = states.map(({ state }) => `state ${state.id} (${describeState(state)})`);
   return `"kpc-apply rollback --to ID" goes to one of these: ${names.join('; ')}`;
 }
 
 /** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
-export function describeState({ since, command, bundle, drifted }: StateMark): string {
+export function describeState({ since, command, bundle }: StateMark): string {
   if (command === undefined) return 'what kpc-apply found';
   const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
   const how = { apply: 'applied', watch: 'applied by watch', cleanup: 'after cleanup' }[command];
   const when = since === undefined ? '' : ` ${formatTime(since)}`;
-  return `${what}, ${how}${when}${drifted ? ', then changed by other programs' : ''}`;
+  return `${what}, ${how}${when}`;
 }
 
 /** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time that no calendar has is not known. */
@@ -165,23 +157,8 @@ export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
 /** The state that a node is in after a change of this origin. */
 export function stateAfter(origin: ChangeOrigin, present: StateMark, id: number, now: number): StateMark {
   if (isRepair(origin, present)) return present;
-  switch (origin.kind) {
-    case 'apply':
-    case 'watch':
-      return { id, replaced: present.id, since: now, command: origin.kind, bundle: origin.bundle };
-    case 'cleanup':
-      return { id, replaced: present.id, since: now, command: origin.kind };
-    case 'rollback':
-      return { ...origin.to, replaced: present.id };
-    default:
-      return origin satisfies never;
-  }
-}
-
-/** The state that a change leaves. That the same bundle needed a change shows that others had changed something. */
-export function stateLeft(origin: ChangeOrigin, present: StateMark): StateMark {
-  const drifted = origin.kind === 'apply' && origin.bundle.digest === present.bundle?.digest;
-  return drifted ? { ...present, drifted } : present;
+  if (origin.kind === 'rollback') return { ...origin.to, replaced: present.id };
+  return { id, replaced: present.id, since: now, command: origin.kind, bundle: origin.bundle };
 }
 
 /** A snapshot of a state that was left before, and gone back to since: with what was changed that time, too. */
@@ -228,23 +205,11 @@ export async function commit(
   await writeRecord(host, folder, record);
   const { state } = record;
   if (keepsState || state?.replaced === undefined) return host.remove(folder.journal);
-  const path = statePath(folder, state.replaced);
-  await replacing(host, path, () => host.renameFile(folder.journal, path));
+  await host.renameFile(folder.journal, statePath(folder, state.replaced));
   await pruneStates(host, folder, state).catch(() => undefined);
 }
 
-/** Writes the record of what is kpc-apply's on the node. A folder in its place is removed. */
+/** Writes the record of what is kpc-apply's on the node. */
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
-  return replacing(host, folder.record, () => writeJson(host, folder.record, record));
-}
-
-/** A folder in the place of the file has no owner, and no rename replaces it. */
-async function replacing(host: Host, path: string, rename: () => Promise<void>): Promise<void> {
-  try {
-    await rename();
-  } catch (error) {
-    if (!hasCode(error, 'EISDIR')) throw error;
-    await host.remove(path);
-    await rename();
-  }
+  return writeJson(host, folder.record, record);
 }

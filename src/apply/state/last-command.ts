@@ -1,10 +1,9 @@
 import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base/json-shape.ts';
-import type { ChangeOutcome } from '../change/change-node.ts';
-import { explainError, Failure } from './failure.ts';
+import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
+import { explainError } from './failure.ts';
 import { formatTime } from './history.ts';
-import type { Host } from '../node/host.ts';
 import { readBootId } from './process-identity.ts';
-import { readJson, readRecord, writeJson, type BundleMark, type StateFolder } from './record.ts';
+import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 
 const lastCommandShape = objectOf({
   bootId: text,
@@ -23,35 +22,27 @@ const lastCommandShape = objectOf({
  */
 export type LastCommand = Shaped<typeof lastCommandShape>;
 
-/** Where notes are kept. */
-interface Place {
-  readonly host: Host;
-  readonly folder: StateFolder;
-}
+/** What a command is for. */
+type Work = () => Promise<ChangeOutcome>;
 
 /** Keeps a note of a command until the next change of the node. Nothing else depends on it. */
-export async function noteCommand({ host, folder }: Place, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
+export async function noteCommand({ host, folder }: Session, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
   const last: LastCommand = { ...note, bootId: await readBootId(host), at: host.now() };
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);
 }
 
 /** Does what a command is for, and keeps a note of it unless that changed the node. */
-export async function noting(
-  place: Place,
-  command: string,
-  work: () => Promise<ChangeOutcome>,
-): Promise<ChangeOutcome> {
+export async function noting(session: Session, command: string, work: Work): Promise<ChangeOutcome> {
   try {
     const outcome = await work();
-    if (outcome.kind === 'unchanged') await noteCommand(place, { command, outcome: 'unchanged' });
-    if (outcome.kind === 'put-back') {
-      await noteCommand(place, { command, outcome: 'put-back', reason: outcome.failure.message });
-    }
+    const { kind } = outcome;
+    if (kind === 'unchanged') await noteCommand(session, { command, outcome: kind });
+    if (kind === 'put-back') await noteCommand(session, { command, outcome: kind, reason: outcome.failure.message });
     return outcome;
   } catch (error) {
     // A node that kpc-apply never changed has nothing to undo anyway.
-    const isKnown = (await place.host.sizeOf(place.folder.record).catch(() => 0)) > 0;
-    if (isKnown) await noteCommand(place, { command, outcome: 'refused', reason: explainError(error).message });
+    const isKnown = (await session.host.sizeOf(session.folder.record).catch(() => 0)) > 0;
+    if (isKnown) await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
     throw error;
   }
 }
@@ -60,28 +51,18 @@ export async function noting(
  * The same for one round of watch, of which there are many: it counts as a command as long as it fails to bring the node to a new
  * bundle.
  */
-export async function notingRound(
-  place: Place,
-  { folder, digest }: BundleMark,
-  work: () => Promise<ChangeOutcome>,
-): Promise<ChangeOutcome> {
-  const { host } = place;
-  const command = `watch ${folder}`;
-  const { state } = await readRecord(host, place.folder, await readBootId(host));
-  if (state?.bundle?.digest !== digest) {
-    const outcome = await noting(place, command, work);
-    if (outcome.kind === 'unchanged') await host.remove(place.folder.lastCommand);
-    return outcome;
-  }
-  const outcome = await work();
-  const isDone = outcome.kind === 'unchanged' || outcome.kind === 'changed';
-  const last = isDone ? await readLastCommand(place).catch(() => undefined) : undefined;
-  if (last?.command === command) await host.remove(place.folder.lastCommand);
+export async function notingRound(session: Session, bundle: BundleMark, work: Work): Promise<ChangeOutcome> {
+  const { host, folder } = session;
+  const command = `watch ${bundle.folder}`;
+  const { state } = await readRecord(host, folder, await readBootId(host));
+  const outcome = await (state?.bundle?.digest === bundle.digest ? work() : noting(session, command, work));
+  const last = isDone(outcome) ? await readLastCommand(session).catch(() => undefined) : undefined;
+  if (last?.command === command) await host.remove(folder.lastCommand);
   return outcome;
 }
 
 /** The last command, if it did not change the node, and it was in this boot. */
-export async function readLastCommand({ host, folder }: Place): Promise<LastCommand | undefined> {
+export async function readLastCommand({ host, folder }: Session): Promise<LastCommand | undefined> {
   const advice =
     'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';
   const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandShape, advice);
@@ -98,9 +79,4 @@ export function describeLastCommand({ command, at, outcome, reason }: LastComman
     refused: `was refused and changed nothing${why}`,
   }[outcome];
   return `the last command, "${command}" at ${formatTime(at)}, ${what}`;
-}
-
-/** Throws a Failure if the last command left nothing to undo. `advice` names the states to go back to. */
-export function assertSomethingToUndo(last: LastCommand | undefined, advice: string): void {
-  if (last) throw new Failure('nothing-to-undo', `${describeLastCommand(last)}: there is nothing to undo`, advice);
 }

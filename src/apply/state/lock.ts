@@ -1,9 +1,9 @@
-import { UnreadableFile } from '../../base/read-file.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
-import { amount, objectOf, optional, readShape, text, type Shaped } from '../../base/json-shape.ts';
+import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';
+import { readJson, writeJson } from './record.ts';
 
 const claimShape = objectOf({
   ...processFields,
@@ -45,10 +45,13 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
       const path = `${claims}/${own}`;
       laid.push(path);
       try {
-        await host.replaceFile(path, `${JSON.stringify(claim)}\n`);
+        await writeJson(host, path, claim);
       } catch (error) {
-        const problem = `cannot take the lock in ${claims}: ${describeError(error)}`;
-        throw new Failure('write-failed', problem, advise(error, claims, remedy));
+        const isTaken = hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR');
+        const advice = isTaken
+          ? `remove the file in the place of ${claims}, or of a folder above it, and try again`
+          : remedy;
+        throw new Failure('write-failed', `cannot take the lock in ${claims}: ${describeError(error)}`, advice);
       }
       const { holder, abandoned } = await lookAtClaims(host, claims, own);
       if (holder) {
@@ -84,13 +87,6 @@ async function claimPlaces(host: Host, folder: string) {
   ];
 }
 
-function advise(error: unknown, claims: string, remedy: string): string {
-  // What mkdir says of a file in the place of the folder.
-  if (hasCode(error, 'EEXIST')) return `remove ${claims}, which must be a folder, and try again`;
-  if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file in its place';
-  return remedy;
-}
-
 /** The other kpc-apply that holds the lock, if one does, and the claims without an owner that come before its own. */
 async function lookAtClaims(
   host: Host,
@@ -117,10 +113,9 @@ async function isHeld(host: Host, claim: Claim): Promise<boolean> {
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
-    const reading = readShape(claimShape, JSON.parse((await host.readFile(path)) ?? ''));
-    return 'value' in reading ? reading.value : undefined;
+    return await readJson(host, path, claimShape, '');
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof UnreadableFile) return undefined;
+    if (error instanceof Failure) return undefined;
     throw error;
   }
 }

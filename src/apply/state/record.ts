@@ -1,7 +1,6 @@
 import { UnreadableFile } from '../../base/read-file.ts';
 import {
   amount,
-  boolean,
   listOf,
   mapOf,
   objectOf,
@@ -43,8 +42,6 @@ const stateShape = objectOf({
   /** The command that made it. */
   command: optional(oneOf('apply', 'watch', 'cleanup')),
   bundle: optional(bundleShape),
-  /** Whether other programs are known to have changed it before it was replaced. */
-  drifted: optional(boolean),
 });
 
 /** A state of the node, from one change to the next: what a person sees of it, and what distinguishes it from others. */
@@ -118,7 +115,6 @@ const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=
 const families = objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text });
 
 const snapshotShape = objectOf({
-  id: text,
   /** Milliseconds since 1970. */
   takenAt: amount,
   /** Milliseconds since the node booted, for the order of snapshots. */

@@ -13,11 +13,8 @@ const root: Trusted = { owners: new Set([0]), groups: new Set([0]) };
 export async function assertTrustedState(host: Host, folder: string): Promise<void> {
   const { exposure } = await examineTrust(host, folder, root);
   if (exposure === undefined) return;
-  throw new Failure(
-    'bad-state-folder',
-    `users other than root can change the state folder ${folder}: ${exposure.text}`,
-    `${exposure.advice}, or choose another folder with --state-dir`,
-  );
+  const text = `users other than root can change the state folder ${folder}: ${exposure.text}`;
+  throw new Failure('bad-state-folder', text, `${exposure.advice}, or choose another folder with --state-dir`);
 }
 
 /**
@@ -73,10 +70,8 @@ function describeExposure(
 ): Exposure | undefined {
   if (!trusted.owners.has(owner)) {
     // Of a link too: not of what it leads to.
-    return {
-      text: `${path} belongs to user ${owner}`,
-      advice: `check what it holds, then run "chown -h root ${path}"`,
-    };
+    const advice = `check what it holds, then run "chown -h root ${path}"`;
+    return { text: `${path} belongs to user ${owner}`, advice };
   }
   // In a folder like /tmp no user may move what is another's. The volume of a ConfigMap is mounted read-only, with mode 777.
   if (isReadOnly || (isParent && (mode & sticky) !== 0)) return undefined;

@@ -1,131 +1,103 @@
 import { resolve } from 'node:path';
-import { Option, type Command } from 'commander';
 import { printable, printableLines } from '../../base/printable.ts';
 import {
   applyBundle,
   assertNoRefusals,
   foreseeApply,
   requestBundle,
-  type ApplyChoices,
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
-import { describeHeld } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, type ChangeOutcome, changeNode } from '../../apply/change/change-node.ts';
-import { observe } from '../../apply/change/observe-node.ts';
-import { stateFolder } from '../../apply/state/record.ts';
+import { describeHeld, describePlan } from '../../apply/plan/describe-plan.ts';
+import { describeState } from '../../apply/state/history.ts';
+import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
+import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
+import { stateFolder, type StateMark } from '../../apply/state/record.ts';
+import {
+  listStates,
+  planRollBack,
+  rollBack,
+  type RollBackOutcome,
+  type RollBackPlan,
+} from '../../apply/change/roll-back.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
-import {
-  openSession,
-  reportFailure,
-  reportStuck,
-  reportWarning,
-  interruptible,
-  type ApplyEnvironment,
-  type NodeOptions,
-} from './environment.ts';
-import {
-  addLogOption,
-  addClaimOptions,
-  addStateOption,
-  addTrustOption,
-  drainOption,
-  parseDuration,
-  addForceOption,
-  type ClaimOptions,
-  type TrustOptions,
-} from './options.ts';
+import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
+import { defineCommand, type Options } from './options.ts';
 import { openSource } from './bundle-source.ts';
-import { summarizePlan } from '../../report/plan-text.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { describeLeftSettings, formatPlanText, planValue, summarizePlan } from '../../report/plan-text.ts';
+import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { confirmApply } from '../../apply/change/answer-unconfirmed.ts';
+import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { describeConflict } from '../../apply/plan/share-draft.ts';
+import { count } from '../../base/format-count.ts';
+import { nameSome } from '../../base/join-words.ts';
 
-interface ApplyOptions extends ClaimOptions, TrustOptions {
-  readonly stateDir: string;
-  readonly dryRun: boolean;
-  readonly force: boolean;
-  readonly drainTimeout?: number;
-  readonly confirmTimeout?: number;
-}
+export const apply = defineCommand({
+  name: 'apply',
+  description: 'Program a bundle into this node; put everything back if that fails.',
+  bundle: '<bundle>',
+  flags: [
+    'dryRun',
+    'confirmTimeout',
+    'drainTimeout',
+    'force',
+    'adopt',
+    'ipvsExcludeCidrs',
+    'trust',
+    'stateDir',
+    'logFormat',
+  ],
+  async run(options, environment, folder) {
+    const { terminal, host } = environment;
+    const source = openSource(folder, options, environment);
+    const load = async () => {
+      const known = await recallSettled(host, stateFolder(options.stateDir));
+      const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
+      const origin = { kind: 'apply', folder: resolve(folder) } as const;
+      return { bundle, choices: { ...options, origin, settling: { known } } };
+    };
+    if (options.dryRun) {
+      const { bundle, choices } = await load();
+      const session = openSession(environment, options);
+      const observation = await observe(session, requestBundle(host, bundle, choices));
+      const { refusals, warnings } = await foreseeApply(host, bundle, observation);
+      if (!options.force) assertNoRefusals(refusals);
+      assertNoConflicts(observation.plan);
+      for (const warning of warnings) await reportWarning(warning, terminal);
+      await terminal.out(printableLines(formatDryRun(observation.plan)));
+      return exitStatus.ok;
+    }
+    return interruptible(async (signal) => {
+      const session = openSession(environment, options, signal);
+      const command = `apply ${folder}`;
+      const outcome = await noting(session, command, async () => {
+        const { bundle, choices } = await load();
+        await source.remember();
+        return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
+      });
+      return reportOutcome(outcome, terminal);
+    });
+  },
+});
 
-export function addApplyCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('apply')
-    .description('Program a bundle into this node; put everything back if that fails.')
-    .argument('<bundle>', 'its folder or pack')
-    .addOption(new Option('--dry-run', 'print what each tool would be given, and change nothing').default(false, 'no'))
-    .addOption(
-      new Option(
-        '--confirm-timeout <duration>',
-        'put everything back unless "kpc-apply confirm" is run within this time',
-      ).argParser(parseDuration),
-    )
-    .addOption(drainOption())
-    .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addLogOption(addStateOption(addTrustOption(addClaimOptions(command))));
-  command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
-}
-
-export function addConfirmCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('confirm')
-    .description(
-      'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
-    );
-  addStateOption(command).action(async (options: NodeOptions) => {
+export const confirm = defineCommand({
+  name: 'confirm',
+  description:
+    'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
+  flags: ['stateDir'],
+  async run(options, environment) {
     await confirmApply(openSession(environment, options));
     await environment.terminal.err('confirmed\n');
-    done(exitStatus.ok);
-  });
-}
-
-async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const { terminal, host } = environment;
-  const source = openSource(folder, options, environment);
-  const load = async () => {
-    const known = await recallSettled(host, stateFolder(options.stateDir));
-    const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
-    return { bundle, choices: { ...choicesOf('apply', resolve(folder), options), settling: { known } } };
-  };
-  if (options.dryRun) {
-    const { bundle, choices } = await load();
-    const session = openSession(environment, options);
-    const observation = await observe(session, requestBundle(host, bundle, choices));
-    const { refusals, warnings } = await foreseeApply(host, bundle, observation);
-    if (!options.force) assertNoRefusals(refusals);
-    assertNoConflicts(observation.plan);
-    for (const warning of warnings) await reportWarning(warning, terminal);
-    await terminal.out(printableLines(formatDryRun(observation.plan)));
     return exitStatus.ok;
-  }
-  return interruptible(async (signal) => {
-    const session = openSession(environment, options, signal);
-    const command = `apply ${folder}`;
-    const outcome = await noting(session, command, async () => {
-      const { bundle, choices } = await load();
-      await source.remember();
-      return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
-    });
-    return reportOutcome(outcome, terminal);
-  });
-}
-
-/** What the options of a command say of an apply; `folder` is for people. */
-export function choicesOf(
-  kind: ApplyChoices['origin']['kind'],
-  folder: string,
-  options: ClaimOptions & Partial<Pick<ApplyOptions, 'drainTimeout' | 'confirmTimeout'>> & { readonly force: boolean },
-): ApplyChoices {
-  const { adopt, ipvsExcludeCidrs: excludeCIDRs, drainTimeout, confirmTimeout, force } = options;
-  return { origin: { kind, folder }, adopt, excludeCIDRs, drainTimeout, confirmTimeout, force };
-}
+  },
+});
 
 /** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
 function formatDryRun(plan: Plan): string {
@@ -146,14 +118,13 @@ export async function reportOutcome(
   nothing = 'the node matches the bundle',
   what = '',
 ): Promise<ExitStatus> {
-  switch (outcome.kind) {
+  const { kind, plan } = outcome;
+  switch (kind) {
     case 'unchanged':
-      await terminal.err(`nothing to do: ${printable(nothing)}${describeDraining(outcome.plan)}\n`);
+      await terminal.err(`nothing to do: ${printable(nothing)}${describeConnections(plan)}\n`);
       return exitStatus.ok;
     case 'changed':
-      await terminal.err(
-        `done: ${printable(what)}${summarizePlan(outcome.plan)}${describeDraining(outcome.plan)}${describeCut(outcome.plan)}\n`,
-      );
+      await terminal.err(`done: ${printable(what)}${summarizePlan(plan)}${describeConnections(plan)}\n`);
       return exitStatus.ok;
     case 'put-back': {
       const status = await reportFailure(outcome.failure, terminal);
@@ -161,73 +132,136 @@ export async function reportOutcome(
       return status;
     }
     case 'stuck':
-      return reportStuck(outcome.failure, outcome.left, terminal);
+      await reportFailure(outcome.failure, terminal);
+      return reportStuck(outcome.left, terminal);
     default:
-      return outcome satisfies never;
+      return kind satisfies never;
   }
 }
 
-function describeDraining({ draining, kept, held }: Plan): string {
-  const servers = draining.length === 1 ? '1 real server waits' : `${draining.length} real servers wait`;
-  const open = kept === 0 ? 'connections' : kept === 1 ? '1 connection' : `${kept} connections`;
+/** "; 2 real servers wait for 5 connections to end; 1 connection was cut". */
+function describeConnections({ draining, kept, held, cut }: Plan): string {
+  const waiting = `${count(draining.length, 'real server waits', 'real servers wait')} for`;
   return [
-    ...(draining.length > 0 ? [`; ${servers} for ${open} to end`] : []),
+    ...(draining.length > 0 ? [`; ${waiting} ${kept === 0 ? 'connections' : count(kept, 'connection')} to end`] : []),
     ...(held.length > 0 ? [`; ${describeHeld(held)}`] : []),
+    ...(cut > 0 ? [`; ${count(cut, 'connection was', 'connections were')} cut`] : []),
   ].join('');
 }
 
-function describeCut({ cut }: Plan): string {
-  return cut === 0 ? '' : `; ${cut === 1 ? '1 connection was' : `${cut} connections were`} cut`;
+export const cleanup = defineCommand({
+  name: 'cleanup',
+  description: 'Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.',
+  flags: ['adopt', 'ipvsExcludeCidrs', 'force', 'stateDir'],
+  async run(options, environment) {
+    const { host, terminal } = environment;
+    return interruptible(async (signal) => {
+      const session = openSession(environment, options, signal);
+      const outcome = await noting(session, 'cleanup', () =>
+        withLock(host, options.stateDir, 'cleanup', () => changeNode(session, requestNothing(host, options))),
+      );
+      const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
+      if (isDone(outcome)) await reportLeftovers(outcome.plan, terminal);
+      return status;
+    });
+  },
+});
+
+/** Says what has kube-proxy's names and stays; what a program holds cannot be adopted. */
+async function reportLeftovers({ share: { leftovers } }: Plan, terminal: Terminal): Promise<void> {
+  for (const isHeld of [false, true]) {
+    const names = leftovers
+      .filter((leftover) => Boolean(leftover.isHeld) === isHeld)
+      .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
+    if (names.length === 0) continue;
+    const advice = isHeld ? '' : '; if kube-proxy left it, --adopt removes it too';
+    await terminal.err(`kept, because kpc-apply did not make it: ${nameSome(names)}${advice}\n`);
+  }
 }
 
-interface CleanupOptions extends NodeOptions, ClaimOptions {
-  readonly force: boolean;
+type RollbackFlag = 'to' | 'list' | 'dryRun' | 'output' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';
+
+export const rollback = defineCommand({
+  name: 'rollback',
+  description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
+  flags: ['to', 'list', 'dryRun', 'output', 'drainTimeout', 'unconfirmed', 'force', 'stateDir'],
+  run: (options, environment) =>
+    interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
+});
+
+async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {
+  const isJson = options.output === 'json';
+  if (options.unconfirmed !== undefined) return runStandBy(session, options.unconfirmed, terminal);
+  if (options.list) {
+    const states = await listStates(session);
+    await terminal.out(isJson ? formatStatesJson(states) : formatStatesText(states));
+    return exitStatus.ok;
+  }
+  if (options.dryRun) {
+    const planned = await planRollBack(session, options);
+    await terminal.out(isJson ? formatJson(planJson(planned)) : formatPlanned(planned));
+    return exitStatus.ok;
+  }
+  const outcome = await withLock(session.host, options.stateDir, 'rollback', () => rollBack(session, options));
+  if (isJson) await terminal.out(formatJson(resultJson(outcome)));
+  return report(outcome, terminal);
 }
 
-export function addCleanupCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('cleanup')
-    .description('Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.');
-  addStateOption(addForceOption(addClaimOptions(command, { hasBundle: false }))).action(
-    async (options: CleanupOptions) => done(await runCleanup(options, environment)),
-  );
+function planJson({ to, plan }: RollBackPlan): object {
+  return { state: to && stateValue(to), ...(plan ? planValue(plan) : { changes: [] }) };
 }
 
-async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const { host, terminal } = environment;
-  const { adopt, ipvsExcludeCidrs: excludeCIDRs, force } = options;
-  return interruptible(async (signal) => {
-    const session = openSession(environment, options, signal);
-    const outcome = await noting(session, 'cleanup', () =>
-      withLock(host, options.stateDir, 'cleanup', () =>
-        changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
-      ),
-    );
-    const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
-    if (outcome.kind === 'unchanged' || outcome.kind === 'changed') {
-      const note = describeLeftovers(outcome.plan.share.leftovers);
-      if (note !== '') await terminal.err(note);
-    }
-    return status;
-  });
+function formatPlanned({ to, plan }: RollBackPlan): string {
+  const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
+  return plan
+    ? `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`
+    : `the node is in ${where}\n`;
 }
 
-/** What has kube-proxy's names and stays; '' for nothing. */
-function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
-  const held = leftovers.filter(({ isHeld }) => isHeld);
-  const others = leftovers.filter(({ isHeld }) => !isHeld);
-  const kept = 'kept, because kpc-apply did not make it';
-  return [
-    ...(others.length === 0 ? [] : [`${kept}: ${listFirst(others)}; if kube-proxy left it, --adopt removes it too\n`]),
-    ...(held.length === 0 ? [] : [`${kept}: ${listFirst(held)}\n`]),
-  ].join('');
+function resultJson(result: RollBackOutcome): object {
+  if (result.kind === 'unfinished') {
+    return { outcome: result.left === 'nothing' ? 'unfinished-put-back' : 'unfinished-stuck' };
+  }
+  const { to, outcome } = result;
+  const changes = outcome && isDone(outcome) ? describePlan(outcome.plan) : [];
+  return { outcome: outcome?.kind ?? 'unchanged', state: stateValue(to), changes };
 }
 
-/** "ipv4 nat KUBE-SERVICES, table ip kube-proxy", and how many more there are. */
-function listFirst(leftovers: Plan['share']['leftovers']): string {
-  const shown = leftovers
-    .slice(0, 3)
-    .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
-  if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
-  return shown.join(', ');
+async function report(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
+  if (result.kind === 'unfinished') {
+    if (result.left !== 'nothing') return reportStuck(result.left, terminal);
+    await terminal.err('done: the node is as it was before the apply that did not finish\n');
+    return exitStatus.ok;
+  }
+  const { outcome } = result;
+  const to = nameState(result.to);
+  if (!outcome) {
+    await terminal.err(`nothing to do: the node is in ${printable(to)}\n`);
+    return exitStatus.ok;
+  }
+  const status = await reportOutcome(outcome, terminal, `the node is as in ${to}`, `back to ${to}: `);
+  const notes = isDone(outcome) ? describeLeftSettings(outcome.plan) : [];
+  for (const text of notes) await terminal.err(`note: ${printable(text)}\n`);
+  if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
+  return status;
+}
+
+/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+function nameState(state: StateMark): string {
+  return `state ${state.id} (${describeState(state)})`;
+}
+
+const standByOutcomes = {
+  'nothing-to-do': (id: string) => `nothing to do: apply ${id} has been confirmed, put back or replaced`,
+  kept: (id: string) => `done: apply ${id} was confirmed, so its changes stay`,
+  'put-back': (id: string) => `done: apply ${id} was not confirmed, so the node is as it was before it`,
+};
+
+async function runStandBy(session: Session, id: string, terminal: Terminal): Promise<ExitStatus> {
+  // The process that started this waits for a word, and may have gone when the next one is said.
+  await terminal.out(`standing by for apply ${id}\n`);
+  const outcome = await standBy(session, id);
+  if (outcome === 'stuck') return reportStuck(undefined, terminal);
+  await terminal.err(`${standByOutcomes[outcome](id)}\n`);
+  return exitStatus.ok;
 }

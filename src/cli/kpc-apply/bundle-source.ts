@@ -15,8 +15,8 @@ import {
   type Signature,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
-import type { ApplyEnvironment, NodeOptions } from './environment.ts';
-import type { TrustOptions } from './options.ts';
+import type { ApplyEnvironment } from './environment.ts';
+import type { Options } from './options.ts';
 
 const largestKeyFile = 2 ** 20;
 const serialShape = objectOf({ serial: wholeNumber(0) });
@@ -27,7 +27,7 @@ export type BundleSource = ReturnType<typeof openSource>;
 /** Opens a source for one command. Says on stderr which bundle it read, once for each digest. */
 export function openSource(
   path: string,
-  { trust, stateDir }: TrustOptions & NodeOptions,
+  { trust, stateDir }: Options<'trust' | 'stateDir'>,
   { host, terminal }: Pick<ApplyEnvironment, 'host' | 'terminal'>,
 ) {
   const serialFile = `${stateFolder(stateDir).path}/newest-serial.json`;
@@ -40,17 +40,13 @@ export function openSource(
     said = text;
   }
 
-  async function readNewest(): Promise<number> {
-    const advice = 'remove it: an older bundle is accepted then';
-    return (await readJson(host, serialFile, serialShape, advice))?.serial ?? 0;
-  }
+  const readNewest = async (): Promise<number> =>
+    (await readJson(host, serialFile, serialShape, 'remove it: an older bundle is accepted then'))?.serial ?? 0;
 
   async function check(files: BundleFiles): Promise<BundleFiles> {
     if (trust.length === 0) return files;
-    const keys: TrustedKey[] = [];
-    for (const file of trust) {
-      keys.push(...(await readTrusted({ host, path: file, what: 'the keys in' }, () => readKeys(file))));
-    }
+    const readFrom = (file: string) => readTrusted({ host, path: file, what: 'the keys in' }, () => readKeys(file));
+    const keys = (await Promise.all(trust.map(readFrom))).flat();
     const { keyId, serial: found } = assertSigned(path, files, keys);
     const newest = await readNewest();
     if (found < newest) {
@@ -72,11 +68,8 @@ export function openSource(
       const { files, isPack } = await readTrusted({ host, path, what: 'the bundle' }, () => readFiles(path));
       if (!isPack) return files;
       const signature = readSignature(files);
-      const isSigned = typeof signature === 'object';
-      await say(
-        files,
-        isSigned ? `signed by key ${signature.keyId}, which was not checked (no --trust)` : 'not signed',
-      );
+      const signer = typeof signature === 'object' && signature.keyId;
+      await say(files, signer ? `signed by key ${signer}, which was not checked (no --trust)` : 'not signed');
       return files;
     },
     /** Keeps the serial of what was read last: --trust refuses lower ones from then on. */
@@ -112,10 +105,8 @@ function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKe
   const key = keys.find(({ id }) => id === signature.keyId);
   if (!key) {
     const known = keys.map(({ id }) => id).join(', ');
-    throw refuse(
-      `${path} is signed by key ${signature.keyId}, which is not trusted`,
-      `trusted keys: ${known}; if this is your new key, add it to the file of --trust`,
-    );
+    const advice = `trusted keys: ${known}; if this is your new key, add it to the file of --trust`;
+    throw refuse(`${path} is signed by key ${signature.keyId}, which is not trusted`, advice);
   }
   if (isSignedBy(key, files, signature)) return signature;
   throw refuse(`the signature of ${path} is wrong: the bundle has changed since it was signed`, 'do not use this pack');

@@ -1,12 +1,12 @@
 import { printable, printableLines } from '../../base/printable.ts';
 import type { ChangeEvent, Session } from '../../apply/change/observe-node.ts';
-import { describePlan } from '../../apply/plan/describe-plan.ts';
 import type { Failure } from '../../apply/state/failure.ts';
 import { formatTime } from '../../apply/state/history.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
+import { formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
@@ -18,54 +18,38 @@ export interface ApplyEnvironment {
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
 }
 
-/** Options that all commands share which look at a node. */
-export interface NodeOptions {
-  readonly stateDir: string;
-}
-
 /** The session of one command: the host, which reports long waits, and the state folder. */
-export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
-  const show = showProgress(environment.terminal);
+export function openSession(
+  environment: ApplyEnvironment,
+  { stateDir }: { readonly stateDir: string },
+  signal?: AbortSignal,
+): Session {
+  const { host, terminal } = environment;
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
-    show(event);
+    showProgress(event, terminal);
   };
-  return {
-    host: withWaiting(environment.host, onEvent, signal),
-    folder: stateFolder(options.stateDir),
-    onEvent,
-    signal,
-  };
-}
-
-/** The same host, which says so when a tool takes long. */
-function withWaiting(host: Host, onEvent: Session['onEvent'], signal: AbortSignal | undefined): Host {
   const run: Host['run'] = (command, patience) => {
     const onWaiting = (taken: number, limit: number): void =>
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     return host.run(command, { onWaiting, signal, ...patience });
   };
-  return { ...host, run };
-}
-
-/** One line that changes as the work goes on, on a terminal only. */
-function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
-  const said = terminal.interactive ? saidToPeople : saidToLogs;
-  return (event) => {
-    if (said.has(event.kind)) void terminal.err(`${printable(describeEvent(event))}\n`);
-    else if (terminal.interactive) void terminal.status(printable(describeEvent(event)));
-  };
+  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal };
 }
 
 /** What a log must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
-/** What stays on the terminal when the work goes on. */
-const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, 'putting-back']);
+/** One line that changes as the work goes on, on a terminal only; some of it stays there. */
+function showProgress(event: ChangeEvent, terminal: Terminal): void {
+  const text = printable(describeEvent(event));
+  const stays = saidToLogs.has(event.kind) || (terminal.interactive && event.kind === 'putting-back');
+  if (stays) void terminal.err(`${text}\n`);
+  else if (terminal.interactive) void terminal.status(text);
+}
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {
-    case 'planned':
     case 'reading':
       return 'reading the node';
     case 'recovering':
@@ -108,19 +92,10 @@ export function reportWarning(problem: string, terminal: Terminal): Promise<void
   return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
-/** Says what could not be put back. */
-export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
-  await reportFailure(failure, terminal);
-  const changes = left === undefined ? [] : describePlan(left);
-  const lines = changes
-    .slice(0, 50)
-    .map(({ action, object, text }) => `  ${printable(`${action} ${object} ${text}`)}\n`);
-  if (changes.length > lines.length) lines.push(`  and ${changes.length - lines.length} more\n`);
-  await terminal.err(
-    left === undefined
-      ? 'NOT everything could be put back, and the node cannot be read.\n'
-      : `NOT everything could be put back. Left to do:\n${lines.join('')}`,
-  );
+/** Says what could not be put back, if that is known. */
+export async function reportStuck(left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
+  const rest = left && `. Left to do:\n${formatPlanText(left, { as: 'plan', bundle: undefined })}`;
+  await terminal.err(`NOT everything could be put back${rest ?? '.\n'}`);
   await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
   return exitStatus.notRestored;
 }

@@ -1,101 +1,164 @@
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../kube-proxy/settings/kinds.ts';
 import { parseNetwork } from '../../kernel/address.ts';
-import type { ListenAddress } from '../../apply/monitor/serve-pages.ts';
+import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import type { Done, ExitStatus } from '../shared/exit-status.ts';
+import { parseOutFolder } from '../shared/path-words.ts';
+import type { ApplyEnvironment } from './environment.ts';
 
-/** Which of the things that kpc-apply did not make a command may change. */
-export interface ClaimOptions {
-  readonly adopt: boolean;
-  readonly ipvsExcludeCidrs: readonly string[];
+/** A flag whose value is a T. Each command has an option of its own: the parser keeps in it what it refuses. */
+interface Flag<T> {
+  (): Option;
+  readonly value?: T;
 }
 
-export function addStateOption(command: Command): Command {
-  return command.addOption(
-    new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
-      .argParser((folder) => {
-        if (folder.trim() === '') throw new InvalidArgumentError('Name a folder.');
-        return resolve(folder);
-      })
-      .default(defaultStateFolder),
+function flag<T>(flags: string, description: string, refine = (option: Option): Option => option): Flag<T> {
+  return () => refine(new Option(flags, description));
+}
+
+function switchFlag(flags: string, description: string): Flag<boolean> {
+  return flag(flags, description, (option) => option.default(false, 'no'));
+}
+
+/** `usual`: the default, as people write it. */
+function duration<T extends number | undefined>(flags: string, description: string, usual?: string): Flag<T> {
+  return flag(flags, description, (option) =>
+    option.argParser(parseDuration).default(usual && parseDuration(usual), usual),
   );
 }
 
-/** `hasBundle`: a bundle names such CIDRs, too. */
-export function addClaimOptions(command: Command, { hasBundle = true } = {}): Command {
-  return command
-    .addOption(new Option('--adopt', 'take over what kube-proxy left on this node').default(false, 'no'))
-    .addOption(
-      new Option(
-        '--ipvs-exclude-cidrs <cidrs>',
-        `never remove virtual servers in these CIDRs${hasBundle ? ', nor in those that the bundle names' : ''}`,
-      )
-        .argParser((value, before: readonly string[]) => {
-          const cidrs = value.split(',').filter(Boolean);
-          const wrong = cidrs.find((cidr) => !parseNetwork(cidr));
-          if (wrong !== undefined) throw new InvalidArgumentError('Write CIDRs like 10.1.0.0/16.');
-          return [...before, ...cidrs];
-        })
-        .default([], 'none'),
-    );
-}
-
-/** The files with the keys that must have signed a bundle; any bundle will do if there are none. */
-export interface TrustOptions {
-  readonly trust: readonly string[];
-}
-
-export function addTrustOption(command: Command): Command {
-  return command.addOption(
-    new Option('--trust <file>', 'accept only a pack that a key in this file signed; give it again for more files')
-      .argParser((file: string, before: readonly string[]) => [...before, file])
-      .default([], 'none')
-      .env('KPC_TRUST'),
-  );
-}
-
-/** For commands that only remove or restore. */
-export function addForceOption(command: Command): Command {
-  return command.addOption(new Option('--force', 'continue even if kube-proxy is running').default(false, 'no'));
-}
-
-/** An option with a duration, whose default help shows as people write it. */
-export function periodOption(flags: string, description: string, usual: string): Option {
-  return new Option(flags, description).argParser(parseDuration).default(parseDuration(usual), usual);
-}
-
-export function drainOption(): Option {
-  return new Option(
+const flags = {
+  adopt: switchFlag('--adopt', 'take over what kube-proxy left on this node'),
+  all: flag<boolean | undefined>('--all', 'name each chain and set entry, however many there are'),
+  confirmTimeout: duration<number | undefined>(
+    '--confirm-timeout <duration>',
+    'put everything back unless "kpc-apply confirm" is run within this time',
+  ),
+  drainTimeout: duration<number | undefined>(
     '--drain-timeout <duration>',
     'how long removed TCP real servers, and all of IPVS after a change to another mode, wait for open connections (default: until they end)',
-  ).argParser(parseDuration);
+  ),
+  dryRun: switchFlag('--dry-run', 'show what would be done, and change nothing'),
+  force: switchFlag('--force', 'continue even if doctor finds an error, such as a running kube-proxy'),
+  healthz: flag<ListenAddress | undefined>(
+    '--healthz <address>',
+    'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
+    (option) => option.argParser(parseListenAddress),
+  ),
+  ipvsExcludeCidrs: flag<readonly string[]>(
+    '--ipvs-exclude-cidrs <cidrs>',
+    'never remove virtual servers in these CIDRs, nor in those that a bundle names',
+    (option) => option.argParser(addNetworks).default([], 'none'),
+  ),
+  list: flag<boolean>('--list', 'list the states to go back to, and change nothing', (option) =>
+    option.conflicts(['to', 'dryRun']).default(false, 'no'),
+  ),
+  logFormat: flag<'text' | 'json'>(
+    '--log-format <format>',
+    'how to write messages: json is one object a line',
+    (option) => option.choices(['text', 'json']).default('text'),
+  ),
+  metrics: flag<ListenAddress | undefined>(
+    '--metrics <address>',
+    'serve metrics for Prometheus here, at /metrics',
+    (option) => option.argParser(parseListenAddress),
+  ),
+  metricsFile: flag<string | undefined>(
+    '--metrics-file <file>',
+    'write the metrics to this file, for the textfile collector of node-exporter',
+  ),
+  minSyncPeriod: duration<number>('--min-sync-period <duration>', 'apply at most once in this time', '1s'),
+  node: flag<string>('--node <name>', 'the name to give the node', (option) =>
+    option.default(hostname(), "the machine's name"),
+  ),
+  out: flag<string>('-o, --out <folder>', 'the folder to write', (option) =>
+    option.argParser(parseOutFolder).makeOptionMandatory(),
+  ),
+  output: flag<'text' | 'json'>('--output <format>', 'how to print', (option) =>
+    option.choices(['text', 'json']).default('text'),
+  ),
+  stateDir: flag<string>('--state-dir <folder>', 'where kpc-apply keeps its records', (option) =>
+    option.argParser(parseFolder).default(defaultStateFolder),
+  ),
+  syncPeriod: duration<number>('--sync-period <duration>', 'how often to check the node', '30s'),
+  to: flag<number | undefined>('--to <id>', 'go to this state, one that --list names', (option) =>
+    option.argParser(parseStateId),
+  ),
+  trust: flag<readonly string[]>(
+    '--trust <file>',
+    'accept only a pack that a key in this file signed; give it again for more files',
+    (option) =>
+      option
+        .argParser((file: string, before: readonly string[]) => [...before, file])
+        .default([], 'none')
+        .env('KPC_TRUST'),
+  ),
+  unconfirmed: flag<string | undefined>(
+    '--unconfirmed <id>',
+    'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
+    (option) => option.hideHelp(),
+  ),
+};
+
+type FlagName = keyof typeof flags;
+
+/** The values that some flags have. */
+export type Options<K extends FlagName> = {
+  readonly [F in K]: (typeof flags)[F] extends Flag<infer T> ? T : never;
+};
+
+/** A command, as its help shows it, and what it does. */
+interface CommandDefinition<K extends FlagName> {
+  readonly name: string;
+  readonly description: string;
+  /** Whether it takes a bundle, which may be optional. */
+  readonly bundle?: '<bundle>' | '[bundle]';
+  readonly flags: readonly K[];
+  readonly run: (options: Options<K>, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
 }
 
-export function outputOption(): Option {
-  return new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text');
+/** Adds a command to the program. */
+export type AddCommand = (program: Command, environment: ApplyEnvironment, done: Done) => void;
+
+/** A command of kpc-apply. */
+export function defineCommand<K extends FlagName>(definition: CommandDefinition<K>): AddCommand {
+  return (program, environment, done) => {
+    const command = program.command(definition.name).description(definition.description);
+    if (definition.bundle) command.argument(definition.bundle, 'its folder or pack');
+    for (const name of definition.flags) command.addOption(flags[name]());
+    command.action(async () => {
+      // Undefined for a command whose bundle is optional.
+      const bundle = command.args[0] as string;
+      done(await definition.run(command.opts() as Options<K>, environment, bundle));
+    });
+  };
+}
+
+function parseFolder(folder: string): string {
+  if (folder.trim() === '') throw new InvalidArgumentError('Name a folder.');
+  return resolve(folder);
+}
+
+function addNetworks(text: string, before: readonly string[]): readonly string[] {
+  const cidrs = text.split(',').filter(Boolean);
+  if (!cidrs.every((cidr) => parseNetwork(cidr))) throw new InvalidArgumentError('Write CIDRs like 10.1.0.0/16.');
+  return [...before, ...cidrs];
 }
 
 /** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */
-export function parseDuration(text: string): number {
+function parseDuration(text: string): number {
   const seconds = readSeconds(text);
   if (seconds !== undefined && seconds >= 0) return Math.round(seconds * 1000);
   throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
 }
 
-export function addMonitorOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--metrics <address>', 'serve metrics for Prometheus here, at /metrics').argParser(parseListenAddress),
-    )
-    .option('--metrics-file <file>', 'write the metrics to this file, for the textfile collector of node-exporter')
-    .addOption(
-      new Option(
-        '--healthz <address>',
-        'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
-      ).argParser(parseListenAddress),
-    );
+function parseStateId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write the number of a state, as "kpc-apply rollback --list" shows it.');
 }
 
 /** "0.0.0.0:10256", "[::]:10256", or a port on this machine alone: "9810". */
@@ -104,17 +167,4 @@ function parseListenAddress(text: string): ListenAddress {
   const parsed = parseSocketAddress(isPort ? `127.0.0.1:${text}` : text);
   if (parsed && parsed.port > 0) return { host: parsed.address.text, port: parsed.port };
   throw new InvalidArgumentError('Write an address and a port, like 0.0.0.0:10256, or only a port of 127.0.0.1.');
-}
-
-/** How messages are written to stderr. */
-export interface LogOptions {
-  logFormat?: 'text' | 'json' | undefined;
-}
-
-export function addLogOption(command: Command): Command {
-  return command.addOption(
-    new Option('--log-format <format>', 'how to write messages: json is one object a line')
-      .choices(['text', 'json'])
-      .default('text'),
-  );
 }

@@ -1,17 +1,18 @@
-import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { explainError, Failure } from '../../apply/state/failure.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
-import { addApplyCommand, addConfirmCommand, addCleanupCommand } from './apply-command.ts';
-import { addDoctorCommand, addDumpCommand, addPlanCommand, addVerifyCommand } from './read-only-commands.ts';
-import { reportFailure, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import type { LogOptions } from './options.ts';
-import { addRollbackCommand } from './rollback-command.ts';
-import { addWatchCommand } from './watch-command.ts';
+import { apply, cleanup, confirm, rollback } from './apply-command.ts';
+import { doctor, dump, plan, verify } from './read-only-commands.ts';
+import { reportFailure, type ApplyEnvironment } from './environment.ts';
+import type { Options } from './options.ts';
+import { watch } from './watch-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { addCompletionCommand } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
+
+/** How messages are written, once that is known. */
+type LogChoice = { logFormat?: 'text' | 'json' | undefined };
 
 /** Runs the command of kpc-apply that the command line names. */
 export async function runApplyProgram(
@@ -19,12 +20,13 @@ export async function runApplyProgram(
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
   let hasBegun = false;
-  const log: LogOptions = {};
+  const log: LogChoice = {};
   const environment: ApplyEnvironment = {
     host,
     terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
-    onEvent: (event) => {
-      hasBegun ||= mayChangeNode(event);
+    // A change that did not finish counts as one.
+    onEvent: ({ kind }) => {
+      hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },
   };
   try {
@@ -34,27 +36,22 @@ export async function runApplyProgram(
   }
 }
 
+/** In the order of help. */
+const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
+
 /** The commands of kpc-apply, with their flags. */
-export function kpcApplyProgram(environment: ApplyEnvironment, log: LogOptions = {}): Program {
+export function kpcApplyProgram(environment: ApplyEnvironment, log: LogChoice = {}): Program {
   return {
     name: 'kpc-apply',
     description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
       command.hook('preAction', async (_, called) => {
-        const { logFormat, stateDir } = called.opts<LogOptions & Partial<NodeOptions>>();
+        const { logFormat, stateDir } = called.opts<Partial<Options<'logFormat' | 'stateDir'>>>();
         log.logFormat = logFormat;
         // Doctor names what is wrong with it among the rest.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
-      addDoctorCommand(command, environment, done);
-      addPlanCommand(command, environment, done);
-      addApplyCommand(command, environment, done);
-      addConfirmCommand(command, environment, done);
-      addRollbackCommand(command, environment, done);
-      addVerifyCommand(command, environment, done);
-      addDumpCommand(command, environment, done);
-      addCleanupCommand(command, environment, done);
-      addWatchCommand(command, environment, done);
+      for (const add of commands) add(command, environment, done);
       addCompletionCommand(command, environment.terminal, done);
       addVersionCommand(command, environment.terminal, done);
     },
@@ -71,26 +68,18 @@ function makePatient(terminal: Terminal, formatMessage: (text: string) => string
     isShowing = text !== '';
     return terminal.status(text).catch(() => undefined);
   };
-  const clear = (): void => {
-    if (isShowing) void status('');
-  };
+  const clearing =
+    (write: (text: string) => Promise<void>) =>
+    (text: string): Promise<void> => {
+      if (isShowing) void status('');
+      return write(text);
+    };
   return {
     ...terminal,
     status,
-    out: (text) => {
-      clear();
-      return terminal.out(text);
-    },
-    err: (text) => {
-      clear();
-      return terminal.err(formatMessage(text)).catch(() => undefined);
-    },
+    out: clearing(terminal.out),
+    err: clearing((text) => terminal.err(formatMessage(text)).catch(() => undefined)),
   };
-}
-
-/** Whether it comes before a change of the node; a change that did not finish counts as one. */
-function mayChangeNode({ kind }: ChangeEvent): boolean {
-  return kind === 'step' || kind === 'recovering' || kind === 'putting-back';
 }
 
 /** After the first change, a command that throws has not read the node again. */

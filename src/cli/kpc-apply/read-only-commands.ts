@@ -1,134 +1,87 @@
-import { hostname } from 'node:os';
-import { Option, type Command } from 'commander';
 import { foreseeApply, needsOf, requestBundle } from '../../apply/change/apply-bundle.ts';
 import { observe } from '../../apply/change/observe-node.ts';
 import { dumpNode } from '../../apply/change/dump-node.ts';
 import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
-import { formatCount } from '../../base/format-count.ts';
+import { count } from '../../base/format-count.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
-import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { describeFolderProblem, formatFindings } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
-import { exitStatus, type Done, type ExitStatus } from '../shared/exit-status.ts';
-import { parseOutFolder } from '../shared/path-words.ts';
-import { choicesOf } from './apply-command.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { openSource } from './bundle-source.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import {
-  addClaimOptions,
-  addStateOption,
-  addTrustOption,
-  drainOption,
-  outputOption,
-  type ClaimOptions,
-  type TrustOptions,
-} from './options.ts';
+import { openSession, type ApplyEnvironment } from './environment.ts';
+import { defineCommand, type Options } from './options.ts';
 
-interface LookOptions extends NodeOptions, TrustOptions {
-  readonly output: 'text' | 'json';
-}
+export const plan = defineCommand({
+  name: 'plan',
+  description: 'Show what apply would change on this node: exit status 1 if it would change anything.',
+  bundle: '<bundle>',
+  flags: ['drainTimeout', 'all', 'output', 'adopt', 'ipvsExcludeCidrs', 'trust', 'stateDir'],
+  run: (options, environment, bundle) => compareNode('plan', bundle, options, environment),
+});
 
-interface PlanOptions extends LookOptions, ClaimOptions {
-  readonly drainTimeout?: number;
-  /** Name each chain and set entry. */
-  readonly all?: boolean;
-}
-
-export function addPlanCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('plan')
-    .description('Show what apply would change on this node: exit status 1 if it would change anything.')
-    .argument('<bundle>', 'its folder or pack')
-    .addOption(drainOption())
-    .option('--all', 'name each chain and set entry, however many there are')
-    .addOption(outputOption());
-  addStateOption(addTrustOption(addClaimOptions(command))).action(async (folder: string, options: PlanOptions) =>
-    done(await compareNode('plan', folder, options, environment)),
-  );
-}
-
-export function addVerifyCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('verify')
-    .description('Check that this node matches a bundle: exit status 1 and the drift if it does not.')
-    .argument('<bundle>', 'its folder or pack')
-    .addOption(outputOption());
-  addStateOption(addTrustOption(command)).action(async (folder: string, options: LookOptions) =>
-    done(await compareNode('drift', folder, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment)),
-  );
-}
+export const verify = defineCommand({
+  name: 'verify',
+  description: 'Check that this node matches a bundle: exit status 1 and the drift if it does not.',
+  bundle: '<bundle>',
+  flags: ['output', 'trust', 'stateDir'],
+  run: (options, environment, bundle) =>
+    compareNode('drift', bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment),
+});
 
 /** Looks at the node, and compares it with a bundle. */
 async function compareNode(
   as: 'plan' | 'drift',
   folder: string,
-  options: PlanOptions,
+  options: Options<'output' | 'adopt' | 'ipvsExcludeCidrs' | 'trust' | 'stateDir'> &
+    Partial<Options<'all' | 'drainTimeout'>>,
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
-  const request = requestBundle(host, bundle, choicesOf('apply', '', { ...options, force: true }));
+  const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(openSession(environment, options), request);
-  const { plan } = observation;
+  const { plan: found } = observation;
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation) : undefined;
   await terminal.out(
     options.output === 'json'
-      ? formatPlanJson(plan, bundle, foresight)
-      : formatPlanText(plan, { as, bundle, foresight, namesAll: options.all }),
+      ? formatPlanJson(found, bundle, foresight)
+      : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
-  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+  return isEmptyPlan(found) && found.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }
 
-export function addDoctorCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('doctor')
-    .description(
-      'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
-    )
-    .argument('[bundle]', 'its folder or pack')
-    .addOption(outputOption());
-  addStateOption(addTrustOption(command)).action(async (folder: string | undefined, options: LookOptions) =>
-    done(await runDoctor(folder, options, environment)),
-  );
-}
+export const doctor = defineCommand({
+  name: 'doctor',
+  description:
+    'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
+  bundle: '[bundle]',
+  flags: ['output', 'trust', 'stateDir'],
+  async run(options, environment, folder: string | undefined) {
+    const { terminal, host } = environment;
+    const findings = [
+      ...(folder === undefined
+        ? await examineForAnyMode(host)
+        : await examineNode(host, needsOf(await loadBundle(folder, openSource(folder, options, environment).read)))),
+      ...(await examineState(host, options.stateDir)),
+    ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
+    const isJson = options.output === 'json';
+    await terminal.out(isJson ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
+    return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;
+  },
+});
 
-async function runDoctor(
-  folder: string | undefined,
-  options: LookOptions,
-  environment: ApplyEnvironment,
-): Promise<ExitStatus> {
-  const { terminal, host } = environment;
-  const findings = [
-    ...(folder === undefined
-      ? await examineForAnyMode(host)
-      : await examineNode(host, needsOf(await loadBundle(folder, openSource(folder, options, environment).read)))),
-    ...(await examineState(host, options.stateDir)),
-  ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
-  // Colours are for this command alone.
-  const { formatFindings } = await import('../../report/render-diagnostics.ts');
-  await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
-  return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;
-}
-
-interface DumpOptions extends NodeOptions {
-  readonly out: string;
-  readonly node: string;
-}
-
-export function addDumpCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('dump')
-    .description(
-      "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
-    )
-    .requiredOption('-o, --out <folder>', 'the folder to write', parseOutFolder)
-    .addOption(new Option('--node <name>', 'the name to give the node').default(hostname(), "the machine's name"));
-  addStateOption(command).action(async (options: DumpOptions) => {
+export const dump = defineCommand({
+  name: 'dump',
+  description:
+    "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
+  flags: ['out', 'node', 'stateDir'],
+  async run(options, environment) {
     const content = await dumpNode(openSession(environment, options), options.node);
     const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
     const problem = await replaceFolder(options.out, files);
@@ -137,11 +90,10 @@ export function addDumpCommand(program: Command, environment: ApplyEnvironment, 
       throw new Failure('bad-usage', text, help);
     }
     const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
-    const many = (count: number, one: string, more = `${one}s`) => `${formatCount(count)} ${count === 1 ? one : more}`;
-    const parts = [many(virtualServers, 'virtual server'), many(sets, 'set'), many(chains, 'chain')];
+    const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
     await environment.terminal.err(
-      `${parts.join(', ')} and ${many(addresses, 'address', 'addresses')}, written to ${options.out}\n`,
+      `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${options.out}\n`,
     );
-    done(exitStatus.ok);
-  });
-}
+    return exitStatus.ok;
+  },
+});

@@ -1,160 +1,216 @@
-import { Option, type Command } from 'commander';
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { applyBundle, markBundle } from '../../apply/change/apply-bundle.ts';
-import { explainError } from '../../apply/state/failure.ts';
-import type { HealthServers, ListenAddresses } from '../../apply/change/serve-health-checks.ts';
+import { isDone, type Session } from '../../apply/change/observe-node.ts';
+import { explainError, type Failure } from '../../apply/state/failure.ts';
 import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
-import { stateFolder } from '../../apply/state/record.ts';
+import { readJson, writeJson } from '../../apply/state/record.ts';
 import { recallSettled } from '../../apply/quick/small-change.ts';
-import type { MonitorOptions } from '../../apply/monitor/watch-monitor.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
+import type { ListenAddresses } from '../../apply/monitor/serve-ports.ts';
+import { mapOf, objectOf, text } from '../../base/json-shape.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
+import { isBundleFile } from '../../bundle/folder.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
-import { choicesOf, reportOutcome } from './apply-command.ts';
-import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import {
-  addLogOption,
-  addClaimOptions,
-  addStateOption,
-  addTrustOption,
-  drainOption,
-  periodOption,
-  addMonitorOptions,
-  type ClaimOptions,
-  type TrustOptions,
-} from './options.ts';
-import { openSource } from './bundle-source.ts';
-import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
+import { loadBundleToApply } from '../../sides/load-bundle.ts';
+import { reportOutcome } from './apply-command.ts';
+import { openSession, reportFailure, reportWarning } from './environment.ts';
+import { defineCommand, type Options } from './options.ts';
+import { openSource, type BundleSource } from './bundle-source.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
 
-interface WatchOptions extends NodeOptions, ClaimOptions, TrustOptions, MonitorOptions {
-  readonly syncPeriod: number;
-  readonly minSyncPeriod: number;
-  readonly drainTimeout?: number;
-  readonly force: boolean;
-}
-
-export function addWatchCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
-  const command = program
-    .command('watch')
-    .description('Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.')
-    .argument('<bundle>', 'its folder or pack')
-    .addOption(periodOption('--sync-period <duration>', 'how often to check the node', '30s'))
-    .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
-    .addOption(drainOption())
-    .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addLogOption(addMonitorOptions(addStateOption(addTrustOption(addClaimOptions(command)))));
-  command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
-}
-
-/** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
-async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvironment): Promise<ExitStatus> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  // A tool that hangs must not keep the watch from ending.
-  const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
-  // No other command needs Node's HTTP.
-  const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
-  const monitor = createWatchMonitor(options, {
-    host,
-    warn: (problem) => reportWarning(problem, around.terminal),
-    isHealthy: () => watch.isHealthy(),
-    isLive: () => watch.isLive(),
-  });
-  const onEvent: ApplyEnvironment['onEvent'] = (event) => {
-    around.onEvent?.(event);
-    monitor.onEvent(event);
-  };
-  const environment = { ...around, host, onEvent };
-  const source = openSource(folder, options, environment);
-  const bundle = watchBundle(folder, { ...environment, source, folder: stateFolder(options.stateDir) });
-  const watch = createWatch({
-    host,
-    syncPeriod: options.syncPeriod,
-    minSyncPeriod: options.minSyncPeriod,
-    readVersion: () => readBundleVersion(folder),
-    sync: async () => {
-      const work = () => syncOnce(bundle, folder, options, environment, servers, signal);
-      return (await monitor.round(work, () => bundle.problem() === undefined)).result;
-    },
-    warn: (problem) => reportWarning(problem, environment.terminal),
-  });
-  const { createHealthServers } = await import('../../apply/change/serve-health-checks.ts');
-  const servers = createHealthServers(watch.isHealthy);
-  const stop = () => {
-    watch.stop();
-    stopping.abort();
-  };
-  const wake = () => watch.wake();
-  process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', wake);
-  try {
-    await watch.run();
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGHUP', wake);
-    await Promise.all([servers.close(), monitor.close()]);
-  }
-  return exitStatus.ok;
-}
+export const watch = defineCommand({
+  name: 'watch',
+  description: 'Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.',
+  bundle: '<bundle>',
+  flags: [
+    'syncPeriod',
+    'minSyncPeriod',
+    'drainTimeout',
+    'force',
+    'adopt',
+    'ipvsExcludeCidrs',
+    'trust',
+    'stateDir',
+    'metrics',
+    'metricsFile',
+    'healthz',
+    'logFormat',
+  ],
+  /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
+  async run(options, environment, path) {
+    const { host, terminal } = environment;
+    const stopping = new AbortController();
+    const session = openSession(environment, options, stopping.signal);
+    const bundle = watchBundle(path, session, openSource(path, options, environment), terminal);
+    // No other command needs Node's HTTP.
+    const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
+    const monitor = createWatchMonitor(options, {
+      host,
+      warn: (problem) => reportWarning(problem, terminal),
+      isHealthy: () => rounds.isHealthy(),
+      isLive: () => rounds.isLive(),
+    });
+    const rounds = createWatch({
+      ...options,
+      host,
+      readVersion: () => readBundleVersion(path),
+      sync: () => monitor.round(() => syncOnce(bundle, session, options, terminal)),
+    });
+    const stop = () => {
+      rounds.stop();
+      stopping.abort();
+    };
+    process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', rounds.wake);
+    try {
+      await rounds.run();
+    } finally {
+      process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGHUP', rounds.wake);
+      await monitor.close();
+    }
+    return exitStatus.ok;
+  },
+});
 
 async function syncOnce(
   watched: WatchedBundle,
-  folder: string,
-  options: WatchOptions,
-  environment: ApplyEnvironment,
-  servers: HealthServers,
-  signal: AbortSignal,
+  session: Session,
+  options: Options<'adopt' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
+  terminal: Terminal,
 ): Promise<Round> {
-  const { host, terminal } = environment;
+  const { host, folder } = session;
   try {
     // In nftables mode the kernel says at once that nothing has changed, and to list the tables takes seconds. In other modes each
     // look is at everything.
-    const settled = await recallSettled(host, stateFolder(options.stateDir));
+    const settled = await recallSettled(host, folder);
     const known = settled?.nftables ? settled : undefined;
     const bundle = await watched.read(known?.bundle);
-    if (!bundle) return { result: 'failed', failure: watched.problem() };
+    const problem = watched.problem();
+    if (!bundle) return { isGood: false, failure: problem };
     const mark = markBundle(bundle, watched.path);
-    const session = openSession(environment, options, signal);
     const outcome = await notingRound(session, mark, () =>
-      withLock(host, options.stateDir, `watch ${folder}`, () =>
+      withLock(host, folder.path, `watch ${watched.path}`, () =>
         applyBundle(session, bundle, {
-          ...choicesOf('watch', watched.path, options),
+          ...options,
+          origin: { kind: 'watch', folder: watched.path },
           settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
         }),
       ),
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
-    const problems = await servers.update(bundle.manifest, await chooseListenAddresses(host, bundle));
-    for (const problem of problems) await reportWarning(problem, terminal);
-    const round = { bundle: { mark, manifest: bundle.manifest }, outcome };
-    if (outcome.kind !== 'unchanged' && outcome.kind !== 'changed') return { result: 'failed', ...round };
-    await watched.keep();
-    return { result: 'done', ...round };
+    const { manifest } = bundle;
+    const listenOn = await chooseListenAddresses(host, bundle);
+    if (isDone(outcome)) await watched.keep();
+    return { isGood: !problem, bundle: { mark, manifest, listenOn }, outcome };
   } catch (error) {
     // Whatever it was, it may have passed by the next time.
     const failure = explainError(error);
     await reportFailure(failure, terminal);
-    return { result: 'failed', failure };
+    return { isGood: watched.problem() === undefined, failure };
   }
 }
 
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
 async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
   const node = nodeOfBundle(manifest);
-  const networksOf = (family: Family) => nodePortNetworks(manifest.settings, node, family);
-  const networks = { ipv4: networksOf('ipv4'), ipv6: networksOf('ipv6') };
-  const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
-  if (networks.ipv4.matchesAll && networks.ipv6.matchesAll) return everywhere;
-  const { links } = parseIpAddrJson(await readAddresses(host));
-  const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
-  const choose = (family: Family) =>
-    networks[family].matchesAll
-      ? everywhere[family]
-      : addressesIn(networks[family], { hostAddresses }).map((address) => address.text);
-  return { ipv4: choose('ipv4'), ipv6: choose('ipv6') };
+  const choose = async (family: Family, everywhere: string): Promise<readonly string[]> => {
+    const networks = nodePortNetworks(manifest.settings, node, family);
+    if (networks.matchesAll) return [everywhere];
+    const { links } = parseIpAddrJson(await readAddresses(host));
+    const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
+    return addressesIn(networks, { hostAddresses }).map((address) => address.text);
+  };
+  return { ipv4: await choose('ipv4', '0.0.0.0'), ipv6: await choose('ipv6', '::') };
+}
+
+/**
+ * The last good bundle as the state folder has it: its files, which are checked like any other bundle's, and where it was read
+ * from: the last good bundle of another folder is none of this one's.
+ */
+const keptShape = objectOf({ folder: text, files: mapOf(text) });
+
+/** A bundle that may be replaced or damaged at any time. */
+type WatchedBundle = ReturnType<typeof watchBundle>;
+
+/** Follows the bundle in a folder. Reports once what is wrong with it, and once that it is good again. */
+function watchBundle(path: string, { host, folder }: Session, source: BundleSource, terminal: Terminal) {
+  const kept = `${folder.path}/last-good-bundle.json`;
+  const whole = resolve(path);
+  let good: StoredBundle | undefined;
+  let keptManifest: string | undefined;
+  let wrong: Failure | undefined;
+
+  async function recall(): Promise<StoredBundle | undefined> {
+    const stored = await readJson(host, kept, keptShape, 'remove it');
+    if (stored?.folder !== whole) return undefined;
+    return loadBundleToApply(kept, () => source.check(new Map(Object.entries(stored.files))));
+  }
+
+  async function complain(failure: Failure): Promise<void> {
+    if (wrong?.message === failure.message) return;
+    wrong = failure;
+    await reportFailure(failure, terminal);
+    const what = good
+      ? 'the node stays on the last good bundle until there is a new good one'
+      : 'no good bundle is known: the node is left as it is until there is one';
+    await reportWarning(what, terminal);
+  }
+
+  return {
+    /** The folder that it is in, as an absolute path. */
+    path: whole,
+    /**
+     * The bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`: the files
+     * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
+     */
+    async read(known?: BundleFiles): Promise<StoredBundle | undefined> {
+      try {
+        good = await loadBundleToApply(path, source.read, known);
+        await source.remember();
+        if (wrong) await terminal.err(`${path} is a good bundle again\n`);
+        wrong = undefined;
+      } catch (error) {
+        // If that is of no use either: what is wrong with the bundle itself is said anyway.
+        good ??= await recall().catch(() => undefined);
+        await complain(explainError(error));
+      }
+      return good;
+    },
+    /** What is wrong with the bundle, so that the last good one is in its place; undefined if it is good. */
+    problem: (): Failure | undefined => wrong,
+    /** Keeps what was read last for a watch to come: it has been applied. */
+    async keep(): Promise<void> {
+      const files = good?.files;
+      // The manifest has the checksums of all others.
+      const manifest = files?.get('manifest.json');
+      if (!files || manifest === keptManifest) return;
+      keptManifest = manifest;
+      await writeJson(host, kept, { folder: whole, files: Object.fromEntries(files) }).catch((error: unknown) =>
+        reportWarning(`the bundle cannot be kept for the next watch: ${describeError(error)}`, terminal),
+      );
+    },
+  };
+}
+
+/** Something that changes with any file of a bundle; '' if there is none. Reads none of the files. */
+async function readBundleVersion(path: string): Promise<string> {
+  try {
+    const isPack = (await stat(path)).isFile();
+    const names = isPack ? [''] : (await readdir(path)).filter(isBundleFile).toSorted();
+    const found = await Promise.all(names.map((name) => stat(join(path, name), { bigint: true })));
+    return found.map(({ dev, ino, size, mtimeNs }, i) => `${names[i]} ${dev} ${ino} ${size} ${mtimeNs}`).join('\n');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return '';
+    throw error;
+  }
 }
