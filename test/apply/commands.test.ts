@@ -587,7 +587,7 @@ describe('doctor', () => {
     expect(out).toMatch(/error {3}ipset is missing\n {8}install the package ipset\n/);
     expect(out).toMatch(/error {3}ipvsadm is 1\.26, but at least 1\.\d+ is needed\n {8}upgrade the package ipvsadm\n/);
     expect(out).toMatch(/ok {6}ip_vs_rr can be loaded\n/);
-    expect(out).toMatch(/ok {6}nf_conntrack is built into the kernel\n/);
+    expect(out).toMatch(/ok {6}nf_conntrack is in the kernel\n/);
     expect(out).toMatch(/error {3}xt_comment is missing/);
   });
 

@@ -14,8 +14,7 @@ export interface Tool {
   readonly family: string;
   /** Of some modes: of those whose facts name its family. */
   readonly neededBy: 'every mode' | 'some modes' | 'no mode';
-  /** Undefined if it does not matter. */
-  readonly versionArgs?: readonly string[] | undefined;
+  readonly versionArgs: readonly string[];
   /** What is lost without it, if it is not needed. */
   readonly purpose?: string | undefined;
 }
@@ -31,7 +30,8 @@ const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 /** The programs that kpc-apply may run on a node. */
 export const tools: readonly Tool[] = [
   { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
-  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes' },
+  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes', versionArgs },
+  { name: 'ip6tables-save', family: 'iptables', neededBy: 'some modes', versionArgs },
   { name: 'iptables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
   { name: 'ip6tables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
   { name: 'ipset', family: 'ipset', neededBy: 'some modes', versionArgs },
@@ -58,7 +58,6 @@ export function inspectTools(
 }
 
 async function inspectTool(host: Host, tool: Tool, least: string | undefined): Promise<ToolState> {
-  if (tool.versionArgs === undefined) return { kind: 'fine', tool, version: '', details: '' };
   const result = await host.run({ tool: tool.name, args: tool.versionArgs });
   if (result.kind === 'missing') return { kind: 'missing', tool };
   const details = excerptOf(result.stdout || result.stderr).split('\n')[0] ?? '';
