@@ -7,7 +7,7 @@ import { readFolder } from '../../src/bundle/folder.ts';
 import { makeGolden } from '../../src/bundle/golden.ts';
 import { isGoldenFile } from '../../src/bundle/golden-names.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
-import { readGolden } from '../../src/bundle/read-golden.ts';
+import { readGolden } from '../../src/bundle/golden.ts';
 import type { StoredBundle } from '../../src/bundle/read-bundle.ts';
 import { goldenContext } from '../../src/compile/compile-node.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
