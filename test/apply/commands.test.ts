@@ -374,7 +374,7 @@ describe('a bundle that is not to be trusted', () => {
     const { status, err } = await callApply(host, 'apply', folder);
     expect(status).toBe(2);
     expect(err).toContain('modules.conf:2: not what kpc writes: "usb_storage"');
-    expect(err.match(/modules\.conf:\d+:/g)).toEqual(['modules.conf:2:', 'modules.conf:4:']);
+    expect(err.match(/modules\.conf:\d+:/g)).toEqual(['modules.conf:2:', 'modules.conf:3:', 'modules.conf:4:']);
     expect(commands).toEqual([]);
   });
 });

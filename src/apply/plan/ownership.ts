@@ -1,7 +1,6 @@
 import { contains, joinHostPort } from '../../kernel/address.ts';
 import { equalStates } from '../../kernel/delta.ts';
 import { temporarySetName } from '../../kernel/ipset/ipset.ts';
-import type { ObjectKind } from '../../kernel/kinds.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
@@ -17,23 +16,12 @@ import { addressKey, nftTableKey } from '../state/belongings.ts';
 import { shareRules } from './own-rules.ts';
 import { ShareDraft, type Claims, type Share } from './share-draft.ts';
 
-/** Divides each kind, in the order in which people are to read of what is in the way. The kernel keeps a set that a rule uses. */
-const shareKinds: { readonly [K in ObjectKind]: (draft: ShareDraft) => void } = {
-  virtualServers: shareVirtualServers,
-  iptables: shareRules,
-  nftables: shareNftTables,
-  sets: shareSets,
-  links: shareLinks,
-  // No program's own: the last one to set them is right.
-  sysctls: () => {},
-  ipvsTimeouts: () => {},
-  modules: () => {},
-};
-
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
 export function takeShare(present: KernelState, wanted: KernelState, claims: Claims): Share {
   const draft = new ShareDraft(present, wanted, claims);
-  for (const share of Object.values(shareKinds)) share(draft);
+  // In the order in which people are to read of what is in the way. The kernel keeps a set that a rule uses. Sysctls, timeouts and
+  // modules are no program's own: the last one to set them is right.
+  for (const share of [shareVirtualServers, shareRules, shareNftTables, shareSets, shareLinks]) share(draft);
   return draft.finish();
 }
 
