@@ -12,9 +12,7 @@ import { goldenNodeFile, isGoldenFile } from './golden-names.ts';
 /** Why a folder is left alone. */
 export type FolderProblem =
   | { readonly kind: 'not-a-bundle'; readonly folder: string; readonly strangers: readonly string[] }
-  | { readonly kind: 'is-a-golden'; readonly folder: string }
-  | { readonly kind: 'is-no-golden'; readonly folder: string }
-  | { readonly kind: 'is-a-file'; readonly folder: string }
+  | { readonly kind: 'is-a-golden' | 'is-no-golden' | 'is-a-file'; readonly folder: string }
   | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
 
 /** The files that a bundle may hold. */

@@ -133,18 +133,12 @@ function readManifest(text: string | undefined): Manifest | string {
   if (typeof value !== 'object' || value === null) return unreadable('it is not a JSON object');
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
   if (found !== formatVersion) {
-    return `the bundle has ${describeVersion(found)}, but this program reads ${formatVersion}: use the same version of both`;
+    const shown = typeof found === 'string' ? quotePrintable(found) : typeof found === 'number' ? found : undefined;
+    const has = shown === undefined ? 'a format version that is not a number' : `format version ${shown}`;
+    return `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both`;
   }
   const reading = readShape(manifestShape, value);
   return 'value' in reading ? reading.value : unreadable(reading.wrong);
-}
-
-/** It may be anything that JSON can say. */
-function describeVersion(found: unknown): string {
-  if (typeof found === 'number') return `format version ${found}`;
-  return typeof found === 'string'
-    ? `format version ${quotePrintable(found)}`
-    : 'a format version that is not a number';
 }
 
 function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {

@@ -1,10 +1,9 @@
-import { families } from '../../kernel/family.ts';
 import { programs } from '../../kube-proxy/modes.ts';
 import { finding, type Examined, type Finding } from './finding.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
-import { findUnreadable } from '../node/node-reading.ts';
+import { readNode } from '../node/node-reading.ts';
 import { inspectTools, isOfMode, isRefusal, tools, type Tool, type ToolState } from '../node/tools.ts';
-import type { Failure } from '../state/failure.ts';
+import { explainError, type Failure } from '../state/failure.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
 export async function examineTools(
@@ -54,20 +53,22 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
   return `see what "${call}" says`;
 }
 
-/** Whether the tools get at the kernel: they print their version on a kernel that has nothing for them, too. */
-export async function examineReading({ host, needs, modules, rights }: Examined): Promise<readonly Finding[]> {
+/** Whether a node of rules or sets can be read, as an apply reads it: tools print their version on a kernel that has nothing for them, too. */
+export async function examineReading({ host, needs, rights }: Examined): Promise<readonly Finding[]> {
+  if (!programs(needs.mode, 'iptables')) return [];
   const used = needs.manifest?.families ?? ['ipv4'];
-  const failures = await findUnreadable(host, [
-    ...families.filter((family) => programs(needs.mode, 'iptables') && used.includes(family)),
-    // If there are no sets yet, to ask for them would load their module.
-    ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? (['ipset'] as const) : []),
-  ]);
-  // That a tool is missing is reported already.
-  const others = failures.filter(({ code }) => code !== 'tool-missing');
-  return others.map((failure) => {
+  const scope = { needed: new Set(used), tables: new Set<string>(), families: used, timeouts: false, settings: [] };
+  try {
+    // These have findings of their own.
+    await readNode(host, scope, { 'nft ipv4': '', 'nft ipv6': '', addresses: '' });
+    return [];
+  } catch (error) {
+    const failure = explainError(error);
+    // That a tool is missing is reported already.
+    if (failure.code === 'tool-missing') return [];
     const [text = ''] = failure.message.split('\n');
-    return finding('error', 'tools', text, adviseOnFailure(failure, rights));
-  });
+    return [finding('error', 'tools', text, adviseOnFailure(failure, rights))];
+  }
 }
 
 function adviseOnFailure({ message, advice, tool = '' }: Failure, rights: string): string {

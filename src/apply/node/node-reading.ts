@@ -234,23 +234,6 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
   return { iptables, nftables: { ipv4: nft4, ipv6: nft6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
 }
 
-/** Why parts of a node cannot be read, as far as that is so: the parts whose tools do not do their work. */
-export async function findUnreadable(host: Host, parts: readonly ReadingPart[]): Promise<readonly Failure[]> {
-  const scope = { needed: new Set(parts), tables: new Set<string>(), families, timeouts: false, settings: [] };
-  const node: ReadNode = { host, scope, ipvs: undefined, hasSets: true, hasNftables: false };
-  const failures = await Promise.all(
-    parts.map(async (part) => {
-      const text = await readPart(node, part).catch((error: unknown) => {
-        if (error instanceof Failure) return error;
-        throw error;
-      });
-      if (typeof text !== 'string') return text;
-      return part === 'ipv4' || part === 'ipv6' ? findHiddenTable(text, part) : undefined;
-    }),
-  );
-  return failures.filter((failure) => failure !== undefined);
-}
-
 /**
  * Throws a Failure if a tool is not to be believed that will read these parts after a change, and that need not read them
  * before: asked for little, it must print that little whole.

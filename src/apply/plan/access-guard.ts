@@ -53,15 +53,14 @@ const usualElements = 65_536;
 
 function addressSet(there: IpSet | undefined, addresses: readonly string[], family: Family): IpSet {
   const entries = addresses.map((text) => ({ address: parseAddress(text) }));
-  const made: IpSet = {
+  const usual: Omit<IpSet, 'entries'> = {
     name: setName('ipvsAddresses', family),
     type: 'hash:ip',
     family: family === 'ipv4' ? 'inet' : 'inet6',
     hashSize: 1024,
     maxElements: usualElements * Math.ceil(entries.length / usualElements),
-    entries,
   };
-  return there ? { ...there, entries } : made;
+  return { ...usual, ...there, entries };
 }
 
 function guardRules(

@@ -77,10 +77,7 @@ export interface Plan {
 }
 
 /** When a plan is made, and how long real servers may drain. */
-export interface DrainTerms {
-  readonly timeout: number | undefined;
-  readonly now: number;
-  readonly uptime: number;
+export interface DrainTerms extends Omit<DrainPolicy, 'leavesIpvs'> {
   readonly known: readonly DrainingServer[];
   /** When the node left IPVS for rules, in milliseconds since it booted, where something is still left of that. */
   readonly leftIpvs: number | undefined;
