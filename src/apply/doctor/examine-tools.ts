@@ -1,44 +1,42 @@
-import { programs } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import { finding, type Examined, type Finding } from './finding.ts';
+import { excerptOf } from '../node/host.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
 import { readNode } from '../node/node-reading.ts';
-import { inspectTools, isOfMode, isRefusal, tools, type Tool, type ToolState } from '../node/tools.ts';
+import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
 import { explainError, type Failure } from '../state/failure.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
-export async function examineTools(
-  { host, needs, modules, rights }: Examined,
+export function examineTools(
+  examined: Examined,
   isUsed: (tool: Tool) => boolean = () => true,
 ): Promise<readonly Finding[]> {
-  const asked = tools.filter((tool) => isUsed(tool) && isOfMode(tool, needs.mode));
-  const states = await inspectTools(host, asked, needs.leastVersions);
-  return states.flatMap((state) => describeTool(state, modules, rights) ?? []);
+  const { tools: ofMode } = modeFacts[examined.needs.mode];
+  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'some modes' || tool.family in ofMode));
+  return Promise.all(asked.map((tool) => examineTool(examined, tool)));
 }
 
-function describeTool(state: ToolState, modules: ModuleIndex, rights: string): Finding | undefined {
-  const { name, family, neededBy, purpose } = state.tool;
+async function examineTool({ host, needs, modules, rights }: Examined, tool: Tool): Promise<Finding> {
+  const { name, family, versionArgs, neededBy, purpose } = tool;
   const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
   const fault = (text: string, advice: string): Finding => {
     return { ...finding(neededBy === 'no mode' ? 'warning' : 'error', 'tools', text, advice), tool: name };
   };
-  switch (state.kind) {
-    case 'missing':
-      return fault(`${name} is missing${loss}`, `install the package ${family}`);
-    case 'broken':
-      return fault(
-        `${name} does not work: ${state.reason}${loss}`,
-        adviseOnBroken(state.tool, state.reason, modules, rights),
-      );
-    case 'too-old':
-      return fault(
-        `${name} is ${state.version}, but at least ${state.least} is needed`,
-        `upgrade the package ${family}`,
-      );
-    case 'fine':
-      return state.version === '' ? undefined : finding('ok', 'tools', `${name}: ${state.details}`);
-    default:
-      return state satisfies never;
+  const result = await host.run({ tool: name, args: versionArgs });
+  if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
+  const [details = ''] = excerptOf(result.stdout || result.stderr).split('\n');
+  const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
+  if (result.status !== 0 || !version) {
+    const [complaint = ''] = excerptOf(result.stderr).split('\n');
+    const reason = complaint || details || 'it printed nothing';
+    return fault(`${name} does not work: ${reason}${loss}`, adviseOnBroken(tool, reason, modules, rights));
   }
+  const least = needs.leastVersions[family] ?? '0';
+  if (compareVersions(version, parseVersion(least) ?? [0]) < 0) {
+    const text = `${name} is ${version.join('.')}, but at least ${least} is needed`;
+    return fault(text, `upgrade the package ${family}`);
+  }
+  return finding('ok', 'tools', `${name}: ${details}`);
 }
 
 /** What to do about a tool that is there and fails, by what it says. */
