@@ -7,7 +7,7 @@ import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { goldenHead } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
-import { goldenNodeFile, isGoldenFile } from './golden-names.ts';
+import { goldenNodeFile, isGoldenFile } from './golden.ts';
 
 /** Why a folder is left alone. */
 export type FolderProblem =

@@ -9,7 +9,6 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { releases } from '../kube-proxy/releases.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import { goldenNodeFile, goldenServiceFile, isGoldenServiceFile } from './golden-names.ts';
 import {
   compileContent,
   formatFile,
@@ -31,6 +30,24 @@ import {
 import { findBroken, findConflicts, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 import type { StateFileName } from './state-files.ts';
+
+/** What a node has whatever its Services are. */
+export const goldenNodeFile = 'node.txt';
+
+/** The file of one Service. Neither name has a dot, so no two Services share a file, nor one with the node. */
+function goldenServiceFile(namespace: string, name: string): string {
+  return `${namespace}.${name}.txt`;
+}
+
+/** Whether a file has the name that goldenServiceFile gives: "shop.web.txt". */
+export function isGoldenServiceFile(name: string): boolean {
+  return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
+}
+
+/** Whether a golden may hold a file of that name. */
+export function isGoldenFile(name: string): boolean {
+  return name === goldenHead || name === goldenNodeFile || isGoldenServiceFile(name);
+}
 
 /** The version of the golden's format. */
 const goldenVersion = 1;

@@ -77,10 +77,9 @@ function changeRules(at: RulesPlace, { present, state, delta, stage }: Plan): re
 }
 
 function restoreRules(deltas: KernelDelta['iptables']): readonly Step[] {
-  return families.flatMap((family) => restore(tableTools[family], 'add', formatTablesDelta(deltas[family] ?? [])));
+  const toolOf = { ipv4: 'iptables', ipv6: 'ip6tables' } as const;
+  return families.flatMap((family) => restore(toolOf[family], 'add', formatTablesDelta(deltas[family] ?? [])));
 }
-
-const tableTools: { readonly [F in Family]: RestoreTool } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
 /** One transaction for each family changes what packets meet. What packets cannot meet yet comes first, for both families. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
@@ -182,14 +181,13 @@ export function describeStep(step: Step): string {
     case 'set-ipvs-timeouts':
       return 'set the timeouts of IPVS';
     case 'restore':
-      return `${restoreCommands[step.tool].tool}: ${describeLines(step)}`;
+      return `${restoreCommands[step.tool].tool}: ${count(step)}${step.phase === 'remove' ? ', removals' : ''}`;
     default:
       return step satisfies never;
   }
 }
 
-function describeLines(step: Step & { readonly kind: 'restore' }): string {
-  const lines = step.input.split('\n').length - 1;
-  const count = `${lines} ${lines === 1 ? 'line' : 'lines'}`;
-  return step.phase === 'remove' ? `${count}, removals` : count;
+function count({ input }: Step & { readonly kind: 'restore' }): string {
+  const lines = input.split('\n').length - 1;
+  return `${lines} ${lines === 1 ? 'line' : 'lines'}`;
 }

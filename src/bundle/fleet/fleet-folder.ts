@@ -5,7 +5,7 @@ import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from
 import { readRegularFile } from '../../base/read-file.ts';
 import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/file-names.ts';
-import { isGoldenFile } from '../golden-names.ts';
+import { isGoldenFile } from '../golden.ts';
 import { hashHex } from '#hash';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
