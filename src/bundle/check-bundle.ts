@@ -72,19 +72,10 @@ function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
   const strangers = Object.keys(found.files).filter((name) => !bundleFileNames.some((known) => known === name));
   return [
     ...derived
-      .filter((key) => toText(found[key]) !== toText(fresh[key]))
+      .filter((key) => JSON.stringify(found[key]) !== JSON.stringify(fresh[key]))
       .map((key) => `manifest.json: ${key} does not match services.json and the settings`),
     ...strangers.map((name) => `manifest.json: files lists ${quotePrintable(name)}, which is not a file of a bundle`),
   ];
-}
-
-/** The same for the same fields in any order. */
-function toText(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
 }
 
 /** Where a file is not what kpc writes: each line that it should not have there, and each that it lacks. */

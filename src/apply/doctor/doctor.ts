@@ -6,16 +6,7 @@ import { describeMissing, examineKernel, examineNftables } from './examine-nftab
 import { examineReading, examineTools } from './examine-tools.ts';
 import { finding, type Examined, type Finding, type Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import {
-  adviseRights,
-  adviseStop,
-  capNetAdmin,
-  capSysModule,
-  describeKubeProxy,
-  findKubeProxy,
-  hasCapability,
-  isRoots,
-} from '../node/processes.ts';
+import { adviseRights, capNetAdmin, capSysModule, findKubeProxy, hasCapability, isRoots } from '../node/processes.ts';
 import { isRefusal } from '../node/tools.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
@@ -207,8 +198,8 @@ const wholeNode = 'pid:[4026531836]';
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   const found = await findKubeProxy(host);
   if (found !== undefined) {
-    const advice = `${adviseStop(found)} first, then take over what it leaves with apply --adopt`;
-    const text = `${describeKubeProxy(found)}: it would undo what kpc-apply does`;
+    const advice = `${found.advice} first, then take over what it leaves with apply --adopt`;
+    const text = `${found.text}: it would undo what kpc-apply does`;
     return [finding('error', 'kube-proxy', text, advice)];
   }
   const processes = await host.readLink('/proc/self/ns/pid');
