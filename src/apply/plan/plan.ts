@@ -99,7 +99,9 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
     links: present.links,
   };
   const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
-  const changes = target.settings.flatMap((setting) => changeSetting(node, setting) ?? []);
+  const changes = target.settings
+    .map((setting): SettingChange => ({ setting, from: node.settings[setting.path] }))
+    .filter(({ setting, from }) => from !== setting.value);
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
     settings: changes.filter((change) => !isMet(change.setting, change.from) && !isLeft(change)),
@@ -229,11 +231,6 @@ export function listStages(plan: Plan): readonly Plan[] {
 
 function isLeft({ setting: { onlyFrom }, from }: SettingChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
-}
-
-function changeSetting(node: NodeState, setting: Setting): SettingChange | undefined {
-  const from = node.settings[setting.path];
-  return from === setting.value ? undefined : { setting, from };
 }
 
 /** Whether the node is as it should be; real servers that still drain count as such. */
