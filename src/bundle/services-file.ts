@@ -275,14 +275,11 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }
 
-/** What services.json says of a cluster. */
-export type StoredServices = Omit<Cluster, 'serviceCidrs'>;
-
 /**
  * Reads services.json back. A text is what is wrong with it: it quotes nothing of a file that is not JSON, which may be
  * another file altogether.
  */
-export function readServices(content: string): StoredServices | string {
+export function readServices(content: string): Omit<Cluster, 'serviceCidrs'> | string {
   let value: unknown;
   try {
     value = JSON.parse(content);

@@ -26,14 +26,6 @@ export async function adviseRights(host: Host): Promise<string> {
   return (await isRoots(host, 'self')) ? 'give the container the capability NET_ADMIN' : 'run it as root';
 }
 
-/** A process that does a kube-proxy's work. */
-interface RunningKubeProxy {
-  /** "kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */
-  readonly text: string;
-  /** How to end it: "stop it". */
-  readonly advice: string;
-}
-
 const k3s = 'start k3s with --disable-kube-proxy';
 
 /**
@@ -42,8 +34,11 @@ const k3s = 'start k3s with --disable-kube-proxy';
  */
 const programs: Readonly<Record<string, string>> = { 'k3s-server': k3s, 'k3s-agent': k3s, kubelite: 'stop MicroK8s' };
 
-/** Looks at one process after the other: they may be more than files may be open. */
-export async function findKubeProxy(host: Host): Promise<RunningKubeProxy | undefined> {
+/**
+ * A process that does a kube-proxy's work: "kube-proxy is running (process 77)", or "(in k3s-server, process 77)", and how to end it: "stop
+ * it". Looks at one process after the other: they may be more than files may be open.
+ */
+export async function findKubeProxy(host: Host) {
   const own = await host.readLink('/proc/self/ns/net');
   for (const pid of await host.list('/proc')) {
     if (!/^\d+$/.test(pid)) continue;

@@ -4,7 +4,7 @@ import type { Link } from '../../kernel/link/link.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
-import { planDrain, type DrainPlan, type DrainPolicy } from '../change/drain-servers.ts';
+import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
 import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
@@ -145,14 +145,12 @@ export function servesByRulesAlone({ iptables, nftables, virtualServers, links }
 }
 
 /** The part of a plan that depends on connections. */
-interface IpvsPlan extends Omit<DrainPlan, 'virtualServers'>, Pick<Plan, 'held' | 'leftIpvs' | 'state'> {}
-
 function planIpvs(
   present: KernelState,
   wanted: KernelState,
   { connections, sources }: OpenTraffic,
   drain: DrainTerms & DrainPolicy,
-): IpvsPlan {
+) {
   const { virtualServers, ...ends } = planDrain(
     present.virtualServers,
     wanted.virtualServers,

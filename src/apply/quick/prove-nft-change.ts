@@ -97,20 +97,13 @@ function growth(before: string, after: string): number | undefined {
   return old && now && old[1] === now[1] ? Number(now[2]) - Number(old[2]) : undefined;
 }
 
-/** What a kernel must answer once the change is made: the same as the one in which it was rehearsed. */
-interface Rehearsed {
-  readonly questions: readonly NftQuestion[];
-  readonly answers: readonly string[];
-  /** Of each of aboutTables. */
-  readonly growth: readonly (number | undefined)[];
-}
-
 /**
  * Makes the change by the same nft, in an empty network namespace of the same kernel that ends with this. There reading
  * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
- * Undefined if that is not so or cannot be tried.
+ * Gives what the node's kernel must answer once the change is made, and the growth of each of aboutTables; undefined if that is not so
+ * or cannot be tried.
  */
-async function rehearse(host: Host, plan: Plan, inputs: readonly string[]): Promise<Rehearsed | undefined> {
+async function rehearse(host: Host, plan: Plan, inputs: readonly string[]) {
   const subjects = listSubjects(plan.delta.nftables);
   if (!subjects) return undefined;
   const [before, after] = [plan.present.nftables, plan.state.nftables];
