@@ -71,15 +71,11 @@ export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle
       return (state ??= readState(manifest, files).state);
     },
     get cluster() {
-      return (cluster ??= requireCluster(manifest, files));
+      const read = cluster ?? readCluster(manifest, files);
+      if (typeof read === 'string') throw new TypeError(read);
+      return (cluster = read);
     },
   };
-}
-
-function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
-  const cluster = readCluster(manifest, files);
-  if (typeof cluster === 'string') throw new TypeError(cluster);
-  return cluster;
 }
 
 /** The files that git could not merge, a line each; `remedy` is what to do instead of merging. */

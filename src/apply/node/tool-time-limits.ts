@@ -55,17 +55,13 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
     return writing;
   };
   const run: Host['run'] = async (command, patience) => {
-    const limit = limitFor(present, countLines(command.stdin ?? ''));
+    const longer = (present * perThousandPresent + countLines(command.stdin ?? '') * perThousandFed) / 1_000_000;
+    // In whole seconds, as it is said to people.
+    const limit = Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
     await announce(`"${formatCommand(command)}"`, limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
   };
   return { host: { ...host, run }, announce };
-}
-
-/** In whole seconds, as it is said to people. */
-function limitFor(present: number, fed: number): number {
-  const longer = (present * perThousandPresent + fed * perThousandFed) / 1_000_000;
-  return Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
 }
 
 function countLines(content: string): number {
