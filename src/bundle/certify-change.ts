@@ -78,14 +78,11 @@ const mostChangedEndpoints = 100;
 
 type EndpointCounts = { readonly [F in Family]: number };
 
-/** The Service ports whose endpoints changed, each as a cluster of its own, and how many endpoints all ports have. */
-interface ChangedPorts {
-  readonly changes: readonly Versions<Cluster>[];
-  readonly totals: Versions<EndpointCounts>;
-}
-
-/** Undefined if anything else changed. */
-function findChangedPorts(services: Versions<string>): ChangedPorts | undefined {
+/**
+ * The Service ports whose endpoints changed, each as a cluster of its own, and how many endpoints all ports have. Undefined if
+ * anything else changed.
+ */
+function findChangedPorts(services: Versions<string>) {
   // The records of all lists, in the order of the file. No text in it has a line end.
   const records = { old: services.old.split('\n{'), new: services.new.split('\n{') };
   if (records.old.length !== records.new.length) return undefined;

@@ -1,3 +1,4 @@
+import { findChangedLines } from '../base/changed-lines.ts';
 import { quotePrintable } from '../base/printable.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
@@ -71,49 +72,27 @@ function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
   const strangers = Object.keys(found.files).filter((name) => !bundleFileNames.some((known) => known === name));
   return [
     ...derived
-      .filter((key) => toText(found[key]) !== toText(fresh[key]))
+      .filter((key) => JSON.stringify(found[key]) !== JSON.stringify(fresh[key]))
       .map((key) => `manifest.json: ${key} does not match services.json and the settings`),
     ...strangers.map((name) => `manifest.json: files lists ${quotePrintable(name)}, which is not a file of a bundle`),
   ];
 }
 
-/** The same for the same fields in any order. */
-function toText(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
-}
-
-/** The lines that a file has and should not, those that it lacks, and, if there are neither, the first that is in another place. */
+/** Where a file is not what kpc writes: each line that it should not have there, and each that it lacks. */
 function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
   if (found === fresh) return [];
   if (found === undefined) return [`${name} is missing`];
   if (fresh === undefined) return [`${name}: a bundle of this mode and these families has no such file`];
-  const lines = found.split('\n');
-  const wanted = fresh.split('\n');
-  const left = countLines(wanted);
-  const problems: string[] = [];
-  lines.forEach((line, i) => {
-    const count = left.get(line) ?? 0;
-    if (count > 0) left.set(line, count - 1);
-    else problems.push(`${name}:${i + 1}: not what kpc writes: ${quotePrintable(line)}`);
+  const changes = findChangedLines(fresh, found);
+  if (!changes) return [`${name}: not what kpc writes: more than 200 lines of it differ`];
+  return changes.flatMap(({ newAt, removed, added }) => {
+    const before = found.slice(0, newAt).split('\n').length;
+    const place = (i: number): string => `${name}:${before + i}`;
+    const more = removed.length > 1 ? ` and ${removed.length - 1} more` : '';
+    return added.length > 0
+      ? added.map((line, i) => `${place(i)}: not what kpc writes: ${quotePrintable(line)}`)
+      : [`${place(0)}: what services.json calls for is missing: ${quotePrintable(removed[0] ?? '')}${more}`];
   });
-  const [missing, ...others] = [...left].filter(([, count]) => count > 0).map(([line]) => quotePrintable(line));
-  if (missing !== undefined) {
-    const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    problems.push(`${name}: lines that services.json calls for are missing: ${missing}${more}`);
-  }
-  if (problems.length > 0) return problems;
-  const at = lines.findIndex((line, i) => line !== wanted[i]);
-  return [`${name}:${at + 1}: is not where kpc writes it: ${quotePrintable(lines[at] ?? '')}`];
-}
-
-function countLines(lines: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
-  return counts;
 }
 
 /** How many problems of one file are reported one by one. */

@@ -7,14 +7,12 @@ import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { goldenHead } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
-import { goldenNodeFile, isGoldenFile } from './golden-names.ts';
+import { goldenNodeFile, isGoldenFile } from './golden.ts';
 
 /** Why a folder is left alone. */
 export type FolderProblem =
   | { readonly kind: 'not-a-bundle'; readonly folder: string; readonly strangers: readonly string[] }
-  | { readonly kind: 'is-a-golden'; readonly folder: string }
-  | { readonly kind: 'is-no-golden'; readonly folder: string }
-  | { readonly kind: 'is-a-file'; readonly folder: string }
+  | { readonly kind: 'is-a-golden' | 'is-no-golden' | 'is-a-file'; readonly folder: string }
   | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
 
 /** The files that a bundle may hold. */
@@ -66,11 +64,8 @@ export async function replaceFolder<Text extends FileText>(
 
 /** The folder that a link points to: a program that reads the folder through either name gets the new bundle. */
 async function followLink(path: string): Promise<string> {
-  const isLink = await lstat(path).then(
-    (found) => found.isSymbolicLink(),
-    () => false,
-  );
-  return isLink ? realpath(path) : path;
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isSymbolicLink() ? realpath(path) : path;
 }
 
 /** How the names begin that a folder has while it is written; short enough for the letters that come after. */
@@ -102,10 +97,8 @@ function hasFile(entries: readonly Dirent[], isMeant: (name: string) => boolean)
 
 /** Whether there is something of that name, and no folder. */
 export async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => !found.isDirectory(),
-    () => false,
-  );
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === false;
 }
 
 /** manifest.json has a few lines for a Service, as a file of a golden has; a file with more is not meant to be read. */
@@ -150,10 +143,10 @@ function findStrangers(folder: string, entries: readonly Dirent[]): readonly str
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
   const holds = (name: string, isOwn: (text: string) => boolean) =>
     files.has(name) && isOwn(readStart(join(folder, name)));
-  const isGolden = holds(goldenHead, (text) => hasField(text, 'goldenVersion'));
+  const isGolden = holds(goldenHead, (text) => /^ {2}"goldenVersion": \d/m.test(text));
   const isOwn = (name: string): boolean => {
     if (!files.has(name)) return false;
-    if (name === 'manifest.json') return holds(name, (text) => hasField(text, 'formatVersion'));
+    if (name === 'manifest.json') return holds(name, (text) => /"formatVersion": ?\d/.test(text));
     if (isBundleFile(name)) return true;
     if (!isGolden || !isGoldenFile(name)) return false;
     return name === goldenHead || name === goldenNodeFile || holds(name, isServiceFile);
@@ -173,16 +166,6 @@ function readStart(path: string): string {
   }
 }
 
-/** Whether kpc wrote a JSON file with that field. A merge that git could not do leaves a text that is no JSON any more. */
-function hasField(text: string, field: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) && Object.hasOwn(value, field);
-  } catch {
-    return new RegExp(`^ {2}"${field}": \\d+,?\\r?$`, 'm').test(text);
-  }
-}
-
 /** The heading is not always in the first line: git marks what it could not merge. An empty file is no loss. */
 function isServiceFile(text: string): boolean {
   return text === '' || /^==> services\.json <==\r?$/m.test(text);
@@ -199,11 +182,9 @@ async function listFolder(folder: string): Promise<readonly Dirent[]> {
 
 /** Whether the folder holds a bundle without assumed addresses or Pods, which one that has some must not replace. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
-  if (!isAssumed(next)) return false;
   try {
-    const files = await readFolder(folder, (name) => name === 'manifest.json');
-    const present: unknown = JSON.parse(files.get('manifest.json') ?? 'null');
-    return isObject(present) && !isAssumed(present);
+    const present: unknown = JSON.parse(readStart(join(folder, 'manifest.json')));
+    return isAssumed(next) && isObject(present) && !isAssumed(present);
   } catch {
     // There is none, or replaceFolder says what is wrong with it.
     return false;
@@ -232,17 +213,12 @@ async function writeDurably(path: string, text: FileText): Promise<void> {
 
 /** No rename replaces a folder that is not empty, so the old one steps aside first. */
 async function swapIn(fresh: string, target: string, aside: string): Promise<void> {
-  const stepped = await rename(target, aside).then(
-    () => true,
-    (error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return false;
-      throw error;
-    },
-  );
+  const isOld = (await lstat(target).catch(() => undefined)) !== undefined;
+  if (isOld) await rename(target, aside);
   try {
     await rename(fresh, target);
   } catch (error) {
-    if (stepped) await rename(aside, target);
+    if (isOld) await rename(aside, target);
     throw error;
   }
   await rm(aside, { recursive: true, force: true });

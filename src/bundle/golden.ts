@@ -1,18 +1,59 @@
-import { isObject } from '../base/json-shape.ts';
-import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
-import { groupBy } from '../cluster/group-by.ts';
-import type { Cluster } from '../cluster/model.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
-import { writeNode, writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 import { goldenHead } from '../base/file-names.ts';
-import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
-import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles, type Compile } from './make-bundle.ts';
+import { isObject, listOf, readShape, type Shape } from '../base/json-shape.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
+import { compareServicePorts } from '../cluster/build-cluster.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { Cluster, ServiceInfo } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import { compareText } from '../kernel/compare-text.ts';
+import { releases } from '../kube-proxy/releases.ts';
+import { checkManifestValues, checkServiceValues } from './check-values.ts';
+import {
+  compileContent,
+  formatFile,
+  makeBundle,
+  writeServiceRanges,
+  type BundleContent,
+  type BundleFiles,
+  type Compile,
+} from './make-bundle.ts';
+import {
+  assignedShape,
+  assumedShape,
+  formatVersion,
+  manifestShape,
+  writeNode,
+  writeSettings,
+  type Manifest,
+} from './manifest.ts';
+import { findBroken, findConflicts, readServiceRanges, type BundleReading } from './read-bundle.ts';
+import { readServices } from './services-file.ts';
+import type { StateFileName } from './state-files.ts';
+
+/** What a node has whatever its Services are. */
+export const goldenNodeFile = 'node.txt';
+
+/** The file of one Service. Neither name has a dot, so no two Services share a file, nor one with the node. */
+function goldenServiceFile(namespace: string, name: string): string {
+  return `${namespace}.${name}.txt`;
+}
+
+/** Whether a file has the name that goldenServiceFile gives: "shop.web.txt". */
+export function isGoldenServiceFile(name: string): boolean {
+  return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
+}
+
+/** Whether a golden may hold a file of that name. */
+export function isGoldenFile(name: string): boolean {
+  return name === goldenHead || name === goldenNodeFile || isGoldenServiceFile(name);
+}
 
 /** The version of the golden's format. */
-export const goldenVersion = 1;
+const goldenVersion = 1;
 
 /** golden.json: what shaped the golden. Nothing in it changes with the Services, or with the version of kpc. */
-export interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
+interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
   /** "1.36": of a patch release nothing changes here. */
   readonly kubernetesVersion: string;
@@ -28,16 +69,16 @@ export interface GoldenContext {
 }
 
 /** The files of tools in the order in which people want to see them: what a Service becomes first. */
-const toolFiles = Object.keys({
-  'nftables.nft': true,
-  'ipvsadm.restore': true,
-  'ip.batch': true,
-  'ipset.restore': true,
-  'iptables.restore': true,
-  'ip6tables.restore': true,
-  'sysctl.conf': true,
-  'modules.conf': true,
-} satisfies Record<Exclude<BundleFileName, 'services.json'>, true>) as readonly BundleFileName[];
+const toolFiles = [
+  'nftables.nft',
+  'ipvsadm.restore',
+  'ip.batch',
+  'ipset.restore',
+  'iptables.restore',
+  'ip6tables.restore',
+  'sysctl.conf',
+  'modules.conf',
+] as const satisfies readonly StateFileName[];
 
 /**
  * Writes what a bundle means as files to keep in git: one for each Service, with its endpoints and its lines of each tool's
@@ -104,10 +145,10 @@ function cutLines(text: string, known: ReadonlySet<string>): string {
 }
 
 /** The section of a Service's file with the addresses and ports that kpc chose for it. */
-export const assignedSection = 'assigned.json';
+const assignedSection = 'assigned.json';
 
 /** The section with the workloads that the Service's endpoints are assumed of, a line each. */
-export const assumedSection = 'assumed.json';
+const assumedSection = 'assumed.json';
 
 /** Whether any Pod of a workload is an endpoint of a cluster's Services. */
 function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
@@ -131,7 +172,7 @@ function formatSections(sections: readonly (readonly [name: string, text: string
 }
 
 /** The texts of a file with headings, by name. */
-export function parseSections(text: string): ReadonlyMap<string, string> {
+function parseSections(text: string): ReadonlyMap<string, string> {
   const sections = new Map<string, string>();
   for (const part of text.split(/^(?===> )/m)) {
     const [, name, body] = /^==> (\S+) <==\n([^]*)$/.exec(part) ?? [];
@@ -176,4 +217,123 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
     const own = { servicePorts: portsOf.get(name) ?? [], healthChecks: checksOf.get(name) ?? [] };
     return { service, cluster: { services: [service], ...own, serviceCidrs } };
   });
+}
+
+/**
+ * Reads a golden's files back: what it says of the node, the settings and the Services, compiled by this kpc. The lines of the
+ * tools' files are not read: they follow from the rest, and --check compares them as text.
+ */
+export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): BundleReading {
+  const conflicts = findBroken(findConflicts(files, 'write it again with kpc compile --golden'));
+  if (conflicts) return conflicts;
+  const manifest = readHead(files.get(goldenHead), context, kpcVersion);
+  const parts = [...files].filter(([name]) => isGoldenServiceFile(name)).map(([name, text]) => readPart(name, text));
+  const broken = [manifest, ...parts].filter((part) => typeof part === 'string');
+  if (typeof manifest === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
+  const good = parts
+    .filter((part) => typeof part !== 'string')
+    .sort(({ service: a }, { service: b }) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+  const cluster: Cluster = {
+    services: good.map(({ service }) => service),
+    servicePorts: good.flatMap(({ servicePorts }) => servicePorts).sort(compareServicePorts),
+    healthChecks: good.flatMap(({ healthChecks }) => healthChecks),
+    serviceCidrs: readServiceRanges(manifest),
+  };
+  const strange = findBroken([...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)]);
+  if (strange) return strange;
+  const chosen = { assigned: good.flatMap((part) => part.assigned), assumedEndpoints: uniteAssumed(good) };
+  const content = compileContent({ ...manifest, ...chosen }, cluster, context.compile);
+  return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
+}
+
+/** What one Service's file says. */
+interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
+  readonly service: ServiceInfo;
+  /** One, or none. */
+  readonly assigned: readonly AssignedService[];
+  readonly assumed: readonly AssumedWorkload[];
+}
+
+/** A text is what is wrong with the file. */
+function readPart(file: string, text: string): GoldenPart | string {
+  const sections = parseSections(text);
+  const cluster = readServices(sections.get('services.json') ?? '');
+  if (typeof cluster === 'string') return `${file}: its services.json cannot be read: ${cluster}`;
+  const { services, servicePorts, healthChecks } = cluster;
+  const [service] = services;
+  const owners = [
+    ...services.map(({ namespace, name }) => goldenServiceFile(namespace, name)),
+    ...[...servicePorts, ...healthChecks].map((each) => goldenServiceFile(each.namespace, each.service)),
+  ];
+  if (!service || services.length > 1 || owners.some((name) => name !== file)) {
+    return `${file}: it is not the file of one Service of this name`;
+  }
+  const assigned = readLines(sections, assignedSection, assignedShape);
+  const assumed = readLines(sections, assumedSection, assumedShape);
+  if (typeof assigned === 'string') return `${file}: ${assigned}`;
+  if (typeof assumed === 'string') return `${file}: ${assumed}`;
+  return { service, servicePorts, healthChecks, assigned, assumed };
+}
+
+/** The values of a section with one in each line; a text is what is wrong with them. */
+function readLines<T>(sections: ReadonlyMap<string, string>, name: string, shape: Shape<T>): readonly T[] | string {
+  const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
+  const reading = readShape(listOf(shape), lines.map(parseJson));
+  return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
+}
+
+/** A text is what is wrong with it. */
+function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVersion: string): Manifest | string {
+  const value = parseJson(text ?? '');
+  if (!isObject(value)) return `${goldenHead} is not a JSON object`;
+  const { goldenVersion: found, kubernetesVersion, settings, ...said }: Partial<GoldenHead> = value;
+  if (found !== goldenVersion) {
+    const version = typeof found === 'number' ? found : 'none';
+    return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
+  }
+  const release = releases.find((each) => each === kubernetesVersion);
+  if (release === undefined) return `${goldenHead}: kubernetesVersion must be one of ${releases.join(', ')}`;
+  const usual = writeSettings({ ...defaults, release });
+  const manifest = {
+    ...said,
+    formatVersion,
+    kpcVersion,
+    kubeProxyVersion: usual.kubeProxyVersion,
+    settings: { ...addDefaults(settings, usual.settings), mode: said.mode },
+    ipvsTimeouts: null,
+    healthChecks: [],
+    assigned: [],
+    tools: {},
+    counts: {},
+    files: {},
+  };
+  const reading = readShape(manifestShape, manifest);
+  return 'value' in reading ? reading.value : `${goldenHead}: ${reading.wrong}`;
+}
+
+function addDefaults(settings: unknown, defaults: object): object {
+  if (!isObject(settings)) return defaults;
+  const known = defaults as Readonly<Record<string, unknown>>;
+  const merged = Object.entries(settings).map(([key, value]) => {
+    const usual = known[key];
+    const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
+    return [key, isGroup ? addDefaults(value, usual) : value] as const;
+  });
+  return { ...defaults, ...Object.fromEntries(merged) };
+}
+
+/** Undefined for what is not JSON: no shape takes it. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Each workload once, though its Pods may be endpoints of several Services; undefined for none, as in a bundle. */
+function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
+  const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
+  const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));
+  return workloads.length > 0 ? workloads : undefined;
 }

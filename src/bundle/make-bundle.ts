@@ -64,22 +64,15 @@ export function compileContent(manifest: Manifest, cluster: Cluster, compile: Co
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
-/** The files of a bundle, with its manifest as data. */
-export interface Bundle {
+/** The files of a bundle, with its manifest as data; long texts may be in pieces. */
+export interface Bundle<Text extends FileText = string> {
   readonly manifest: Manifest;
-  readonly files: BundleFiles;
-}
-
-/** A bundle with long texts in pieces. */
-export interface LongBundle {
-  readonly manifest: Manifest;
-  readonly files: ReadonlyMap<string, FileText>;
+  readonly files: ReadonlyMap<string, Text>;
 }
 
 /** The parts of a bundle's text that bundles of other nodes may have in common with it. */
 export interface BundleTexts extends PartTexts {
   readonly writeServices: (cluster: Cluster) => FileText;
-  readonly countServices: (cluster: Cluster) => ServiceCounts;
   /** The SHA-256 of a file in hex. */
   digest(name: BundleFileName, text: FileText): string;
 }
@@ -88,7 +81,6 @@ export interface BundleTexts extends PartTexts {
 export const freshTexts: BundleTexts = {
   each: (format) => format,
   writeServices: writeServicePieces,
-  countServices,
   digest: (_, text) => hashHex(text),
 };
 
@@ -98,7 +90,6 @@ export const freshTexts: BundleTexts = {
  */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
-  readonly countServices: (cluster: Cluster) => ServiceCounts = remember(countServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
@@ -120,14 +111,11 @@ export class BundleMemo implements BundleTexts {
   }
 }
 
-/** How many Services, and ports of Services in whatever family, are programmed. */
-interface ServiceCounts {
-  readonly services: number;
-  readonly servicePorts: number;
-}
-
-/** The ports are sorted, so those of one Service, and one port's families, follow each other. */
-export function countServices(cluster: Cluster): ServiceCounts {
+/**
+ * How many Services, and ports of Services in whatever family, are programmed. The ports are sorted, so those of one Service, and one
+ * port's families, follow each other.
+ */
+export function countServices(cluster: Cluster): { readonly services: number; readonly servicePorts: number } {
   let services = 0;
   let servicePorts = 0;
   let last: ServicePort | undefined;
@@ -159,12 +147,12 @@ export function makeBundle(content: BundleContent, texts: BundleTexts = freshTex
 }
 
 /** The same for who only hashes and writes it: a joined text of 30 MB costs as much again, and a run of the garbage collector. */
-export function makeLongBundle(content: BundleContent): LongBundle {
+export function makeLongBundle(content: BundleContent): Bundle<FileText> {
   return makeBundleOf<FileText>(content, freshTexts, (text) => text);
 }
 
 /** The files with each text in one piece. */
-export function joinFiles({ files }: LongBundle): BundleFiles {
+export function joinFiles({ files }: Bundle<FileText>): BundleFiles {
   return new Map([...files].map(([name, text]) => [name, joinText(text)]));
 }
 
@@ -172,7 +160,7 @@ function makeBundleOf<Text extends FileText>(
   content: BundleContent,
   texts: BundleTexts,
   take: (text: FileText) => Text,
-): { readonly manifest: Manifest; readonly files: ReadonlyMap<string, string | Text> } {
+): Bundle<string | Text> {
   const files = new Map<BundleFileName, Text>();
   for (const name of bundleFileNames) {
     const text = writeFile(name, content, texts);
@@ -221,7 +209,7 @@ function makeManifest(
     assigned: content.assigned,
     assumedEndpoints: content.assumedEndpoints,
     tools: modeFacts[settings.mode].tools,
-    counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
+    counts: { ...countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
   };
 }

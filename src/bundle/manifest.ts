@@ -11,6 +11,8 @@ import {
   text,
   type Shaped,
 } from '../base/json-shape.ts';
+import { isName } from '../base/object-names.ts';
+import { printable } from '../base/printable.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedPod, AssumedWorkload } from '../cluster/assumed-workloads.ts';
@@ -35,6 +37,8 @@ export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 's
 export const addressShape = textThat('an IP address', (value) => parseAddress(value) !== undefined);
 /** An address with a prefix length. */
 export const networkShape = textThat('a CIDR', (value) => parseNetwork(value) !== undefined);
+/** The name of a node; '' for none. */
+export const nodeNameShape = textThat("a node's name", (value) => value === '' || isName(value, 'subdomain'));
 /** A port that can be listened on. */
 export const portShape = wholeNumber(1, 65_535);
 
@@ -94,8 +98,8 @@ export const manifestShape = objectOf({
   dumped: optional(oneOf(true)),
   /** Name '' if no node was given. */
   node: objectOf({
-    name: text,
-    zone: text,
+    name: nodeNameShape,
+    zone: textThat('plain text', (value) => printable(value) === value),
     podCIDRs: listOf(networkShape),
     nodeIPs: objectOf({ ipv4: addressShape, ipv6: addressShape }),
     hostAddresses: listOf(addressShape),

@@ -71,15 +71,11 @@ export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle
       return (state ??= readState(manifest, files).state);
     },
     get cluster() {
-      return (cluster ??= requireCluster(manifest, files));
+      const read = cluster ?? readCluster(manifest, files);
+      if (typeof read === 'string') throw new TypeError(read);
+      return (cluster = read);
     },
   };
-}
-
-function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
-  const cluster = readCluster(manifest, files);
-  if (typeof cluster === 'string') throw new TypeError(cluster);
-  return cluster;
 }
 
 /** The files that git could not merge, a line each; `remedy` is what to do instead of merging. */
@@ -133,18 +129,12 @@ function readManifest(text: string | undefined): Manifest | string {
   if (typeof value !== 'object' || value === null) return unreadable('it is not a JSON object');
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
   if (found !== formatVersion) {
-    return `the bundle has ${describeVersion(found)}, but this program reads ${formatVersion}: use the same version of both`;
+    const shown = typeof found === 'string' ? quotePrintable(found) : typeof found === 'number' ? found : undefined;
+    const has = shown === undefined ? 'a format version that is not a number' : `format version ${shown}`;
+    return `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both`;
   }
   const reading = readShape(manifestShape, value);
   return 'value' in reading ? reading.value : unreadable(reading.wrong);
-}
-
-/** It may be anything that JSON can say. */
-function describeVersion(found: unknown): string {
-  if (typeof found === 'number') return `format version ${found}`;
-  return typeof found === 'string'
-    ? `format version ${quotePrintable(found)}`
-    : 'a format version that is not a number';
 }
 
 function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {

@@ -9,7 +9,7 @@ import {
 } from '../cluster/model.ts';
 import type { ServicePortSpec, EndpointStatus } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
-import { addressShape, networkShape, portShape, readAddress, readNetwork } from './manifest.ts';
+import { addressShape, networkShape, nodeNameShape, portShape, readAddress, readNetwork } from './manifest.ts';
 import {
   boolean,
   listOf,
@@ -18,6 +18,7 @@ import {
   optional,
   shape,
   text,
+  textThat,
   wholeNumber,
   readShape,
   type Shaped,
@@ -25,7 +26,9 @@ import {
 import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
-import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
+import { isName } from '../base/object-names.ts';
+import { joinHostPort, parseAddress, type Address, type Network } from '../kernel/address.ts';
+import { schedulers } from '../kernel/ipvs/ipvs.ts';
 
 /** A Service of services.json. */
 type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
@@ -33,17 +36,23 @@ type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
 const protocolShape = oneOf(...protocols);
 const familyShape = oneOf(...families);
 const portOrNone = wholeNumber(0, 65_535);
+const label = textThat('a name of Kubernetes', (value) => isName(value, 'label'));
+const portName = textThat('a port name', (value) => value === '' || isName(value, 'label'));
+/** The longest session affinity that the API server takes: a day. */
+const affinityShape = wholeNumber(1, 86_400);
 
 const serviceShape = objectOf<ServiceRecord>({
-  namespace: text,
-  name: text,
+  namespace: label,
+  name: label,
   type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
   skipped: optional(oneOf('headless', 'external-name', 'no-cluster-ip')),
-  clusterIPs: listOf(text),
-  externalName: optional(text),
+  clusterIPs: listOf(
+    textThat('an IP address or None', (value) => ['', 'None'].includes(value) || parseAddress(value) !== undefined),
+  ),
+  externalName: optional(textThat('a DNS name', (value) => isName(value.replace(/\.$/, ''), 'subdomain'))),
   ports: listOf(
     objectOf<ServicePortSpec>({
-      name: text,
+      name: portName,
       protocol: protocolShape,
       port: portOrNone,
       targetPort: shape<number | string>(
@@ -53,7 +62,9 @@ const serviceShape = objectOf<ServiceRecord>({
       nodePort: portOrNone,
     }),
   ),
-  headlessEndpoints: listOf(objectOf<HeadlessEndpoint>({ address: text, hostname: optional(text), ready: boolean })),
+  headlessEndpoints: listOf(
+    objectOf<HeadlessEndpoint>({ address: addressShape, hostname: optional(text), ready: boolean }),
+  ),
 });
 
 const endpointShape = objectOf({
@@ -73,9 +84,9 @@ const endpointShape = objectOf({
 type EndpointRecord = Shaped<typeof endpointShape>;
 
 const servicePortShape = objectOf({
-  namespace: text,
-  service: text,
-  port: text,
+  namespace: label,
+  service: label,
+  port: portName,
   protocol: protocolShape,
   family: familyShape,
   clusterIP: addressShape,
@@ -85,11 +96,11 @@ const servicePortShape = objectOf({
   hasIgnoredExternalIPs: optional(oneOf(true)),
   loadBalancerIPs: optional(listOf(addressShape)),
   sourceRanges: optional(listOf(networkShape)),
-  affinitySeconds: optional(wholeNumber(0)),
+  affinitySeconds: optional(affinityShape),
   internalTrafficPolicy: optional(oneOf('Local')),
   externalTrafficPolicy: optional(oneOf('Local')),
   healthCheckNodePort: optional(portOrNone),
-  scheduler: optional(text),
+  scheduler: optional(oneOf(...schedulers)),
   forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
   endpoints: listOf(endpointShape),
 });
@@ -103,11 +114,13 @@ const servicesShape = objectOf({
   servicePorts: listOf(servicePortShape),
   healthChecks: listOf(
     objectOf<ServiceHealthCheck>({
-      namespace: text,
-      service: text,
+      namespace: label,
+      service: label,
       family: familyShape,
       port: portShape,
-      readyEndpoints: listOf(objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: text, nodeName: text })),
+      readyEndpoints: listOf(
+        objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: addressShape, nodeName: nodeNameShape }),
+      ),
     }),
   ),
 });
@@ -262,14 +275,11 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }
 
-/** What services.json says of a cluster. */
-export type StoredServices = Omit<Cluster, 'serviceCidrs'>;
-
 /**
  * Reads services.json back. A text is what is wrong with it: it quotes nothing of a file that is not JSON, which may be
  * another file altogether.
  */
-export function readServices(content: string): StoredServices | string {
+export function readServices(content: string): Omit<Cluster, 'serviceCidrs'> | string {
   let value: unknown;
   try {
     value = JSON.parse(content);

@@ -4,7 +4,7 @@ import { goldenHead } from '../base/file-names.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { describeError, hasCode } from '../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
-import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
+import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CheckedFolderProblem } from '../diagnostics/sides.ts';

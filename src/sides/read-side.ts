@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
 import { describeError } from '../base/system-errors.ts';
 import { readFolder } from '../bundle/folder.ts';
-import { isGoldenFile } from '../bundle/golden-names.ts';
+import { isGoldenFile } from '../bundle/golden.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';

@@ -2,7 +2,7 @@ import { version } from '../base/version.ts';
 import { nodeOfBundle, settingsOf, type Manifest } from '../bundle/manifest.ts';
 import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
-import { readGolden } from '../bundle/read-golden.ts';
+import { readGolden } from '../bundle/golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import { compileState, goldenContext } from '../compile/compile-node.ts';

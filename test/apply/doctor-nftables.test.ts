@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
-import { createNetlinkNode } from './fake-netlink.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const bundle = 'fixtures/quickstart/expected-nftables';
@@ -104,22 +103,4 @@ test('a bundle of another mode is not asked for any of it', async () => {
   const node = nodeWith({ '/proc/sys/kernel/osrelease': '5.10.0\n' });
   const { out } = await callApply(node.host, 'doctor', 'fixtures/quickstart/expected-iptables');
   expect(out).not.toMatch(/nf_tables|nftables|5\.13/);
-});
-
-test.each<[string, string, RegExp]>([
-  ['perl', 'perl cannot ask the kernel', /perl-base/],
-  ['unshare', 'unshare (package util-linux) cannot make a network namespace', /SYS_ADMIN/],
-])('without %s each apply lists whole tables, which is said and no error', async (missing, text, advice) => {
-  const { node, host } = createNetlinkNode();
-  node.files.set('/proc/modules', loaded['/proc/modules']);
-  const asked = await callApply(host, 'doctor', bundle);
-  expect(asked.out).not.toContain('lists the whole tables');
-  const lacking: Host = {
-    ...host,
-    run: (command) => (command.tool === missing ? Promise.resolve({ kind: 'missing' }) : host.run(command)),
-  };
-  const { status, out } = await callApply(lacking, 'doctor', bundle);
-  expect(out).toContain(text);
-  expect(out).toMatch(advice);
-  expect(status).toBe(0);
 });

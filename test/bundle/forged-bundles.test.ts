@@ -168,7 +168,7 @@ describe('an IPVS bundle with', () => {
     [
       'a sysctl left out',
       replace('sysctl.conf', 'net.ipv4.ip_forward = 1\n', ''),
-      'sysctl.conf: lines that services.json calls for are missing: "net.ipv4.ip_forward = 1"',
+      'sysctl.conf:1: what services.json calls for is missing: "net.ipv4.ip_forward = 1"',
     ],
     // modules.conf
     [
@@ -264,7 +264,7 @@ describe('an IPVS bundle with', () => {
     [
       'an entry left out',
       replace('ipset.restore', /add KUBE-LOAD-BALANCER-FW .*\n/, ''),
-      'ipset.restore: lines that services.json calls for are missing: "add KUBE-LOAD-BALANCER-FW',
+      'ipset.restore:11: what services.json calls for is missing: "add KUBE-LOAD-BALANCER-FW',
     ],
     ['a set destroyed', append('ipset.restore', 'destroy'), 'ipset.restore:'],
     // ipvsadm.restore
@@ -302,7 +302,7 @@ describe('an IPVS bundle with', () => {
     [
       'a real server left out',
       replace('ipvsadm.restore', /-a .*\n/, ''),
-      'ipvsadm.restore: lines that services.json calls for are missing',
+      'ipvsadm.restore:2: what services.json calls for is missing',
     ],
     [
       'another scheduler',
@@ -379,7 +379,7 @@ describe('an IPVS bundle with', () => {
     [
       'the reject left out',
       replace('iptables.restore', /-A KUBE-IPVS-FILTER .* -j REJECT\n/, ''),
-      'iptables.restore: lines that services.json calls for are missing',
+      'what services.json calls for is missing',
     ],
     [
       'a match turned round',
@@ -546,22 +546,22 @@ describe('an iptables bundle with', () => {
     [
       'no line end',
       (files) => void files.set('iptables.restore', (files.get('iptables.restore') ?? '').trimEnd()),
-      'iptables.restore: lines that services.json calls for are missing',
+      'not what kpc writes',
     ],
     [
       'rules in another order',
       replace('iptables.restore', /(-A KUBE-POSTROUTING -m mark .*\n)(-A KUBE-POSTROUTING -j MARK .*\n)/, '$2$1'),
-      /iptables\.restore:\d+: is not where kpc writes it/,
+      /iptables\.restore:\d+: not what kpc writes/,
     ],
     [
       'the firewall left out',
       replace('iptables.restore', /-A KUBE-PROXY-FIREWALL .* -j DROP\n/, ''),
-      'are missing: "-A KUBE-PROXY-FIREWALL',
+      'is missing: "-A KUBE-PROXY-FIREWALL',
     ],
     [
       'the guard of loopback left out',
       replace('iptables.restore', /-A KUBE-FIREWALL .*\n/, ''),
-      'are missing: "-A KUBE-FIREWALL',
+      'is missing: "-A KUBE-FIREWALL',
     ],
     ['another source range', replace('iptables.restore', '-s 192.0.2.0/24', '-s 0.0.0.0/0'), '-s 0.0.0.0/0'],
     [
@@ -573,7 +573,7 @@ describe('an iptables bundle with', () => {
     [
       'an empty file of rules',
       (files) => void files.set('iptables.restore', ''),
-      'iptables.restore: lines that services.json calls for are missing: "*nat" and',
+      'iptables.restore:1: what services.json calls for is missing: "*nat" and',
     ],
     [
       'an IPv6 rule',
@@ -760,21 +760,24 @@ describe('a bundle compiled of forged Services, with', () => {
       service((p) => (p['loadBalancerIPs'] = ['2001:db8::1'])),
       'load balancer IP 2001:db8::1 is not an ipv4 address',
     ],
-    ['a name with a quote', service((p) => (p['service'] = 'a" -j ACCEPT')), 'is not a Service name'],
-    ['a namespace with an escape', service((p) => (p['namespace'] = '\u001b[31m')), 'is not a Service name'],
-    ['a port name with blanks', service((p) => (p['port'] = 'a b')), '"a b" is not a port name'],
-    [
-      'an affinity for ever',
-      service((p) => (p['affinitySeconds'] = 4_294_967_295)),
-      'session affinity of 4294967295 seconds',
-    ],
-    ['a scheduler of no kernel', service((p) => (p['scheduler'] = 'evil')), '"evil" is not a scheduler'],
     [
       'a node name with a blank',
       service((p) => (p['endpoints'][0].node = 'a b')),
       'of endpoint 10.244.1.160:8443 is not a valid name',
     ],
-  ])('%s', (_, change, reason) => expectRefusal(forgeWhole(ipvs, change), `services.json: `, reason));
+  ])('%s', (_, change, reason) => expectRefusal(forgeWhole(ipvs, change), 'services.json', reason));
+
+  test.each<readonly [name: string, change: Change, reason: string]>([
+    ['a name with a quote', service((p) => (p['service'] = 'a" -j ACCEPT')), 'must be a name of Kubernetes'],
+    ['a namespace with an escape', service((p) => (p['namespace'] = '\u001b[31m')), 'must be a name of Kubernetes'],
+    ['a port name with blanks', service((p) => (p['port'] = 'a b')), 'must be a port name'],
+    [
+      'an affinity for ever',
+      service((p) => (p['affinitySeconds'] = 4_294_967_295)),
+      'affinitySeconds must be a whole number from 1 to 86400',
+    ],
+    ['a scheduler of no kernel', service((p) => (p['scheduler'] = 'evil')), 'scheduler must be "rr" or'],
+  ])('%s', (_, change, reason) => expectRefusal(forge(ipvs, change), 'services.json cannot be read', reason));
 
   test('what is in services.json and not compiled', async () => {
     await expectRefusal(

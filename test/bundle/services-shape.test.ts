@@ -83,12 +83,12 @@ describe('services.json', () => {
     [
       'a name that is a number',
       { ...services, servicePorts: [{ ...port, service: 5 }] },
-      'servicePorts[0].service must be a string',
+      'servicePorts[0].service must be a name of Kubernetes',
     ],
     [
       'a name that cannot be a text',
       { ...services, servicePorts: [{ ...port, service: { toString: null } }] },
-      'servicePorts[0].service must be a string',
+      'servicePorts[0].service must be a name of Kubernetes',
     ],
     [
       'a port out of range',

@@ -21,14 +21,15 @@ const compileArgs = (mode: string) => {
   return [...command, '--proxy-mode', mode];
 };
 
-/** A bundle in which every text that may be one is hostile, with checksums that match. */
-function hostileBundle(mode: 'ipvs' | 'iptables'): string {
-  const folder = join(scratch, mode);
+/** A bundle in which texts are hostile, with checksums that match: all that its shape leaves free, or names too. */
+function hostileBundle(mode: 'ipvs' | 'iptables', withNames = false): string {
+  const folder = join(scratch, `${mode}-${withNames}`);
   const files = forge(fixtureBundle(`dual-stack/expected-${mode}`), (texts) => {
     const services = JSON.parse(texts.get('services.json') ?? '');
-    for (const service of services.services) Object.assign(service, { name: hostile, externalName: hostile });
+    const names = { namespace: hostile, service: hostile, port: hostile, scheduler: hostile };
+    if (withNames) for (const service of services.services) Object.assign(service, { externalName: hostile });
     for (const port of services.servicePorts) {
-      Object.assign(port, { namespace: hostile, service: hostile, port: hostile, scheduler: hostile });
+      if (withNames) Object.assign(port, names);
       for (const endpoint of port.endpoints)
         Object.assign(endpoint, { node: hostile, zone: hostile, zoneHints: [hostile] });
     }
@@ -39,7 +40,7 @@ function hostileBundle(mode: 'ipvs' | 'iptables'): string {
       counts: { [hostile]: 1 },
       tools: { [hostile]: hostile },
     });
-    Object.assign(manifest.node, { name: hostile, zone: hostile });
+    if (withNames) Object.assign(manifest.node, { name: hostile, zone: hostile });
     manifest.settings.hostnameOverride = hostile;
     texts.set('manifest.json', JSON.stringify(manifest));
     const inLine = hostile.replace(/[\n\r]/g, ' ');
@@ -114,7 +115,15 @@ describe.each(['ipvs', 'iptables'] as const)('no text of a bundle acts on a term
     expect(status).toBe(2);
     expectHarmless(out);
     expectHarmless(err);
-    expect(err).toMatch(/services\.json: "x\\n/);
+    expect(err).toMatch(/services\.json: .*is not a valid name/);
+  });
+
+  test('names that are none are refused by all, and harmless', async () => {
+    const worse = hostileBundle(mode, true);
+    const { status, stdout, stderr } = await runKpc(['diff', good, worse]);
+    const applied = await callApply(createFakeNode().host, 'apply', worse);
+    expect([status, applied.status]).toEqual([2, 2]);
+    for (const text of [stdout, stderr, applied.out, applied.err]) expectHarmless(text);
   });
 });
 
@@ -143,6 +152,6 @@ test('no text of a dump does', async () => {
 });
 
 test('what is printed as JSON means what it meant', async () => {
-  const { stdout } = await runKpc(['describe', '--bundle', hostileBundle('ipvs'), '--output', 'json']);
+  const { stdout } = await runKpc(['describe', '--bundle', hostileBundle('ipvs'), '10.96.32.60', '--output', 'json']);
   expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(hostile).slice(1, -1));
 });

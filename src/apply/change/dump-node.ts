@@ -49,7 +49,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   });
   const mode = modeOfDump(ours);
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
-  const { loaded } = await readModuleIndex(host, []);
+  const { present: loaded } = await readModuleIndex(host, []);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
   const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
   const state: KernelState = {

@@ -1,23 +1,12 @@
 import { describeError } from '../../base/system-errors.ts';
 import { settingsOf } from '../../bundle/manifest.ts';
-import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { classifyChain } from '../../kube-proxy/chains.ts';
 import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
-import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
-import { finding, type Finding, type Needs } from './finding.ts';
+import { examineReading, examineTools } from './examine-tools.ts';
+import { finding, type Examined, type Finding, type Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import {
-  adviseRights,
-  adviseStop,
-  capNetAdmin,
-  capSysModule,
-  describeKubeProxy,
-  findKubeProxy,
-  hasCapability,
-  isRoots,
-} from '../node/processes.ts';
+import { adviseRights, capNetAdmin, capSysModule, findKubeProxy, hasCapability, isRoots } from '../node/processes.ts';
 import { isRefusal } from '../node/tools.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
@@ -59,17 +48,16 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const modules = await readModuleIndex(host, [...needs.modules, 'nf_tables', 'ip_set']);
+  const modules = await readModuleIndex(host, [...needs.modules, 'ip_set']);
+  const examined: Examined = { host, needs, modules, rights: await adviseRights(host) };
   const groups = await Promise.all([
-    examineRights(host),
-    examineTools(host, modules, needs),
-    examineReading(host, modules, needs),
-    // Without a bundle, each mode is looked at.
-    needs.manifest === undefined ? [] : examineOtherModes(host, modules, needs.mode),
-    examineModules(host, modules, needs),
-    examineSysctls(host, modules, needs),
+    examineRights(examined),
+    examineTools(examined),
+    examineReading(examined),
+    examineModules(examined),
+    examineSysctls(examined),
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
-    examineNftables(host, needs),
+    examineNftables(examined),
     examineKubeProxy(host),
     examineOtherSysctls(host, needs),
     examineAddresses(host, needs),
@@ -88,52 +76,44 @@ export async function examineBeforeApply(
   used: ReadonlySet<string>,
   modules: ModuleIndex,
 ): Promise<readonly Finding[]> {
+  const examined: Examined = { host, needs, modules, rights: await adviseRights(host) };
   const groups = await Promise.all([
-    examineRights(host),
-    examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
-    examineModules(host, modules, needs),
+    examineRights(examined),
+    examineTools(examined, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
+    examineModules(examined),
     examineKernel(host, needs.mode),
     examineKubeProxy(host),
   ]);
   return groups.flat().filter(({ severity }) => severity === 'error');
 }
 
-async function examineRights(host: Host): Promise<readonly Finding[]> {
+async function examineRights({ host, rights }: Examined): Promise<readonly Finding[]> {
   const has = await hasCapability(host, capNetAdmin);
   if (has) return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
   if (has === undefined) {
     const text = 'cannot tell whether kpc-apply may change the network: /proc/self/status lists no capabilities';
     return [finding('error', 'rights', text, 'run it where /proc is mounted')];
   }
-  const text = 'not allowed to change the network: CAP_NET_ADMIN is missing';
-  return [finding('error', 'rights', text, await adviseRights(host))];
+  return [finding('error', 'rights', 'not allowed to change the network: CAP_NET_ADMIN is missing', rights)];
 }
 
-async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+async function examineModules({ host, needs, modules }: Examined): Promise<readonly Finding[]> {
   // A process that may not change the network either has that finding already.
   const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
-  return needs.modules.map((module) => describeModule(index, module, mayLoad));
+  return needs.modules.map((module) => describeModule(modules, module, mayLoad));
 }
 
 function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): Finding {
   const place = findModule(index, module);
   switch (place) {
-    case 'loaded':
-      return finding('ok', 'modules', `${module} is loaded`);
     case 'present':
       return finding('ok', 'modules', `${module} is in the kernel`);
-    case 'built-in':
-      return finding('ok', 'modules', `${module} is built into the kernel`);
     case 'loadable': {
       if (mayLoad) return finding('ok', 'modules', `${module} can be loaded`);
       const text = `${module} is not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`;
       return finding('warning', 'modules', text, `load it on the host: modprobe ${module}`);
     }
     case 'unknown': {
-      if (!index.loadsModules) {
-        const text = `${module} is not visible, and this kernel loads no modules: it may be built in`;
-        return finding('note', 'modules', text);
-      }
       const text = `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`;
       const advice = `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`;
       return finding('note', 'modules', text, advice);
@@ -145,16 +125,18 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
   }
 }
 
-async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+async function examineSysctls({ host, needs, modules, rights }: Examined): Promise<readonly Finding[]> {
   try {
-    const { manifest, sysctls } = needs;
+    const { manifest } = needs;
     const decided = manifest === undefined ? [] : decideOnNode(settingsOf(manifest), await readNodeFacts(host));
-    const asked = sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
-    const hasIpvs = isInKernel(index, 'ip_vs');
-    // What the node decides is left alone if it cannot be set.
-    const all: readonly LookedAtSetting[] = [...asked, ...decided.map((each) => ({ ...each, isAsked: false }))];
-    const findings = await Promise.all(all.map((setting) => examineSetting(host, setting, hasIpvs)));
-    return findings.flat();
+    const hasIpvs = isInKernel(modules, 'ip_vs');
+    const all: readonly LookedAtSetting[] = [
+      // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
+      ...needs.sysctls.map((each) => ({ ...each, path: sysctlPath(each.name), cannotBeSet: 'error' as const })),
+      // What the node decides is left alone if it cannot be set.
+      ...decided.map((each) => ({ ...each, cannotBeSet: 'note' as const })),
+    ].filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
+    return await Promise.all(all.map((setting) => examineSetting(host, setting, rights)));
   } catch (error) {
     // Some of the node is for root's eyes only, and the doctor is asked by others too.
     return [finding('warning', 'sysctls', `some sysctls cannot be read: ${describeError(error)}`, 'run it as root')];
@@ -164,29 +146,24 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
 interface LookedAtSetting extends Pick<Setting, 'name' | 'path' | 'onlyRaises'> {
   /** Undefined if any will do. */
   readonly value: string | undefined;
-  readonly isAsked: boolean;
+  readonly cannotBeSet: Finding['severity'];
 }
 
 async function examineSetting(
   host: Host,
-  { name, path, value, onlyRaises, isAsked }: LookedAtSetting,
-  hasIpvs: boolean,
-): Promise<readonly Finding[]> {
+  { name, path, value, onlyRaises, cannotBeSet }: LookedAtSetting,
+  rights: string,
+): Promise<Finding> {
   const present = (await host.readFile(path))?.trim();
   if (present === undefined) {
-    // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
-    if (/\.vs\./.test(name) && !hasIpvs) return [];
     const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
-    return [finding('warning', 'sysctls', `${name} does not exist here`, advice)];
+    return finding('warning', 'sysctls', `${name} does not exist here`, advice);
   }
-  if (value === undefined || isMet({ value, onlyRaises }, present))
-    return [finding('ok', 'sysctls', `${name} is ${present}`)];
-  if (await host.isWritable(path)) {
-    return [finding('ok', 'sysctls', `${name} is ${present}, and can be set to ${value}`)];
-  }
-  const text = `${name} is ${present}, and cannot be set to ${value} from here`;
-  const advice = (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root';
-  return [finding(isAsked ? 'error' : 'note', 'sysctls', text, advice)];
+  const is = `${name} is ${present}`;
+  if (value === undefined || isMet({ value, onlyRaises }, present)) return finding('ok', 'sysctls', is);
+  if (await host.isWritable(path)) return finding('ok', 'sysctls', `${is}, and can be set to ${value}`);
+  const advice = (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : rights;
+  return finding(cannotBeSet, 'sysctls', `${is}, and cannot be set to ${value} from here`, advice);
 }
 
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
@@ -199,7 +176,8 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
     ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
   );
   const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
-  const strays = texts.reduce((sum, text) => sum + countChains(text), 0);
+  // kubelet has chains of its own in either variant.
+  const strays = texts.join('\n').match(/^:KUBE-(?:SERVICES|NODEPORTS|SVC-\w+|SEP-\w+) /gm)?.length ?? 0;
   const what = `iptables is the ${variant} variant`;
   if (strays > 0) {
     const text = `${what}, but the ${other} variant holds ${strays} KUBE- chains too, and they still match`;
@@ -207,23 +185,11 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
     return [finding('warning', 'iptables', text, advice)];
   }
   if (texts.length > 0) return [finding('ok', 'iptables', `${what}; the ${other} variant holds no KUBE- chains`)];
-  const refused = saved.flatMap((result) => (result.kind === 'ended' ? excerptOf(result.stderr).split('\n') : []));
-  const reason = refused.find((line) => line !== '');
-  const tool = `iptables-${other}-save`;
-  const cause = reason === undefined ? `without ${tool}, kpc-apply` : `${tool} fails: ${reason}; so kpc-apply`;
-  return [finding('note', 'iptables', `${what}; ${cause} cannot tell whether the ${other} variant holds rules too`)];
-}
-
-/** kube-proxy's chains in what iptables-save printed; kubelet has some of its own in either variant. */
-function countChains(saved: string): number {
-  let count = 0;
-  let table: string | undefined;
-  for (const [, heading, chain] of saved.matchAll(/^(?:\*(\S+)|:(\S+))/gm)) {
-    if (heading !== undefined) table = heading;
-    const found = tableNames.find((name) => name === table);
-    if (chain !== undefined && found && classifyChain(found, chain) !== undefined) count++;
-  }
-  return count;
+  const [reason = 'it is missing'] = saved.flatMap((result) =>
+    result.kind === 'ended' ? excerptOf(result.stderr) : [],
+  );
+  const cause = `iptables-${other}-save fails: ${reason.split('\n')[0]}`;
+  return [finding('note', 'iptables', `${what}; what the ${other} variant holds is unknown: ${cause}`)];
 }
 
 /** What Linux calls the namespace of processes that holds all others. */
@@ -232,8 +198,8 @@ const wholeNode = 'pid:[4026531836]';
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   const found = await findKubeProxy(host);
   if (found !== undefined) {
-    const advice = `${adviseStop(found)} first, then take over what it leaves with apply --adopt`;
-    const text = `${describeKubeProxy(found)}: it would undo what kpc-apply does`;
+    const advice = `${found.advice} first, then take over what it leaves with apply --adopt`;
+    const text = `${found.text}: it would undo what kpc-apply does`;
     return [finding('error', 'kube-proxy', text, advice)];
   }
   const processes = await host.readLink('/proc/self/ns/pid');

@@ -1,69 +1,46 @@
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { finding, type Finding, type Needs } from './finding.ts';
+import { finding, type Examined, type Finding } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
-import { aboutTables, askKernel } from '../node/nft-netlink.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
-import { adviseRights, capNetAdmin, hasCapability } from '../node/processes.ts';
+import { capNetAdmin, hasCapability } from '../node/processes.ts';
 import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];
 
-/** A part of the kernel that kube-proxy's rules need, and a rule that needs nothing else of the kind. */
-interface Feature {
-  readonly modules: (family: Family) => readonly string[];
-  readonly what: string;
-  /** A chain of a table of the family. */
-  readonly trial: (family: Family) => string;
-}
-
-const hook = (type: string, where: string, priority: number) => `type ${type} hook ${where} priority ${priority};`;
-const endpoint: { readonly [F in Family]: string } = { ipv4: '192.0.2.1:80', ipv6: '[2001:db8::1]:80' };
-const ofFamily = (module: string) => (family: Family) => [module, `${module}_${family}`];
-
-const features: readonly Feature[] = [
-  {
-    modules: () => ['nft_chain_nat', 'nft_nat'],
-    what: 'send packets to endpoints (dnat)',
-    trial: (family) => `${hook('nat', 'prerouting', -100)} meta l4proto tcp dnat to ${endpoint[family]}`,
-  },
-  {
-    modules: () => ['nft_chain_nat', 'nft_masq'],
-    what: 'masquerade',
-    trial: () => `${hook('nat', 'postrouting', 100)} masquerade fully-random`,
-  },
-  {
-    modules: () => ['nft_numgen'],
-    what: 'draw an endpoint at random (numgen)',
-    trial: () => `${hook('filter', 'input', 0)} numgen random mod 2 vmap { 0 : accept, 1 : drop }`,
-  },
-  {
-    modules: ofFamily('nft_fib'),
-    what: 'tell local addresses (fib)',
-    trial: () => `${hook('filter', 'prerouting', -110)} fib daddr type local accept`,
-  },
-  {
-    modules: ofFamily('nft_reject'),
-    what: 'refuse packets (reject)',
-    trial: () => `${hook('filter', 'input', 0)} reject`,
-  },
-  {
-    modules: () => ['nft_ct'],
-    what: 'tell new connections from others (ct)',
-    trial: () => `${hook('filter', 'input', 0)} ct state new accept`,
-  },
+/** Of each part of the kernel that kube-proxy's rules need: its modules, what it does, and a rule in a chain that needs nothing else of the kind. */
+const features: readonly (readonly [modules: string, what: string, chain: string, rule: string])[] = [
+  ['nft_chain_nat nft_nat', 'send packets to endpoints (dnat)', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
+  ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
+  [
+    'nft_numgen',
+    'draw an endpoint at random (numgen)',
+    'filter input',
+    'numgen random mod 2 vmap { 0 : accept, 1 : drop }',
+  ],
+  ['nft_fib nft_fib_FAMILY', 'tell local addresses (fib)', 'filter prerouting', 'fib daddr type local accept'],
+  ['nft_reject nft_reject_FAMILY', 'refuse packets (reject)', 'filter input', 'reject'],
+  ['nft_ct', 'tell new connections from others (ct)', 'filter input', 'ct state new accept'],
 ];
 
+const endpoints: { readonly [F in Family]: string } = { ipv4: '192.0.2.1:80', ipv6: '[2001:db8::1]:80' };
+
+function modulesFor(used: readonly Family[]): readonly string[] {
+  const names = features.flatMap(([modules]) => used.flatMap((family) => modules.replace('FAMILY', family).split(' ')));
+  return [...new Set(names)];
+}
+
 /** Whether the kernel can do what the rules of nftables mode ask of it. Nothing for other modes. */
-export async function examineNftables(host: Host, needs: Needs): Promise<readonly Finding[]> {
+export async function examineNftables(examined: Examined): Promise<readonly Finding[]> {
+  const { host, needs } = examined;
   if (!programs(needs.mode, 'nftables')) return [];
   const used = needs.manifest?.families ?? families;
   const groups = await Promise.all([
     examineKernel(host, needs.mode),
-    examineFeatures(host, used),
+    examineFeatures(examined, used),
     examineForwarding(host, used),
   ]);
   return groups.flat();
@@ -80,27 +57,15 @@ export async function examineKernel(host: Host, mode: ProxyMode): Promise<readon
   return [finding('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
 }
 
-async function examineFeatures(host: Host, used: readonly Family[]): Promise<readonly Finding[]> {
-  const names = ['nf_tables', ...features.flatMap(({ modules }) => families.flatMap(modules))];
-  const index = await readModuleIndex(host, [...new Set(names)]);
-  switch (findModule(index, 'nf_tables')) {
-    case 'missing':
-      return [describeMissing(index, 'nf_tables')];
-    case 'loadable': {
-      // To try anything would load it: that is for the apply.
-      const asked = new Set(features.flatMap(({ modules }) => used.flatMap(modules)));
-      const missing = [...asked].filter((module) => findModule(index, module) === 'missing');
-      return [
-        finding('ok', 'modules', 'nf_tables can be loaded'),
-        ...missing.map((module) => describeMissing(index, module)),
-      ];
-    }
-    case 'loaded':
-    case 'present':
-    case 'built-in':
-    case 'unknown':
-      return tryFeatures(host, index, used);
-  }
+async function examineFeatures({ host, rights }: Examined, used: readonly Family[]): Promise<readonly Finding[]> {
+  const index = await readModuleIndex(host, ['nf_tables', ...modulesFor(families)]);
+  const place = findModule(index, 'nf_tables');
+  if (place === 'missing') return [describeMissing(index, 'nf_tables')];
+  if (place !== 'loadable') return tryFeatures(host, index, used, rights);
+  // To try anything would load it: that is for the apply.
+  const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
+  const ok = finding('ok', 'modules', 'nf_tables can be loaded');
+  return [ok, ...missing.map((module) => describeMissing(index, module))];
 }
 
 /** A module that the kernel lacks. */
@@ -112,62 +77,50 @@ export function describeMissing({ loadsModules }: ModuleIndex, module: string): 
 }
 
 /** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
-async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family[]): Promise<readonly Finding[]> {
-  const trials = used.flatMap((family) => features.map((feature) => ({ family, feature })));
+async function tryFeatures(
+  host: Host,
+  index: ModuleIndex,
+  used: readonly Family[],
+  rights: string,
+): Promise<readonly Finding[]> {
+  const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
-    trials.map(async ({ family, feature }) => {
-      const stdin = `table ${nftFamily[family]} kpc-doctor { chain trial { ${feature.trial(family)}; }; }\n`;
+    trials.map(async ([family, modules, what, chain, rule]) => {
+      const hook = `type ${chain.replace(' ', ' hook ')} priority 0;`;
+      const trial = `chain trial { ${hook} ${rule.replace('ENDPOINT', endpoints[family])}; };`;
+      const stdin = `table ${nftFamily[family]} kpc-doctor { ${trial} }\n`;
       const result = await host.run({ tool: 'nft', args: ['-c', '-f', '-'], stdin });
       // That it is missing is said where the tools are.
       if (result.kind === 'missing' || result.status === 0) return [];
       const [said = ''] = excerptOf(result.stderr).split('\n');
-      return [{ family, feature, reason: said.replace(/^.*?Error: /, '') || 'nft gives no reason' }];
+      const reason = said.replace(/^.*?Error: /, '') || 'nft gives no reason';
+      return [{ family, what, reason, modules: modules.replace('FAMILY', family) }];
     }),
   );
   const refusals = tried.flat();
   const [first] = refusals;
-  if (!first) {
-    const ok = finding('ok', 'nftables', 'the kernel takes all that the rules need');
-    return [ok, ...(await examineSmallChanges(host))];
-  }
+  if (!first) return [finding('ok', 'nftables', 'the kernel takes all that the rules need')];
   const { reason } = first;
-  const isOne = refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason);
   // Then nft could not even begin with the rules.
-  if (isOne && isRefusal(reason)) {
-    const text = `nft is not allowed to change anything here: ${reason}`;
-    return [finding('error', 'nftables', text, await adviseRights(host))];
-  }
-  if (isOne && /cache initialization failed/i.test(reason)) {
+  if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
+    if (isRefusal(reason)) {
+      return [finding('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rights)];
+    }
     const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
     return [finding('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
   }
   const mayChange = (await hasCapability(host, capNetAdmin)) === true;
-  const rights = await adviseRights(host);
-  return refusals.map(({ family, feature, reason: why }) => {
-    const text = `this kernel cannot ${feature.what} for ${nftFamily[family]}: ${why}`;
-    return finding('error', 'nftables', text, mayChange ? adviseOnModules(index, feature.modules(family)) : rights);
+  return refusals.map(({ family, what, reason: why, modules }) => {
+    const text = `this kernel cannot ${what} for ${nftFamily[family]}: ${why}`;
+    return finding('error', 'nftables', text, mayChange ? adviseOnModules(index, modules) : rights);
   });
 }
 
-function adviseOnModules({ complete, loadsModules }: ModuleIndex, names: readonly string[]): string {
-  const modules = names.join(' ');
+function adviseOnModules({ complete, loadsModules }: ModuleIndex, modules: string): string {
   if (!loadsModules) return `boot a kernel that has ${modules}: this one loads no modules`;
   return complete
     ? `run modprobe -a ${modules}; if that fails, install the modules package of this kernel`
     : `load it on the host, since this is a container or has no list of modules: modprobe -a ${modules}`;
-}
-
-/** Whether kpc-apply can prove a small change without listing the whole tables. If not, it makes the change anyway. */
-async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
-  const listed = 'so each apply lists the whole tables, which takes seconds for thousands of Services';
-  if (!(await askKernel(host, aboutTables))) {
-    const text = `perl cannot ask the kernel for single chains and sets, ${listed}`;
-    return [finding('note', 'nftables', text, 'install perl (Debian: package perl-base)')];
-  }
-  const result = await host.run({ tool: 'unshare', args: ['--net', 'true'] });
-  if (result.kind === 'ended' && result.status === 0) return [];
-  const text = `unshare (package util-linux) cannot make a network namespace to try a change in, ${listed}`;
-  return [finding('note', 'nftables', text, 'give the container the capability SYS_ADMIN')];
 }
 
 /** Sysctls that let a node forward packets, by family. kube-proxy sets them in IPVS mode alone. */

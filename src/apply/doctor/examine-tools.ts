@@ -1,52 +1,42 @@
-import { joinWords } from '../../base/join-words.ts';
-import { families } from '../../kernel/family.ts';
-import type { ObjectKind } from '../../kernel/kinds.ts';
-import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { finding, type Finding, type Needs } from './finding.ts';
-import type { Host } from '../node/host.ts';
+import { modeFacts, programs } from '../../kube-proxy/modes.ts';
+import { finding, type Examined, type Finding } from './finding.ts';
+import { excerptOf } from '../node/host.ts';
 import { isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
-import { findUnreadable } from '../node/node-reading.ts';
-import { adviseRights } from '../node/processes.ts';
-import { inspectTools, isOfMode, isRefusal, tools, type Tool, type ToolState } from '../node/tools.ts';
-import type { Failure } from '../state/failure.ts';
+import { readNode } from '../node/node-reading.ts';
+import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
+import { explainError, type Failure } from '../state/failure.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
-export async function examineTools(
-  host: Host,
-  modules: ModuleIndex,
-  needs: Needs,
+export function examineTools(
+  examined: Examined,
   isUsed: (tool: Tool) => boolean = () => true,
 ): Promise<readonly Finding[]> {
-  const asked = tools.filter((tool) => isUsed(tool) && isOfMode(tool, needs.mode));
-  const states = await inspectTools(host, asked, needs.leastVersions);
-  const rights = await adviseRights(host);
-  return states.flatMap((state) => describeTool(state, modules, rights) ?? []);
+  const { tools: ofMode } = modeFacts[examined.needs.mode];
+  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'some modes' || tool.family in ofMode));
+  return Promise.all(asked.map((tool) => examineTool(examined, tool)));
 }
 
-function describeTool(state: ToolState, modules: ModuleIndex, rights: string): Finding | undefined {
-  const { tool } = state;
-  const { name, purpose } = tool;
-  const severity = tool.neededBy === 'no mode' ? 'warning' : 'error';
+async function examineTool({ host, needs, modules, rights }: Examined, tool: Tool): Promise<Finding> {
+  const { name, family, versionArgs, neededBy, purpose } = tool;
   const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
-  switch (state.kind) {
-    case 'missing':
-      return {
-        ...finding(severity, 'tools', `${name} is missing${loss}`, `install the package ${tool.family}`),
-        tool: name,
-      };
-    case 'broken': {
-      const advice = adviseOnBroken(tool, state.reason, modules, rights);
-      return { ...finding(severity, 'tools', `${name} does not work: ${state.reason}${loss}`, advice), tool: name };
-    }
-    case 'too-old': {
-      const text = `${name} is ${state.version}, but at least ${state.least} is needed`;
-      return finding(severity, 'tools', text, `upgrade the package ${tool.family}`);
-    }
-    case 'fine':
-      return state.version === '' ? undefined : finding('ok', 'tools', `${name}: ${state.details}`);
-    default:
-      return state satisfies never;
+  const fault = (text: string, advice: string): Finding => {
+    return { ...finding(neededBy === 'no mode' ? 'warning' : 'error', 'tools', text, advice), tool: name };
+  };
+  const result = await host.run({ tool: name, args: versionArgs });
+  if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
+  const [details = ''] = excerptOf(result.stdout || result.stderr).split('\n');
+  const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
+  if (result.status !== 0 || !version) {
+    const [complaint = ''] = excerptOf(result.stderr).split('\n');
+    const reason = complaint || details || 'it printed nothing';
+    return fault(`${name} does not work: ${reason}${loss}`, adviseOnBroken(tool, reason, modules, rights));
   }
+  const least = needs.leastVersions[family] ?? '0';
+  if (compareVersions(version, parseVersion(least) ?? [0]) < 0) {
+    const text = `${name} is ${version.join('.')}, but at least ${least} is needed`;
+    return fault(text, `upgrade the package ${family}`);
+  }
+  return finding('ok', 'tools', `${name}: ${details}`);
 }
 
 /** What to do about a tool that is there and fails, by what it says. */
@@ -55,31 +45,28 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
   if (tool.family === 'ipvsadm' && /ip_vs|ipvs/i.test(reason) && !isInKernel(modules, 'ip_vs')) {
     return `nothing is wrong with ${tool.name}: IPVS is not in the kernel, see ip_vs`;
   }
-  const call = `${tool.name} ${(tool.versionArgs ?? []).join(' ')}`;
+  const call = `${tool.name} ${tool.versionArgs.join(' ')}`;
   if (isRefusal(reason)) return rights;
   if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.family}`;
   return `see what "${call}" says`;
 }
 
-/** Whether the tools get at the kernel: they print their version on a kernel that has nothing for them, too. */
-export async function examineReading(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+/** Whether a node of rules or sets can be read, as an apply reads it: tools print their version on a kernel that has nothing for them, too. */
+export async function examineReading({ host, needs, rights }: Examined): Promise<readonly Finding[]> {
+  if (!programs(needs.mode, 'iptables')) return [];
   const used = needs.manifest?.families ?? ['ipv4'];
-  const failures = await findUnreadable(host, [
-    ...families.filter((family) => programs(needs.mode, 'iptables') && used.includes(family)),
-    // If there are no sets yet, to ask for them would load their module.
-    ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? (['ipset'] as const) : []),
-  ]);
-  const rights = await adviseRights(host);
-  return failures.flatMap((failure): readonly Finding[] => {
-    const { tool = '', code, message } = failure;
-    const asked = tools.find(({ name }) => name === tool)?.versionArgs !== undefined;
-    // Of a tool that is asked for its version, this is reported already.
-    if (code === 'tool-missing' && asked) return [];
-    const [text = ''] = message.split('\n');
-    const advice =
-      code === 'tool-missing' ? `install the package ${packageOf(tool)}` : adviseOnFailure(failure, rights);
-    return [finding('error', 'tools', text, advice)];
-  });
+  const scope = { needed: new Set(used), tables: new Set<string>(), families: used, timeouts: false, settings: [] };
+  try {
+    // These have findings of their own.
+    await readNode(host, scope, { 'nft ipv4': '', 'nft ipv6': '', addresses: '' });
+    return [];
+  } catch (error) {
+    const failure = explainError(error);
+    // That a tool is missing is reported already.
+    if (failure.code === 'tool-missing') return [];
+    const [text = ''] = failure.message.split('\n');
+    return [finding('error', 'tools', text, adviseOnFailure(failure, rights))];
+  }
 }
 
 function adviseOnFailure({ message, advice, tool = '' }: Failure, rights: string): string {
@@ -88,33 +75,4 @@ function adviseOnFailure({ message, advice, tool = '' }: Failure, rights: string
   return tool.endsWith('-save') && /nft|nf_tables/i.test(message) && !message.includes('cannot show the table')
     ? 'boot a kernel that has nf_tables, or switch to the legacy variant (update-alternatives --config iptables)'
     : advice;
-}
-
-/**
- * Names missing tools that list what kube-proxy makes in another mode. An apply works without them, and leaves what they
- * would list. Says nothing of modes whose parts are not in the kernel.
- */
-export async function examineOtherModes(
-  host: Host,
-  modules: ModuleIndex,
-  mode: ProxyMode,
-): Promise<readonly Finding[]> {
-  const hasIpvs = (await host.readFile('/proc/net/ip_vs')) !== undefined;
-  const kinds: readonly (readonly [ObjectKind, isThere: boolean, lists: readonly string[]])[] = [
-    ['iptables', true, ['iptables-save', 'ip6tables-save']],
-    ['sets', isInKernel(modules, 'ip_set'), ['ipset']],
-    ['virtualServers', hasIpvs, ['ipvsadm']],
-    ['nftables', isInKernel(modules, 'nf_tables'), ['nft']],
-  ];
-  const asked = kinds.flatMap(([kind, isThere, lists]) => (isThere && !programs(mode, kind) ? lists : []));
-  const results = await Promise.all(asked.map((tool) => host.run({ tool, args: ['--version'] })));
-  const missing = asked.filter((_, i) => results[i]?.kind === 'missing');
-  if (missing.length === 0) return [];
-  const packages = [...new Set(missing.map((name) => packageOf(name)))];
-  const text = `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: kpc-apply cannot see what a kube-proxy of another mode left`;
-  return [finding('note', 'tools', text, `if one ran here, install ${joinWords(packages)}`)];
-}
-
-function packageOf(name: string): string {
-  return tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'))?.family ?? name;
 }

@@ -1,5 +1,7 @@
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { Host } from '../node/host.ts';
+import type { ModuleIndex } from '../node/kernel-modules.ts';
 
 /** One thing that doctor looked at. An error is something that an apply would fail for. */
 export interface Finding {
@@ -29,4 +31,13 @@ export interface Needs {
   /** Tool family → version. */
   readonly leastVersions: Readonly<Record<string, string>>;
   readonly manifest: Manifest | undefined;
+}
+
+/** A node and what it should be fit for. */
+export interface Examined {
+  readonly host: Host;
+  readonly needs: Needs;
+  readonly modules: ModuleIndex;
+  /** How to get the rights that are missing, if some are. */
+  readonly rights: string;
 }

@@ -4,7 +4,7 @@ import type { Host } from './host.ts';
  * Where a kernel module is. "present": the kernel has it, built in or loaded. "unknown": the node has no list of its
  * modules (a container, or a kernel with everything built in), so that only trying shows.
  */
-export type ModulePlace = 'loaded' | 'present' | 'built-in' | 'loadable' | 'missing' | 'unknown';
+export type ModulePlace = 'present' | 'loadable' | 'missing' | 'unknown';
 
 /** Whether a kernel module has a part in rules of Services. */
 export function isModuleOfRules(module: string): boolean {
@@ -13,11 +13,9 @@ export function isModuleOfRules(module: string): boolean {
 
 /** What the node says of its modules. */
 export interface ModuleIndex {
-  readonly loaded: ReadonlySet<string>;
-  readonly builtIn: ReadonlySet<string>;
-  readonly loadable: ReadonlySet<string>;
-  /** What the kernel shows to have, whether it was loaded or built in. */
+  /** Those that are loaded or built in. */
   readonly present: ReadonlySet<string>;
+  readonly loadable: ReadonlySet<string>;
   /** Whether the kernel's modules.dep and modules.builtin were there to read. */
   readonly complete: boolean;
   /** Whether the kernel loads modules at all; one that does not has what it has. */
@@ -33,27 +31,21 @@ const signs: { readonly [module: string]: readonly string[] } = {
 
 /** Reads where the kernel has these modules. A file that is missing proves nothing: see ModuleIndex. */
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
-  const listed = await host.readFile('/proc/modules');
   const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
+  const listed = await host.readFile('/proc/modules');
   const loaded = new Set(namesIn(listed));
   const loadsModules = listed !== undefined;
   if (modules.every((module) => loaded.has(normalize(module)))) {
-    return { loaded, builtIn: new Set(), loadable: new Set(), present: new Set(), complete: true, loadsModules };
+    return { present: loaded, loadable: new Set(), complete: true, loadsModules };
   }
   const release = ((await host.readFile('/proc/sys/kernel/osrelease')) ?? '').trim();
   const [builtIn, dependencies] = await Promise.all(
     ['modules.builtin', 'modules.dep'].map((file) => host.readFile(`/lib/modules/${release}/${file}`)),
   );
-  const asked = new Set([...modules.map(normalize), ...Object.keys(signs)]);
-  const isPresent = await Promise.all([...asked].map((module) => hasSign(host, module)));
-  return {
-    loaded,
-    builtIn: new Set(namesIn(builtIn)),
-    loadable: new Set(namesIn(dependencies)),
-    present: new Set([...asked].filter((_, i) => isPresent[i])),
-    complete: dependencies !== undefined,
-    loadsModules,
-  };
+  const asked = [...new Set([...modules.map(normalize), ...Object.keys(signs)])];
+  const isShown = await Promise.all(asked.map((module) => hasSign(host, module)));
+  const present = new Set([...loaded, ...namesIn(builtIn), ...asked.filter((_, i) => isShown[i])]);
+  return { present, loadable: new Set(namesIn(dependencies)), complete: dependencies !== undefined, loadsModules };
 }
 
 /** Whether there is one of its files, or of its folders with anything in it. What may not be read shows nothing. */
@@ -68,8 +60,6 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
 /** Where the kernel has a module, by the index of a list that named it. */
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
   const name = normalize(module);
-  if (index.loaded.has(name)) return 'loaded';
-  if (index.builtIn.has(name)) return 'built-in';
   if (index.present.has(name)) return 'present';
   if (index.loadable.has(name) && index.loadsModules) return 'loadable';
   if (index.complete) return 'missing';
@@ -80,8 +70,7 @@ export function findModule(index: ModuleIndex, module: string): ModulePlace {
 
 /** Whether the kernel has the module by now. */
 export function isInKernel(index: ModuleIndex, module: string): boolean {
-  const place = findModule(index, module);
-  return place === 'loaded' || place === 'present' || place === 'built-in';
+  return findModule(index, module) === 'present';
 }
 
 /** modprobe and /proc/modules take - and _ for the same. */

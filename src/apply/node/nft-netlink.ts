@@ -191,28 +191,16 @@ sub show_element {
   return "element " . unpack("H*", $key) . " " . show($element, 2 .. 4, 6, 7, 9, 11) . "\n";
 }
 
-sub elements_in {
-  my ($messages) = @_;
+# All of a set, or the one of this key.
+sub show_elements {
+  my ($family, $name, $key) = @_;
+  my $only = defined $key ? attribute(0x8003, attribute(0x8001, attribute(0x8001, pack "H*", $key))) : "";
+  my $messages = ask(13, defined $key ? 0 : 0x300, $family, text(1, $table) . text(2, $name) . $only) or return "none\n";
   my @lines;
-  for my $message (@$messages) {
-    my $elements = pick($message, 3);
-    next unless defined $elements;
+  for my $elements (grep { defined } map { pick($_, 3) } @$messages) {
     push @lines, show_element(list($_->[1])) for @{list($elements)};
   }
   return join "", sort @lines;
-}
-
-sub show_elements {
-  my ($family, $name) = @_;
-  my $found = ask(13, 0x300, $family, text(1, $table) . text(2, $name)) or return "none\n";
-  return elements_in($found);
-}
-
-sub show_one_element {
-  my ($family, $name, $key) = @_;
-  my $element = attribute(0x8003, attribute(0x8001, attribute(0x8001, pack "H*", $key)));
-  my $found = ask(13, 0, $family, text(1, $table) . text(2, $name) . $element) or return "none\n";
-  return elements_in($found);
 }
 
 sub show_expression {
@@ -269,7 +257,7 @@ sub generation {
 
 my %about = (
   table => \&show_table, chain => \&show_chain, set => \&show_set, elements => \&show_elements,
-  element => \&show_one_element,
+  element => \&show_elements,
 );
 print generation();
 while (<STDIN>) {

@@ -116,19 +116,96 @@ interface ReadNode {
   readonly hasNftables: boolean;
 }
 
-const readers: { readonly [P in ReadingPart]: (node: ReadNode) => Promise<string> | string } = {
-  ipv4: (node) => readRules(node, 'ipv4'),
-  ipv6: (node) => readRules(node, 'ipv6'),
-  'nft ipv4': (node) => readNftTable(node, 'ipv4'),
-  'nft ipv6': (node) => readNftTable(node, 'ipv6'),
-  ipset: (node) => (node.hasSets ? readSets(node) : ''),
-  ipvsadm: (node) => (node.ipvs === undefined ? '' : readServers(node, node.ipvs)),
-  'ipvs timeouts': async (node) =>
-    node.ipvs !== undefined && node.scope.timeouts
-      ? ((await readPart(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }, faultOfTimeouts)) ?? '')
-      : '',
-  addresses: ({ host }) => readAddresses(host),
+/** What prints the rules of a family. */
+export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
+
+/** How a part is read. */
+interface PartReader {
+  readonly command: Command;
+  /** Whether anything of it can be in the kernel. */
+  isThere?(node: ReadNode): boolean | Promise<boolean>;
+  findFault(text: string, node: ReadNode): ReturnType<FindFault>;
+  /** Where it differs from another listing of the same, gained in another way: one that was cut at the end of a line looks whole. */
+  compare?(text: string, node: ReadNode): Promise<string | undefined>;
+}
+
+const readers: { readonly [P in ReadingPart]: PartReader } = {
+  ipv4: rulesReader('ipv4'),
+  ipv6: rulesReader('ipv6'),
+  'nft ipv4': nftReader('ipv4'),
+  'nft ipv6': nftReader('ipv6'),
+  ipset: {
+    command: { tool: 'ipset', args: ['save'] },
+    isThere: ({ hasSets }) => hasSets,
+    findFault: (text) => faultOfLines(text.split('\n'), /^(?:create|add) \S+ \S/),
+    compare: async (saved, { host }) =>
+      faultBetweenSets(saved, await readWith(host, { tool: 'ipset', args: ['list', '-t'] })),
+  },
+  ipvsadm: {
+    command: { tool: 'ipvsadm', args: ['-Sn'] },
+    isThere: ({ ipvs }) => ipvs !== undefined,
+    findFault: (text) => faultOfLines(text.split('\n'), /^-[Aa] -\S+ \S+ -\S/),
+    compare: async (printed, { host, ipvs = '' }) =>
+      faultBetweenServers(printed, ipvs) && faultBetweenServers(printed, (await readIpvsTable(host)) ?? ''),
+  },
+  'ipvs timeouts': {
+    command: { tool: 'ipvsadm', args: ['-L', '--timeout'] },
+    isThere: ({ ipvs, scope }) => ipvs !== undefined && scope.timeouts,
+    findFault: (text) => (parseTimeouts(text) && text.endsWith('\n') ? undefined : 'it has no timeouts'),
+  },
+  addresses: { command: { tool: 'ip', args: ['-j', '-d', 'addr'] }, findFault: faultOfLinks },
 };
+
+function rulesReader(family: Family): PartReader {
+  return {
+    command: { tool: saveTools[family], args: [] },
+    findFault: async (text, node) => faultOfRules(text, family) ?? (await findLeftOutTable(node, family, text)),
+  };
+}
+
+/**
+ * kube-proxy's table alone: others may be large. As text, which has more than JSON (comments of tables, and
+ * whether one is dormant), at half the memory; without what changes from one moment to the next.
+ */
+function nftReader(family: Family): PartReader {
+  const table = ['table', nftFamily[family], nftTableName];
+  return {
+    command: { tool: 'nft', args: ['-s', 'list', ...table] },
+    async isThere({ host, scope, hasNftables }) {
+      if (!hasNftables || scope.needed.has(`nft ${family}`)) return hasNftables;
+      // Where it matters little, for a list of its sets nft does not first ask for the chains of all tables, which may be many.
+      const sets = await host.run({ tool: 'nft', args: ['list', 'sets', ...table] });
+      return !(sets.kind === 'ended' && sets.status !== 0 && noSuchTable.test(sets.stderr));
+    },
+    findFault: (text) => faultOfTable(text, family),
+  };
+}
+
+const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
+
+/** How often two listings of the same are compared: what changes in between makes them differ, too. */
+const comparisons = 3;
+
+/** '' for a part that is left out: it is not needed, and its tool is missing or may fail. */
+async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
+  const { command, isThere, findFault, compare } = readers[part];
+  const { host, scope } = node;
+  if (isThere && !(await isThere(node))) return '';
+  const nothing = command.tool === 'nft' ? noSuchTable : undefined;
+  try {
+    for (let turn = 1; ; turn++) {
+      const text = await readWith(host, command, (printed) => findFault(printed, node), nothing);
+      const fault = await compare?.(text, node);
+      if (fault === undefined || turn === comparisons) return assertWhole(command, text, fault);
+    }
+  } catch (error) {
+    const mayFail = part.startsWith('nft ') || ((part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part));
+    const isLeftOut = error instanceof Failure && !scope.needed.has(part) && (mayFail || error.code === 'tool-missing');
+    if (!isLeftOut) throw error;
+    scope.onLeftOut?.(error, command.tool);
+    return '';
+  }
+}
 
 /**
  * Reads the node, all tools at once, except for the parts of which it is known what they would print; settings always. Throws a
@@ -144,37 +221,18 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
   const parts = ['ipv4', 'ipv6', 'nft ipv4', 'nft ipv6', 'ipset', 'ipvsadm', 'ipvs timeouts', 'addresses'] as const;
   const [ipv4 = '', ipv6 = '', nft4 = '', nft6 = '', ipset = '', ipvsadm = '', ipvsTimeouts = '', addresses = ''] =
-    await Promise.all(parts.map((part) => known?.[part] ?? readers[part](node)));
+    await Promise.all(parts.map((part) => known?.[part] ?? readPart(node, part)));
   const iptables = { ipv4, ipv6 };
   for (const family of families) {
     const failure = findHiddenTable(iptables[family], family);
     if (failure && scope.needed.has(family)) throw failure;
     if (failure) scope.onLeftOut?.(failure, saveTools[family]);
   }
-  if (hasSets && known?.ipset === undefined) assertWhole(saveSets, ipset, faultOfNamedSets(ipv4 + ipv6, ipset));
+  if (hasSets && known?.ipset === undefined) {
+    assertWhole(readers.ipset.command, ipset, faultOfNamedSets(ipv4 + ipv6, ipset));
+  }
   return { iptables, nftables: { ipv4: nft4, ipv6: nft6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
 }
-
-/** Why parts of a node cannot be read, as far as that is so: the parts whose tools do not do their work. */
-export async function findUnreadable(host: Host, parts: readonly ReadingPart[]): Promise<readonly Failure[]> {
-  const scope = { needed: new Set(parts), tables: new Set<string>(), families, timeouts: false, settings: [] };
-  const node: ReadNode = { host, scope, ipvs: undefined, hasSets: true, hasNftables: false };
-  const failures = await Promise.all(
-    parts.map(async (part) => {
-      try {
-        const text = await readers[part](node);
-        return part === 'ipv4' || part === 'ipv6' ? findHiddenTable(text, part) : undefined;
-      } catch (error) {
-        if (error instanceof Failure) return error;
-        throw error;
-      }
-    }),
-  );
-  return failures.filter((failure) => failure !== undefined);
-}
-
-/** What prints the rules of a family. */
-export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
 /**
  * Throws a Failure if a tool is not to be believed that will read these parts after a change, and that need not read them
@@ -204,71 +262,9 @@ export async function assertReadable(
   }
 }
 
-/** Undefined if the part is left out: it is not needed, and its tool is missing or may fail. */
-async function readPart(
-  { host, scope }: ReadNode,
-  part: ReadingPart,
-  command: Command,
-  findFault: FindFault,
-  nothing?: RegExp,
-): Promise<string | undefined> {
-  try {
-    return await readWith(host, command, findFault, nothing);
-  } catch (error) {
-    const mayFail = part.startsWith('nft ') || ((part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part));
-    const isLeftOut = error instanceof Failure && !scope.needed.has(part) && (mayFail || error.code === 'tool-missing');
-    if (!isLeftOut) throw error;
-    scope.onLeftOut?.(error, command.tool);
-    return undefined;
-  }
-}
-
 /** What `ip -j -d addr` prints. Throws a Failure if that is not whole. */
 export function readAddresses(host: Host): Promise<string> {
-  return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
-}
-
-const saveSets: Command = { tool: 'ipset', args: ['save'] };
-const isSet = /^(?:create|add) \S+ \S/;
-const isServer = /^-[Aa] -\S+ \S+ -\S/;
-
-/** How often two listings of the same are compared: what changes in between makes them differ, too. */
-const comparisons = 3;
-
-/** Has a listing compared with another of the same, gained in another way: one that was cut at the end of a line looks whole. */
-async function readCompared(
-  node: ReadNode,
-  part: ReadingPart,
-  command: Command,
-  isPrinted: RegExp,
-  compare: (text: string) => Promise<string | undefined>,
-): Promise<string> {
-  for (let turn = 1; ; turn++) {
-    const text = await readPart(node, part, command, (printed) => faultOfLines(printed.split('\n'), isPrinted));
-    const fault = text === undefined ? undefined : await compare(text);
-    if (fault === undefined || turn === comparisons) return assertWhole(command, text ?? '', fault);
-  }
-}
-
-function readSets(node: ReadNode): Promise<string> {
-  const list: Command = { tool: 'ipset', args: ['list', '-t'] };
-  return readCompared(node, 'ipset', saveSets, isSet, async (saved) =>
-    faultBetweenSets(saved, await readWith(node.host, list)),
-  );
-}
-
-function readServers(node: ReadNode, before: string): Promise<string> {
-  let table: string | undefined = before;
-  return readCompared(node, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, isServer, async (printed) => {
-    const fault = faultBetweenServers(printed, table ?? '');
-    if (fault !== undefined) table = await readIpvsTable(node.host);
-    return fault;
-  });
-}
-
-async function readRules(node: ReadNode, family: Family): Promise<string> {
-  const findFault = async (text: string) => faultOfRules(text, family) ?? (await findLeftOutTable(node, family, text));
-  return (await readPart(node, family, { tool: saveTools[family], args: [] }, findFault)) ?? '';
+  return readWith(host, readers.addresses.command, faultOfLinks);
 }
 
 /** Files in which the legacy variant of iptables finds the tables that the kernel has. */
@@ -318,23 +314,6 @@ export async function mayHaveNftables(host: Host): Promise<boolean> {
   return place !== 'loadable' && place !== 'missing';
 }
 
-/**
- * kube-proxy's table alone: others may be large. As text, which has more than JSON (comments of tables, and
- * whether one is dormant), at half the memory; without what changes from one moment to the next.
- */
-async function readNftTable(node: ReadNode, family: Family): Promise<string> {
-  if (!node.hasNftables) return '';
-  const table = ['table', nftFamily[family], nftTableName];
-  const isNeeded = node.scope.needed.has(`nft ${family}`);
-  // Where it matters little, for a list of its sets nft does not first ask for the chains of all tables, which may be many.
-  const first = isNeeded ? undefined : await node.host.run({ tool: 'nft', args: ['list', 'sets', ...table] });
-  if (first?.kind === 'ended' && first.status !== 0 && noSuchTable.test(first.stderr)) return '';
-  const command: Command = { tool: 'nft', args: ['-s', 'list', ...table] };
-  return (await readPart(node, `nft ${family}`, command, (text) => faultOfTable(text, family), noSuchTable)) ?? '';
-}
-
-const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
-
 async function readSettings(host: Host, paths: readonly string[]): Promise<Readonly<Record<string, string>>> {
   const values = await Promise.all(paths.map((path) => host.readFile(path)));
   const settings: Record<string, string> = {};
@@ -381,10 +360,6 @@ export function parseNodeTables(text: string): readonly NftTable[] {
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };
   });
-}
-
-function faultOfTimeouts(text: string): string | undefined {
-  return parseTimeouts(text) && text.endsWith('\n') ? undefined : 'it has no timeouts';
 }
 
 /** "Timeout (tcp tcpfin udp): 900 120 300". */

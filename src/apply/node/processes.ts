@@ -26,29 +26,31 @@ export async function adviseRights(host: Host): Promise<string> {
   return (await isRoots(host, 'self')) ? 'give the container the capability NET_ADMIN' : 'run it as root';
 }
 
-/** A process that does a kube-proxy's work. */
-export interface RunningKubeProxy {
-  readonly pid: string;
-  /** The program that it is a part of; undefined if it is a program of its own. */
-  readonly within: string | undefined;
-}
+const k3s = 'start k3s with --disable-kube-proxy';
 
-/** What the kernel calls the processes of k3s and MicroK8s, which have a kube-proxy in them. k0s and RKE2 start a separate one. */
-const programs: ReadonlySet<string> = new Set(['k3s-server', 'k3s-agent', 'kubelite']);
+/**
+ * What the kernel calls the processes of k3s and MicroK8s, which have a kube-proxy in them, and how to end that. k0s and RKE2 start a
+ * separate one.
+ */
+const programs: Readonly<Record<string, string>> = { 'k3s-server': k3s, 'k3s-agent': k3s, kubelite: 'stop MicroK8s' };
 
-/** Looks at one process after the other: they may be more than files may be open. */
-export async function findKubeProxy(host: Host): Promise<RunningKubeProxy | undefined> {
+/**
+ * A process that does a kube-proxy's work: "kube-proxy is running (process 77)", or "(in k3s-server, process 77)", and how to end it: "stop
+ * it". Looks at one process after the other: they may be more than files may be open.
+ */
+export async function findKubeProxy(host: Host) {
   const own = await host.readLink('/proc/self/ns/net');
   for (const pid of await host.list('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     const name = (await host.readFile(`/proc/${pid}/comm`))?.trim() ?? '';
-    const within = programs.has(name) ? name : undefined;
-    if ((name !== 'kube-proxy' && within === undefined) || !(await isRoots(host, pid))) continue;
+    const isWithin = Object.hasOwn(programs, name);
+    if ((name !== 'kube-proxy' && !isWithin) || !(await isRoots(host, pid))) continue;
     const network = await host.readLink(`/proc/${pid}/ns/net`);
     // One in the network of a container (a node of a test cluster, say) is no matter of this one.
     if (network !== undefined && network !== own) continue;
-    if (within !== undefined && !(await servesServices(host, pid))) continue;
-    return { pid, within };
+    if (isWithin && !(await servesServices(host, pid))) continue;
+    const text = `kube-proxy is running (${isWithin ? `in ${name}, ` : ''}process ${pid})`;
+    return { text, advice: programs[name] ?? 'stop it' };
   }
   return undefined;
 }
@@ -66,30 +68,13 @@ async function servesServices(host: Host, pid: string): Promise<boolean> {
   return tables.some((table) => /^ *\d+: [\dA-F]+:(?:2810|2809) [\dA-F]+:[\dA-F]{4} 0A /m.test(table ?? ''));
 }
 
-/** "kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */
-export function describeKubeProxy({ pid, within }: RunningKubeProxy): string {
-  return `kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
-}
-
-/** How to end it: "stop it". */
-export function adviseStop({ within }: RunningKubeProxy): string {
-  switch (within) {
-    case undefined:
-      return 'stop it';
-    case 'kubelite':
-      return 'stop MicroK8s';
-    default:
-      return 'start k3s with --disable-kube-proxy';
-  }
-}
-
 /** Throws a Failure if a kube-proxy runs on this node: what it made must not be taken from under it. */
 export async function assertNoKubeProxy(host: Host): Promise<void> {
   const found = await findKubeProxy(host);
   if (found === undefined) return;
   throw new Failure(
     'not-ready',
-    `${describeKubeProxy(found)}: its rules have the same names as kpc-apply's, so they would be removed too`,
-    `${adviseStop(found)} first, or leave the node to it; --force continues anyway`,
+    `${found.text}: its rules have the same names as kpc-apply's, so they would be removed too`,
+    `${found.advice} first, or leave the node to it; --force continues anyway`,
   );
 }

@@ -31,7 +31,7 @@ export function readDoing(host: Host, folder: StateFolder): Promise<Doing | unde
 }
 
 /** What is to end soon. */
-export interface Haste {
+interface Haste {
   /** The node as it was read: its size decides how long tools may take. */
   readonly reading: NodeReading;
   /** The unconfirmed apply, if it is one. */
@@ -40,15 +40,11 @@ export interface Haste {
   readonly mayBeCut: boolean;
 }
 
-/** A host whose tools have short limits. */
-interface HastyHost {
-  readonly host: Host;
-  /** Lets the standby processes know what the work waits for, and for how many milliseconds at most. */
-  announce(what: string, milliseconds: number): Promise<void>;
-}
-
-/** The same host with short limits for its tools. The limits grow with the size of the node. */
-export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste): HastyHost {
+/**
+ * The same host with short limits for its tools, which grow with the size of the node. `announce` lets the standby processes know
+ * what the work waits for, and for how many milliseconds at most.
+ */
+export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
   const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
@@ -59,17 +55,13 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
     return writing;
   };
   const run: Host['run'] = async (command, patience) => {
-    const limit = limitFor(present, countLines(command.stdin ?? ''));
+    const longer = (present * perThousandPresent + countLines(command.stdin ?? '') * perThousandFed) / 1_000_000;
+    // In whole seconds, as it is said to people.
+    const limit = Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
     await announce(`"${formatCommand(command)}"`, limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
   };
   return { host: { ...host, run }, announce };
-}
-
-/** In whole seconds, as it is said to people. */
-function limitFor(present: number, fed: number): number {
-  const longer = (present * perThousandPresent + fed * perThousandFed) / 1_000_000;
-  return Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
 }
 
 function countLines(content: string): number {

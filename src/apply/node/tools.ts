@@ -2,7 +2,6 @@ import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-names.ts';
-import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { isKubeProxySet } from '../../kube-proxy/ipvs-sets.ts';
 import { Failure } from '../state/failure.ts';
 import { describeEnd, excerptOf, formatCommand, type Command, type Host } from './host.ts';
@@ -14,15 +13,9 @@ export interface Tool {
   readonly family: string;
   /** Of some modes: of those whose facts name its family. */
   readonly neededBy: 'every mode' | 'some modes' | 'no mode';
-  /** Undefined if it does not matter. */
-  readonly versionArgs?: readonly string[] | undefined;
+  readonly versionArgs: readonly string[];
   /** What is lost without it, if it is not needed. */
   readonly purpose?: string | undefined;
-}
-
-/** Whether a mode goes with a tool; it may well run without, if it is not needed. */
-export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
-  return neededBy !== 'some modes' || family in modeFacts[mode].tools;
 }
 
 const versionArgs = ['--version'];
@@ -31,7 +24,8 @@ const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 /** The programs that kpc-apply may run on a node. */
 export const tools: readonly Tool[] = [
   { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
-  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes' },
+  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes', versionArgs },
+  { name: 'ip6tables-save', family: 'iptables', neededBy: 'some modes', versionArgs },
   { name: 'iptables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
   { name: 'ip6tables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
   { name: 'ipset', family: 'ipset', neededBy: 'some modes', versionArgs },
@@ -40,39 +34,6 @@ export const tools: readonly Tool[] = [
   { name: 'conntrack', family: 'conntrack', neededBy: 'no mode', versionArgs, purpose: noUdp },
   { name: 'modprobe', family: 'kmod', neededBy: 'no mode', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
-
-/** Whether a tool is there and new enough. `details` is the first line of what it says about its version. */
-export type ToolState =
-  | { readonly kind: 'missing'; readonly tool: Tool }
-  | { readonly kind: 'broken'; readonly tool: Tool; readonly reason: string }
-  | { readonly kind: 'too-old'; readonly tool: Tool; readonly version: string; readonly least: string }
-  | { readonly kind: 'fine'; readonly tool: Tool; readonly version: string; readonly details: string };
-
-/** Runs each of the tools for its version, all at once. `least` is a manifest's list: tool family → version. */
-export function inspectTools(
-  host: Host,
-  wanted: readonly Tool[],
-  least: Readonly<Record<string, string>>,
-): Promise<readonly ToolState[]> {
-  return Promise.all(wanted.map((tool) => inspectTool(host, tool, least[tool.family])));
-}
-
-async function inspectTool(host: Host, tool: Tool, least: string | undefined): Promise<ToolState> {
-  if (tool.versionArgs === undefined) return { kind: 'fine', tool, version: '', details: '' };
-  const result = await host.run({ tool: tool.name, args: tool.versionArgs });
-  if (result.kind === 'missing') return { kind: 'missing', tool };
-  const details = excerptOf(result.stdout || result.stderr).split('\n')[0] ?? '';
-  const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
-  if (result.status !== 0 || !version) {
-    const [complaint = ''] = excerptOf(result.stderr).split('\n');
-    return { kind: 'broken', tool, reason: complaint || details || 'it printed nothing' };
-  }
-  const wanted = least === undefined ? undefined : parseVersion(least);
-  if (least !== undefined && wanted && compareVersions(version, wanted) < 0) {
-    return { kind: 'too-old', tool, version: version.join('.'), least };
-  }
-  return { kind: 'fine', tool, version: version.join('.'), details };
-}
 
 /** A version as numbers: "v1.8.9" → [1, 8, 9]. */
 export type Version = readonly number[];

@@ -53,15 +53,14 @@ const usualElements = 65_536;
 
 function addressSet(there: IpSet | undefined, addresses: readonly string[], family: Family): IpSet {
   const entries = addresses.map((text) => ({ address: parseAddress(text) }));
-  const made: IpSet = {
+  const usual: Omit<IpSet, 'entries'> = {
     name: setName('ipvsAddresses', family),
     type: 'hash:ip',
     family: family === 'ipv4' ? 'inet' : 'inet6',
     hashSize: 1024,
     maxElements: usualElements * Math.ceil(entries.length / usualElements),
-    entries,
   };
-  return there ? { ...there, entries } : made;
+  return { ...usual, ...there, entries };
 }
 
 function guardRules(
@@ -81,7 +80,12 @@ function guardRules(
     { name: accessFilter.from, rules: [jump] },
   ];
   const out = present[table]?.get(accessOutFilterChain);
-  const closed = out?.rules.filter((rule) => closesOneOf(rule, standing)) ?? [];
+  // Those about a virtual server that is still there.
+  const closed = (out?.rules ?? []).filter(({ args }) =>
+    args.some(
+      (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address.text},${arg.protocol}:${arg.port}`),
+    ),
+  );
   if (out && closed.length > 0) {
     chains.push({ ...out, rules: closed });
     for (const [name, { rules }] of present[table] ?? []) {
@@ -90,13 +94,6 @@ function guardRules(
     }
   }
   return new Map(chains.map((chain) => [chain.name, chain]));
-}
-
-/** Whether a rule of KUBE-IPVS-OUT-FILTER is about a virtual server that is still there. */
-function closesOneOf({ args }: Rule, standing: ReadonlySet<string>): boolean {
-  return args.some(
-    (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address.text},${arg.protocol}:${arg.port}`),
-  );
 }
 
 const guardSets: ReadonlySet<string> = new Set(

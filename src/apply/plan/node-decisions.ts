@@ -77,7 +77,7 @@ function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonl
   if (!modeFacts[settings.mode].conditionalSysctls.includes(name)) return [];
   if (compareVersions(facts.kernel, connReuseModeSince) < 0) return [];
   if (compareVersions(facts.kernel, connReuseModeFixed) >= 0) return [];
-  return [decideSysctl(name, 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
+  return [requireSysctl(name, 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
 }
 
 function decideConntrack(
@@ -88,7 +88,7 @@ function decideConntrack(
   const decisions: Setting[] = [];
   const max = decideConntrackMax(conntrack, facts.cores, behaviours);
   if (max) {
-    const decision = decideSysctl(conntrackMax, max.value, max.reason);
+    const decision = requireSysctl(conntrackMax, max.value, max.reason);
     decisions.push(behaviours.has('conntrack-raise') ? { ...decision, onlyRaises: true } : decision);
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
@@ -102,10 +102,10 @@ function decideConntrack(
     ['nf_conntrack_udp_timeout', conntrack.udpTimeout],
     ['nf_conntrack_udp_timeout_stream', conntrack.udpStreamTimeout],
   ] as const) {
-    if (seconds > 0) decisions.push(decideSysctl(`net.netfilter.${name}`, Math.floor(seconds), 'the configuration'));
+    if (seconds > 0) decisions.push(requireSysctl(`net.netfilter.${name}`, Math.floor(seconds), 'the configuration'));
   }
   if (conntrack.tcpBeLiberal) {
-    decisions.push(decideSysctl('net.netfilter.nf_conntrack_tcp_be_liberal', 1, 'the configuration'));
+    decisions.push(requireSysctl('net.netfilter.nf_conntrack_tcp_be_liberal', 1, 'the configuration'));
   }
   return decisions;
 }
@@ -124,13 +124,9 @@ function decideConntrackMax(
   return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
 }
 
-function decideSysctl(name: string, value: number, reason: string): Setting {
+/** A sysctl of the bundle, or one that the node decides for a reason. */
+export function requireSysctl(name: string, value: number | string, reason?: string): Setting {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
-}
-
-/** A sysctl of the bundle. */
-export function requireSysctl(name: string, value: string): Setting {
-  return { path: sysctlPath(name), name, value };
 }
 
 /** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */

@@ -4,7 +4,7 @@ import type { Link } from '../../kernel/link/link.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
-import { planDrain, type DrainPlan, type DrainPolicy } from '../change/drain-servers.ts';
+import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
 import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
@@ -77,10 +77,7 @@ export interface Plan {
 }
 
 /** When a plan is made, and how long real servers may drain. */
-export interface DrainTerms {
-  readonly timeout: number | undefined;
-  readonly now: number;
-  readonly uptime: number;
+export interface DrainTerms extends Omit<DrainPolicy, 'leavesIpvs'> {
   readonly known: readonly DrainingServer[];
   /** When the node left IPVS for rules, in milliseconds since it booted, where something is still left of that. */
   readonly leftIpvs: number | undefined;
@@ -102,7 +99,9 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
     links: present.links,
   };
   const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
-  const changes = target.settings.flatMap((setting) => changeSetting(node, setting) ?? []);
+  const changes = target.settings
+    .map((setting): SettingChange => ({ setting, from: node.settings[setting.path] }))
+    .filter(({ setting, from }) => from !== setting.value);
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
     settings: changes.filter((change) => !isMet(change.setting, change.from) && !isLeft(change)),
@@ -146,14 +145,12 @@ export function servesByRulesAlone({ iptables, nftables, virtualServers, links }
 }
 
 /** The part of a plan that depends on connections. */
-interface IpvsPlan extends Omit<DrainPlan, 'virtualServers'>, Pick<Plan, 'held' | 'leftIpvs' | 'state'> {}
-
 function planIpvs(
   present: KernelState,
   wanted: KernelState,
   { connections, sources }: OpenTraffic,
   drain: DrainTerms & DrainPolicy,
-): IpvsPlan {
+) {
   const { virtualServers, ...ends } = planDrain(
     present.virtualServers,
     wanted.virtualServers,
@@ -232,11 +229,6 @@ export function listStages(plan: Plan): readonly Plan[] {
 
 function isLeft({ setting: { onlyFrom }, from }: SettingChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
-}
-
-function changeSetting(node: NodeState, setting: Setting): SettingChange | undefined {
-  const from = node.settings[setting.path];
-  return from === setting.value ? undefined : { setting, from };
 }
 
 /** Whether the node is as it should be; real servers that still drain count as such. */

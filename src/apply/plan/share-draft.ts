@@ -135,15 +135,8 @@ export class ShareDraft {
   finish(): Share {
     const { wanted, conflicts, foreign, leftovers } = this;
     const toLists = (sets: Readonly<Record<List, ReadonlySet<string>>>) => mapLists((list) => [...sets[list]]);
-    return {
-      wanted,
-      ours: toLists(this.ours),
-      touched: toLists(this.touched),
-      belongings: toLists(this.belongings),
-      conflicts,
-      foreign,
-      leftovers,
-    };
+    const [ours, touched, belongings] = [toLists(this.ours), toLists(this.touched), toLists(this.belongings)];
+    return { wanted, ours, touched, belongings, conflicts, foreign, leftovers };
   }
 }
 

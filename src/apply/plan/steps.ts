@@ -3,7 +3,6 @@ import { families, type Family } from '../../kernel/family.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
 import { diffFamilyTables, formatTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import { formatVirtualServersDelta, type TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
-import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
 import type { NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
@@ -39,66 +38,6 @@ const restoreCommands = {
 } as const satisfies Readonly<Record<string, Command>>;
 
 type RestoreTool = keyof typeof restoreCommands;
-
-/** The steps on a node for objects of one kind. */
-interface KindSteps<Delta> {
-  /** Makes what is new: `delta` is the additions of the plan. */
-  add(delta: Delta, plan: Plan): readonly Step[];
-  /** What changes once everything new is there, and nothing is gone yet. */
-  switchOver?(plan: Plan): readonly Step[];
-  /** Removes what goes: `delta` is the removals of the plan. */
-  remove(delta: Delta, plan: Plan): readonly Step[];
-  /** The parts of a reading that are out of date once the delta is made. */
-  changedParts(delta: Delta): readonly ReadingPart[];
-}
-
-/** The steps of each kind. Their order on a node is that of the kernel's `kinds`. */
-const kindSteps: { readonly [K in ObjectKind]: KindSteps<KernelDelta[K]> } = {
-  modules: {
-    // Those that are not in the kernel yet: a delta knows nothing of what is built in.
-    add: (_, { modules }) => (modules.length > 0 ? [{ kind: 'load-modules', modules }] : []),
-    remove: () => [],
-    changedParts: () => [],
-  },
-  sysctls: {
-    // With the other settings of the node, each a file of its own.
-    add: (_, { settings }) => settings.map((change): Step => ({ kind: 'change-setting', change })),
-    remove: () => [],
-    changedParts: () => [],
-  },
-  ipvsTimeouts: {
-    add: (change) => (change ? [{ kind: 'set-ipvs-timeouts', change }] : []),
-    remove: () => [],
-    changedParts: (change) => (change ? ['ipvs timeouts'] : []),
-  },
-  nftables: {
-    add: (deltas) => restoreNft('add', deltas),
-    remove: (deltas) => restoreNft('remove', deltas),
-    changedParts: (deltas) => deltas.map((delta) => `nft ${familyOf(delta)}` as const),
-  },
-  sets: restored('ipset', formatSetsDelta, 'ipset'),
-  iptables: {
-    add: (_, plan) => changeRules('before IPVS', plan),
-    switchOver: (plan) => changeRules('between', plan),
-    remove: (_, plan) => changeRules('after IPVS', plan),
-    changedParts: (delta) => families.filter((family) => (delta[family] ?? []).length > 0),
-  },
-  virtualServers: restored('ipvsadm', formatVirtualServersDelta, 'ipvsadm'),
-  links: restored('ip', formatLinksDelta, 'addresses'),
-};
-
-/** A kind whose changes are lines of text for one tool. */
-function restored<Change>(
-  tool: RestoreTool,
-  format: (changes: readonly Change[]) => string,
-  part: ReadingPart,
-): KindSteps<readonly Change[]> {
-  return {
-    add: (changes) => restore(tool, 'add', format(changes)),
-    remove: (changes) => restore(tool, 'remove', format(changes)),
-    changedParts: (changes) => (changes.length > 0 ? [part] : []),
-  };
-}
 
 function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): readonly Step[] {
   return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
@@ -138,10 +77,9 @@ function changeRules(at: RulesPlace, { present, state, delta, stage }: Plan): re
 }
 
 function restoreRules(deltas: KernelDelta['iptables']): readonly Step[] {
-  return families.flatMap((family) => restore(tableTools[family], 'add', formatTablesDelta(deltas[family] ?? [])));
+  const toolOf = { ipv4: 'iptables', ipv6: 'ip6tables' } as const;
+  return families.flatMap((family) => restore(toolOf[family], 'add', formatTablesDelta(deltas[family] ?? [])));
 }
-
-const tableTools: { readonly [F in Family]: RestoreTool } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
 /** One transaction for each family changes what packets meet. What packets cannot meet yet comes first, for both families. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
@@ -155,23 +93,34 @@ function familyOf(delta: NftTableDelta): Family {
   return delta.kind === 'change-table' ? delta.family : delta.table.family;
 }
 
-/**
- * A plan in the order in which it is carried out. New things come before what uses them, in the order of `kinds`:
- * modules, sysctls, sets, rules (the masquerade rules are there before anything can be routed), virtual servers, addresses.
- * What goes takes the other way. Rules change in one piece, old and new at once: see placeRules.
- */
+/** A plan in the order in which it is carried out. */
 export function listSteps(plan: Plan): readonly Step[] {
   return listStages(plan).flatMap(listStageSteps);
 }
 
+/**
+ * New things come before what uses them: modules, settings, sets, rules (the masquerade rules are there before anything can
+ * be routed), virtual servers, addresses. What goes takes the other way, once everything new is there. Rules change in one
+ * piece, old and new at once: see placeRules.
+ */
 function listStageSteps(plan: Plan): readonly Step[] {
-  const { additions, removals } = splitDelta(plan.delta);
-  const add = <K extends ObjectKind>(kind: K) => kindSteps[kind].add(additions[kind], plan);
-  const remove = <K extends ObjectKind>(kind: K) => kindSteps[kind].remove(removals[kind], plan);
+  const { modules, settings, delta } = plan;
+  const { additions, removals } = splitDelta(delta);
   return [
-    ...objectKinds.flatMap((kind) => add(kind)),
-    ...objectKinds.flatMap((kind) => kindSteps[kind].switchOver?.(plan) ?? []),
-    ...objectKinds.toReversed().flatMap((kind) => remove(kind)),
+    ...(modules.length > 0 ? [{ kind: 'load-modules', modules } as const] : []),
+    ...settings.map((change): Step => ({ kind: 'change-setting', change })),
+    ...(additions.ipvsTimeouts ? [{ kind: 'set-ipvs-timeouts', change: additions.ipvsTimeouts } as const] : []),
+    ...restoreNft('add', additions.nftables),
+    ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
+    ...changeRules('before IPVS', plan),
+    ...restore('ipvsadm', 'add', formatVirtualServersDelta(additions.virtualServers)),
+    ...restore('ip', 'add', formatLinksDelta(additions.links)),
+    ...changeRules('between', plan),
+    ...restore('ip', 'remove', formatLinksDelta(removals.links)),
+    ...restore('ipvsadm', 'remove', formatVirtualServersDelta(removals.virtualServers)),
+    ...changeRules('after IPVS', plan),
+    ...restore('ipset', 'remove', formatSetsDelta(removals.sets)),
+    ...restoreNft('remove', removals.nftables),
   ];
 }
 
@@ -193,8 +142,15 @@ export function countNftTransactions(steps: readonly Step[], hasRules: boolean):
 
 /** The parts of a node, as they are read, in which these plans change anything. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
-  const partsOf = <K extends ObjectKind>(kind: K, delta: KernelDelta) => kindSteps[kind].changedParts(delta[kind]);
-  return new Set(plans.flatMap(({ delta }) => objectKinds.flatMap((kind) => partsOf(kind, delta))));
+  const parts = plans.flatMap(({ delta }): readonly ReadingPart[] => [
+    ...families.filter((family) => (delta.iptables[family] ?? []).length > 0),
+    ...delta.nftables.map((each) => `nft ${familyOf(each)}` as const),
+    ...(delta.ipvsTimeouts ? (['ipvs timeouts'] as const) : []),
+    ...delta.sets.map(() => 'ipset' as const),
+    ...delta.virtualServers.map(() => 'ipvsadm' as const),
+    ...delta.links.map(() => 'addresses' as const),
+  ]);
+  return new Set(parts);
 }
 
 /** The command that carries out a step; undefined for one that is a write to a file. */
@@ -225,14 +181,13 @@ export function describeStep(step: Step): string {
     case 'set-ipvs-timeouts':
       return 'set the timeouts of IPVS';
     case 'restore':
-      return `${restoreCommands[step.tool].tool}: ${describeLines(step)}`;
+      return `${restoreCommands[step.tool].tool}: ${count(step)}${step.phase === 'remove' ? ', removals' : ''}`;
     default:
       return step satisfies never;
   }
 }
 
-function describeLines(step: Step & { readonly kind: 'restore' }): string {
-  const lines = step.input.split('\n').length - 1;
-  const count = `${lines} ${lines === 1 ? 'line' : 'lines'}`;
-  return step.phase === 'remove' ? `${count}, removals` : count;
+function count({ input }: Step & { readonly kind: 'restore' }): string {
+  const lines = input.split('\n').length - 1;
+  return `${lines} ${lines === 1 ? 'line' : 'lines'}`;
 }

@@ -34,8 +34,18 @@ export type CutTexts = Pick<ReadingTexts, CutPart>;
 const cuts: { readonly [P in CutPart]: Cut } = {
   ipv4: { file: 'iptables.restore', nameOf: chainOf, pick: pickChains },
   ipv6: { file: 'ip6tables.restore', nameOf: chainOf, pick: pickChains },
-  ipset: { file: 'ipset.restore', nameOf: setOf, pick: (text, names) => pickLines(text, '(?:create|add) ', names) },
-  ipvsadm: { file: 'ipvsadm.restore', nameOf: serverOf, pick: (text, names) => pickLines(text, '-[Aa] ', names) },
+  ipset: {
+    file: 'ipset.restore',
+    // "add KUBE-CLUSTER-IP 10.96.0.1,tcp:80" → "KUBE-CLUSTER-IP".
+    nameOf: (line) => line.split(' ', 2)[1] ?? '',
+    pick: (text, names) => pickLines(text, '(?:create|add) ', names),
+  },
+  ipvsadm: {
+    file: 'ipvsadm.restore',
+    // "-a -t 10.96.0.1:80 -r …" → "-t 10.96.0.1:80".
+    nameOf: (line) => line.split(' ', 3).slice(1).join(' '),
+    pick: (text, names) => pickLines(text, '-[Aa] ', names),
+  },
 };
 
 /** How a part is taken. */
@@ -125,27 +135,15 @@ function listChanged(old: string, now: string): readonly string[] | undefined {
   const tablesOf = (lines: readonly string[]) =>
     lines.filter((line) => line.startsWith('*') || line === 'COMMIT').join();
   if (!changes?.every(({ removed, added }) => tablesOf(removed) === tablesOf(added))) return undefined;
-  return changes.flatMap(({ removed, added }) => [...removed, ...added]).filter((line) => !isPassing(line));
+  return changes.flatMap(({ removed, added }) => [...removed, ...added]).filter((line) => !passing.test(line));
 }
 
 /** Comments hold the time, and the kernel's own chains counters; neither says anything about rules. */
-function isPassing(line: string): boolean {
-  return line.startsWith('#') || /^:[A-Z]+ [A-Z]+ \[\d+:\d+\]$/.test(line);
-}
+const passing = /^#|^:[A-Z]+ [A-Z]+ \[\d+:\d+\]$/;
 
 /** ":KUBE-SVC-… - [0:0]", "-A KUBE-SVC-… …" → "KUBE-SVC-…". */
 function chainOf(line: string): string {
   return /^(?::|-\w )(\S+)/.exec(line)?.[1] ?? '';
-}
-
-/** "-a -t 10.96.0.1:80 -r …" → "-t 10.96.0.1:80". */
-function serverOf(line: string): string {
-  return line.split(' ', 3).slice(1).join(' ');
-}
-
-/** "add KUBE-CLUSTER-IP 10.96.0.1,tcp:80" → "KUBE-CLUSTER-IP". */
-function setOf(line: string): string {
-  return line.split(' ', 2)[1] ?? '';
 }
 
 /**

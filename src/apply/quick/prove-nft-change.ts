@@ -1,8 +1,7 @@
 import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { KernelDelta } from '../../kernel/delta.ts';
-import { families, type Family } from '../../kernel/family.ts';
-import { diffNftTables, type NftChange } from '../../kernel/nftables/nft-delta.ts';
-import type { Verdict } from '../../kernel/nftables/element.ts';
+import { families } from '../../kernel/family.ts';
+import { diffNftTables } from '../../kernel/nftables/nft-delta.ts';
 import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
@@ -98,20 +97,13 @@ function growth(before: string, after: string): number | undefined {
   return old && now && old[1] === now[1] ? Number(now[2]) - Number(old[2]) : undefined;
 }
 
-/** What a kernel must answer once the change is made: the same as the one in which it was rehearsed. */
-interface Rehearsed {
-  readonly questions: readonly NftQuestion[];
-  readonly answers: readonly string[];
-  /** Of each of aboutTables. */
-  readonly growth: readonly (number | undefined)[];
-}
-
 /**
  * Makes the change by the same nft, in an empty network namespace of the same kernel that ends with this. There reading
  * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
- * Undefined if that is not so or cannot be tried.
+ * Gives what the node's kernel must answer once the change is made, and the growth of each of aboutTables; undefined if that is not so
+ * or cannot be tried.
  */
-async function rehearse(host: Host, plan: Plan, inputs: readonly string[]): Promise<Rehearsed | undefined> {
+async function rehearse(host: Host, plan: Plan, inputs: readonly string[]) {
   const subjects = listSubjects(plan.delta.nftables);
   if (!subjects) return undefined;
   const [before, after] = [plan.present.nftables, plan.state.nftables];
@@ -145,76 +137,38 @@ async function rehearse(host: Host, plan: Plan, inputs: readonly string[]): Prom
   return { questions, answers, growth: grown };
 }
 
-/** A chain or set that changed, and whether its elements did, of a set. */
+/** A chain or set that changed, and whether its elements may have, of a set. */
 interface Subject {
   readonly question: NftQuestion & { readonly about: 'chain' | 'set' };
   readonly hasElements: boolean;
 }
 
-/** Undefined where more changes than chains and sets. */
+/** Undefined where more changes than chains and sets: there is no question about a counter. */
 function listSubjects(deltas: KernelDelta['nftables']): readonly Subject[] | undefined {
-  const subjects = deltas.flatMap((delta): readonly (Subject | undefined)[] =>
-    delta.kind === 'change-table' ? delta.changes.map((change) => subjectOf(delta.family, change)) : [undefined],
-  );
-  const known = subjects.filter((subject) => subject !== undefined);
-  return known.length === subjects.length ? known : undefined;
-}
-
-/** Undefined for what there is no question about. */
-function subjectOf(family: Family, change: NftChange): Subject | undefined {
-  const subject = (about: 'chain' | 'set', name: string, hasElements = false): Subject => ({
-    question: { family, about, name },
-    hasElements,
-  });
-  switch (change.kind) {
-    case 'add-counter':
-    case 'delete-counter':
-      return undefined;
-    case 'add-chain':
-    case 'delete-chain':
-    case 'refill-chain':
-      return subject('chain', change.chain.name);
-    case 'replace-chain':
-      return subject('chain', change.to.name);
-    case 'add-set':
-    case 'change-elements':
-      return subject('set', change.set.name, !isLearned(change.set));
-    case 'delete-set':
-      return subject('set', change.set.name);
-    case 'replace-set':
-      return subject('set', change.to.name, !isLearned(change.to));
-    default:
-      return change satisfies never;
+  const subjects: Subject[] = [];
+  for (const delta of deltas) {
+    if (delta.kind !== 'change-table') return undefined;
+    for (const change of delta.changes) {
+      if ('counter' in change) return undefined;
+      const object = 'chain' in change ? change.chain : 'set' in change ? change.set : change.to;
+      const about = 'rules' in object ? 'chain' : 'set';
+      const hasElements = 'elements' in object && !isLearned(object);
+      subjects.push({ question: { family: delta.family, about, name: object.name }, hasElements });
+    }
   }
+  return subjects;
 }
 
 /** With an empty chain for each that something in either leads to and that is out of sight: it neither comes nor goes. */
 function addStubs(tables: readonly NftTable[], ...either: readonly (readonly NftTable[])[]): readonly NftTable[] {
   return tables.map((table) => {
     const versions = either.flatMap((version) => findTable(version, table.family, table.name) ?? []);
-    const stubs = versions
-      .flatMap(listTargets)
+    const stubs = [...formatTables(versions).matchAll(/\b(?:goto|jump) ([^\s,;]+)/g)]
+      .map(([, name = '']) => name)
       .filter((name) => versions.every(({ chains }) => !chains.has(name)))
       .map((name): [string, NftChain] => [name, { name, rules: [] }]);
     return { ...table, chains: new Map([...stubs, ...table.chains]) };
   });
-}
-
-/** The chains that rules and elements lead to. */
-function listTargets({ chains, sets }: NftTable): readonly string[] {
-  const targetsOf = (verdict: Verdict) => ('chain' in verdict ? [verdict.chain] : []);
-  const ofRules = [...chains.values()].flatMap(({ rules }) =>
-    rules.flatMap(({ expressions }) =>
-      expressions.flatMap((expression) => {
-        if (expression.kind === 'goto-random') return expression.chains;
-        return expression.kind === 'verdict' ? targetsOf(expression.verdict) : [];
-      }),
-    ),
-  );
-  const ofElements = [...sets.values()].flatMap(({ elements }) =>
-    elements.flatMap(({ value }) => (value && value.kind !== 'data' ? targetsOf(value) : [])),
-  );
-  return [...ofRules, ...ofElements];
 }
 
 function writeScript(

@@ -137,19 +137,11 @@ export async function findSettled(
   return { kind: 'settled', settled: known, unlike: draining.map(({ virtualServer }) => virtualServer) };
 }
 
-/** A look at a node that reads no more of it than may have changed. */
-export interface QuickLook {
-  /** What of the bundle is in sight; undefined for all of it. */
-  readonly focus: Focus | undefined;
-  read(scope: ReadingScope, owned: Belongings): Promise<QuickReading>;
-}
-
-/** Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole one. */
-export async function beginLook(
-  host: Host,
-  { files }: Settling,
-  back: SettledLook | EarlierLook | undefined,
-): Promise<QuickLook> {
+/**
+ * Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole one. Gives what
+ * of the bundle is in sight, undefined for all of it, and what reads no more of the node than may have changed.
+ */
+export async function beginLook(host: Host, { files }: Settling, back: SettledLook | EarlierLook | undefined) {
   const settled = back?.kind === 'settled' ? back.settled : undefined;
   const earlier = back?.kind === 'earlier' ? back : undefined;
   const present = settled?.nftables && (await readNftStamp(host));
@@ -170,7 +162,7 @@ export async function beginLook(
       : earlier?.earlier.focus;
   return {
     focus,
-    async read(scope, owned) {
+    async read(scope: ReadingScope, owned: Belongings): Promise<QuickReading> {
       const since = earlier
         ? textsBut(earlier.earlier.reading, earlier.changed)
         : settled && textsSince(settled, scope.needed, owned);

@@ -1,11 +1,11 @@
-import { describeError, hasCode } from '../../base/system-errors.ts';
+import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
 import { readRegularFile } from '../../base/read-file.ts';
 import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/file-names.ts';
-import { isGoldenFile } from '../golden-names.ts';
+import { isGoldenFile } from '../golden.ts';
 import { hashHex } from '#hash';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
@@ -59,45 +59,29 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /** Makes the node's folder hold the bundle. Does nothing if it does already. */
-  async write(node: string, bundle: NodeFiles): Promise<NodeResult> {
-    const problem = await this.#clear(node);
-    return problem ? { kind: 'failed', problem } : this.#write(node, bundle);
-  }
-
   /**
-   * As write, of a bundle that is made of inputs with that SHA-256. It is not made if the folder still holds, byte by byte,
-   * what was written when it was last made of them.
+   * Makes the node's folder hold the bundle, and does nothing if it does already. `inputs` is the SHA-256 of what the bundle is made
+   * of: then it is not even made if the folder still holds, byte by byte, what was written when it was last made of them.
    */
-  async update(node: string, inputs: string, make: () => NodeFiles): Promise<NodeResult> {
-    const problem = await this.#clear(node);
-    if (problem) return { kind: 'failed', problem };
-    if (await this.#isMadeOf(node, inputs)) return { kind: 'unchanged' };
-    const bundle = make();
-    const result = await this.#write(node, bundle);
-    if (result.kind === 'failed') return result;
-    try {
-      const path = this.#stampPath(node);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
-    } catch (error) {
-      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
-    }
-    return result;
-  }
-
-  /** Why the node's folder cannot be written; removes what a killed run left of it. */
-  async #clear(node: string): Promise<FleetProblem | undefined> {
+  async write(node: string, make: () => NodeFiles, inputs?: string): Promise<NodeResult> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
-      if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
-      // Of this node only, for another run may be at work on other nodes.
+      if (isBundle) return { kind: 'failed', problem: { kind: 'is-a-bundle', folder: this.folder } };
+      // What a killed run left, of this node only: another run may be at work on other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         await rm(join(this.folder, entry), { recursive: true, force: true });
       }
-      return undefined;
+      if (inputs !== undefined && (await this.#isMadeOf(node, inputs))) return { kind: 'unchanged' };
+      const bundle = make();
+      const result = await this.#write(node, bundle);
+      if (inputs === undefined || result.kind === 'failed') return result;
+      const path = this.#stampPath(node);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
+      return result;
     } catch (error) {
-      return { kind: 'io', folder: this.folder, reason: describeError(error) };
+      if (!isSystemError(error)) throw error;
+      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
     }
   }
 

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { createInflateRaw, gunzipSync, gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync, inflateRawSync } from 'node:zlib';
 import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { knownNames } from '../folder.ts';
 import type { BundleFiles } from '../make-bundle.ts';
@@ -31,15 +31,12 @@ export function packFiles(files: BundleFiles): Buffer {
 
 /** The files of a pack, with its signature; undefined if the path is no file that gzip wrote. */
 export async function readPack(path: string): Promise<BundleFiles | undefined> {
-  const isFile = await stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  const packed = isFile ? readRegularFile(path, largestPack) : undefined;
+  const found = await stat(path).catch(() => undefined);
+  const packed = found?.isFile() ? readRegularFile(path, largestPack) : undefined;
   if (!packed?.subarray(0, 2).equals(gzipHead.subarray(0, 2))) return undefined;
   const unpacked = unzip(path, packed);
   const files = readTar(unpacked, packNames);
-  if (files && packed.subarray(0, gzipHead.length).equals(gzipHead) && (await measureStream(packed)) === packed.length)
+  if (files && packed.subarray(0, gzipHead.length).equals(gzipHead) && measureStream(packed) === packed.length)
     return files;
   throw new UnreadableFile(path, 'it is not a pack that "kpc bundle pack" wrote');
 }
@@ -57,12 +54,12 @@ function unzip(path: string, packed: Buffer): Buffer {
 }
 
 /** Where the first stream of a gzipped file ends: gunzip reads any number of them, and skips zeros after them. */
-async function measureStream(packed: Buffer): Promise<number> {
-  const inflate = createInflateRaw();
-  await new Promise((resolve, reject) => {
-    inflate.resume().on('end', resolve).on('error', reject).end(packed.subarray(gzipHead.length));
-  });
-  return gzipHead.length + inflate.bytesWritten + gzipTail;
+function measureStream(packed: Buffer): number {
+  // Node gives the stream as well where it is asked for: its types do not know.
+  const { engine } = inflateRawSync(packed.subarray(gzipHead.length), { info: true }) as unknown as {
+    readonly engine: { readonly bytesWritten: number };
+  };
+  return gzipHead.length + engine.bytesWritten + gzipTail;
 }
 
 /** The unit of an archive: each header is one, and contents are padded to it. */

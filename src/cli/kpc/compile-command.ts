@@ -1,4 +1,5 @@
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { FileText } from '../../base/chunks.ts';
 import { printable } from '../../base/printable.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { holdsGolden, holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
@@ -9,7 +10,7 @@ import {
   makeBundle,
   makeLongBundle,
   type BundleContent,
-  type LongBundle,
+  type Bundle,
 } from '../../bundle/make-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
@@ -253,7 +254,7 @@ async function write(
   folder: string,
   form: 'bundle' | 'golden',
   content: BundleContent,
-  { manifest, files }: LongBundle,
+  { manifest, files }: Bundle<FileText>,
   { assume }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {

@@ -10,8 +10,8 @@ export async function writeNode(
   { node, inputs, gates, texts, compile }: FleetNode,
   form: FolderForm,
 ): Promise<NodeResult> {
-  if (form === 'golden') return folder.write(node, filesOf(compile(), form));
-  return folder.update(node, hashInputs(inputs, gates, texts), () => filesOf(compile(), form));
+  const hash = form === 'golden' ? undefined : hashInputs(inputs, gates, texts);
+  return folder.write(node, () => filesOf(compile(), form), hash);
 }
 
 /** The files of one node's folder, as a bundle or as a golden. */
