@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
-import { KnownKeys } from '../../src/input/yaml/known-keys.ts';
+import { KnownPatterns } from '../../src/input/yaml/patterns.ts';
 
 function read(...lines: string[]): unknown {
   return readYamlFast(lines.join('\n'))?.value;
@@ -138,7 +138,7 @@ describe('keys', () => {
   });
 
   test('gives the same with keys it has seen, and with more keys than it remembers', () => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     const text = Array.from({ length: 40 }, (_, i) => `- key${i}: ${i}\n  name: n${i}\n`).join('');
     const first = readYamlFast(text, undefined, known);
     expect(first).toEqual({ value: Array.from({ length: 40 }, (_, i) => ({ [`key${i}`]: i, name: `n${i}` })) });
@@ -202,7 +202,7 @@ describe('keys', () => {
       ],
     ],
   ] as const)('reads %s as if it had seen nothing before', (_, text, values) => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     expect(text.split('---\n').map((document) => readYamlFast(document, undefined, known)?.value)).toEqual(values);
   });
 
@@ -226,7 +226,7 @@ describe('keys', () => {
     ['with a comment after it', 'a: z\nb:\n- 3\nc: {d: 1}\n# x\n\n', { a: 'z', b: [3], c: { d: 1 } }],
     ['with other fixed parts', 'a: z\nb:\n- 3\nc: {d: 2}\n', { a: 'z', b: [3], c: { d: 2 } }],
   ])('reads a document %s as others before it', (_, text, value) => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     for (const first of ['a: x\nb:\n- 1\nc: {d: 1}\n', 'a: y\nb:\n- 2\nc: {d: 1}\n']) {
       readYamlFast(first, undefined, known);
     }
@@ -240,7 +240,7 @@ describe('keys', () => {
 
   // JavaScript lists such keys first, wherever they are.
   test('keeps scalars with their keys where some keys are numbers', () => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     for (const name of ['web', 'api', 'dns', 'log']) {
       const text = `name: ${name}\nlabels:\n  b: ${name}-b\n  "80": ${name}-80\n"7": ${name}-7\n`;
       const value = { name, labels: { b: `${name}-b`, 80: `${name}-80` }, 7: `${name}-7` };
@@ -249,7 +249,7 @@ describe('keys', () => {
   });
 
   test('gives up patterns that fit no more, and finds new ones', () => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     const texts = Array.from(
       { length: 2000 },
       (_, i) => `a: ${i}\n${'b: 1\nc: 2\nd: 3\n'.slice(0, 5 * ((i >> 7) % 4))}`,

@@ -4,7 +4,7 @@ import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
 import { type SyntaxFault, tooDeep } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
-import { KnownKeys } from '../yaml/known-keys.ts';
+import { KnownPatterns } from '../yaml/patterns.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
@@ -135,7 +135,7 @@ export type YamlReader = (text: string, span: Span) => ParsedValue;
 
 /** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
 export function createYamlReader(): YamlReader {
-  const known = new KnownKeys();
+  const known = new KnownPatterns();
   return (text, span) => {
     const fast = readYamlFast(text, span, known) ?? readMarkedJson(text, span);
     return fast ? { kind: 'value', value: fast.value } : parseYamlValue(text.slice(span.start, span.end));
