@@ -4,7 +4,6 @@ import {
   type CST,
   type Document,
   isAlias,
-  isMap,
   isScalar,
   Lexer,
   type Node,
@@ -21,8 +20,6 @@ import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep } from 
 /** What a document holds; `root` is null for one without content. */
 export interface Composed {
   readonly root: Node | null;
-  /** All that are written, in the order of the text. */
-  readonly mappings: readonly YAMLMap<Node, Node | null>[];
   /** What each alias means: what has the last anchor of its name before it. That may hold the alias. */
   readonly targets: ReadonlyMap<Alias, Target>;
 }
@@ -68,7 +65,7 @@ export function compose(written: string, isKnown = false): Composed {
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   const [document, another] = readDocuments(text, isKnown);
   if (another) refuse(another.range[0], 'text behind the end of a document');
-  return document ? check(document, text) : { root: null, mappings: [], targets: new Map() };
+  return document ? check(document, text) : { root: null, targets: new Map() };
 }
 
 function readDocuments(text: string, isKnown: boolean): Document.Parsed[] {
@@ -134,7 +131,6 @@ function check(document: Document.Parsed, text: string): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
   if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
-  const mappings: YAMLMap<Node, Node | null>[] = [];
   const targets = new Map<Alias, Target>();
   const anchors = new Map<string, Target>();
   visit(document, {
@@ -146,10 +142,9 @@ function check(document: Document.Parsed, text: string): Composed {
       }
       if (node.anchor !== undefined) anchors.set(node.anchor, node as Target);
       if (isScalar(node) && node.srcToken?.type === 'block-scalar') checkBlock(node, node.srcToken, text);
-      if (isMap<Node, Node | null>(node)) mappings.push(node);
     },
   });
-  return { root, mappings, targets };
+  return { root, targets };
 }
 
 /** go-yaml requires a key and its colon on one line, close together. */
@@ -181,7 +176,7 @@ const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
 /** What kubectl reads otherwise than the package, by the sign that it begins with. A pattern sees one character more. */
 const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = {
-  '%': ['a line that begins with "%"', /^(?!%YAML[ \t]+1\.1\s?$)/],
+  '%': ['a line that begins with "%"', /^/],
   '?': ['a key after "?"', /^/],
   '&': ['this name of an anchor', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
   '*': ['this name of an alias', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
