@@ -50,7 +50,7 @@ export class Validator {
     );
     for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
     if (faults.length > mostFaults) return undefined;
-    return removeFaults(value, faults, report) as RawObjects[Kind] | undefined;
+    return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
   }
 }
 
@@ -146,30 +146,17 @@ function findPath(name: string, kind: Schema): readonly string[] | undefined {
   return undefined;
 }
 
-/** The value without the fields that are wrong, about which the report takes no more errors. Copies what it changes. */
+/** A copy of the value without the fields that are wrong, about which the report takes no more errors. */
 function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
-  const root = { value };
-  const copies = new Set<unknown>([root]);
+  const root = { value: structuredClone(value) };
   for (const { path, schema } of faults) {
     if (path.length === 0) return undefined;
-    replaceField(root, ['value', ...path], neutralValue(schema), copies);
+    let parent: unknown = root;
+    for (const step of ['value', ...path.slice(0, -1)]) parent = isRecord(parent) ? parent[step] : undefined;
+    if (isRecord(parent)) parent[path.at(-1) ?? ''] = neutralValue(schema);
     report.settle(path);
   }
   return root.value;
-}
-
-/** Sets a field; what is on the way to it is copied first, unless it is a copy already. */
-function replaceField(root: unknown, path: FieldPath, replacement: unknown, copies: Set<unknown>): void {
-  let parent = root;
-  for (const [i, step] of path.entries()) {
-    if (!isRecord(parent)) return;
-    const child = i === path.length - 1 ? replacement : parent[step];
-    if (isRecord(child) && !copies.has(child)) {
-      parent[step] = Array.isArray(child) ? [...child] : { ...child };
-      copies.add(parent[step]);
-    } else parent[step] = child;
-    parent = parent[step];
-  }
 }
 
 /** What counts as absent: null, except in lists, whose items may not be null. */

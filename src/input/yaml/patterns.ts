@@ -146,11 +146,11 @@ export class Pattern {
     return new Pattern(own, new Set([...this.#varying, ...others]));
   }
 
-  /** Where the mapping that begins there ends, and its scalars; null if it does not fit. */
+  /** Where the mapping that begins there ends, and its scalars; undefined if it does not fit. */
   match(text: string, start: number): { readonly end: number; readonly scalars: readonly string[] } | undefined {
     this.#text.lastIndex = start;
-    const scalars = this.#text.exec(text);
-    return scalars ? { end: this.#text.lastIndex, scalars } : undefined;
+    const found = this.#text.exec(text);
+    return found ? { end: this.#text.lastIndex, scalars: found } : undefined;
   }
 
   /** The value with these scalars. What has none of them below it is the same object in every value. */
