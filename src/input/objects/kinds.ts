@@ -72,7 +72,9 @@ function kindOf<Schema extends keyof RawObjects, List extends keyof ObjectTypes>
     read: (value, report, { validator, names }, into) => {
       const raw = validator.validate(schema, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
-      if (object !== undefined && !report.hasErrors) into[list].push({ object, source: report.source });
+      // What else is wrong with the settings of a configuration is reported in the same run.
+      const counts = object !== undefined && (list === 'configs' || !report.hasErrors);
+      if (counts) into[list].push({ object, source: report.source });
     },
   };
 }
