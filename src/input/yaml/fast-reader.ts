@@ -1,4 +1,5 @@
 import type { Span } from '../documents/text-file.ts';
+import { parseYamlValue } from './parse.ts';
 import { KnownPatterns } from './patterns.ts';
 import { resolvePlainScalar } from './scalars.ts';
 
@@ -12,23 +13,21 @@ const unsure = new Error('left to the full YAML parser');
 /** What YAML takes nowhere, or ends a line in some YAML versions only; and tabs. */
 const odd = /[^\n -~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
 
-/** What is on a line of a plain scalar: behind a colon, a blank makes a key of it, and "#" begins a comment behind a blank. */
-const plainRest = /(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
-/** Of what starts with another sign, the full parser knows more. */
+/**
+ * A plain scalar on its line: behind a colon, a blank makes a key of it, and "#" begins a comment behind a blank. Of what starts with
+ * another sign, the full parser knows more.
+ */
 const plain =
   /(?=[A-Za-z0-9$()+./;\\^_~\u00a0-\uffff]|[-:](?![ \n]|$))(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
-const doubleQuoted = /"(?:[^"\\]|\\[^])*"/y;
-const singleQuoted = /'(?:[^']|'')*'/y;
-const flowWord = /(?:[A-Za-z0-9+./_~]|-(?=[\d.]))[\w+./~-]*/y;
+/** The same in a further line of the scalar, where it may begin with any sign. */
+const plainRest = /(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
+/** A text in quotes that has no escapes and ends on its line. */
+const quoted = /"[^"\\\n]*"|'[^'\n]*'(?!')/y;
+const empty = /\{\}|\[\]/y;
 const spaces = / */y;
 const keyColon = /:(?=[ \n]|$)/y;
 const dash = /-(?=[ \n]|$)/y;
-const flowColon = /: /y;
-const quotedFlowColon = /:/y;
-const flowComma = /, */y;
-const blockHeader = /[|>][-+]? *(?=\n)/y;
-/** A line of a block scalar, from the line feed before it: its blanks, and what is behind them. */
-const blockLine = /\n( *)([^ \n].*)?/y;
+const restOfLine = /.*/y;
 const lineEnd = /(?: +#.*| *)(?=\n|$)/y;
 /** From the end of a line to the next content. */
 const emptyLines = /(?:\n *(?:#.*)?)*/y;
@@ -173,7 +172,7 @@ class FastReader {
   /** Reads a key with its colon. */
   #readKey(): string {
     const start = this.#pos;
-    const key = this.#wordPattern() === plain ? resolveFinite(this.#take(plain)) : this.#readQuoted(-1);
+    const key = this.#at(quoted) ? this.#take(quoted).slice(1, -1) : resolveFinite(this.#take(plain));
     if (typeof key !== 'string' || this.#pos - start > maxKeyLength || !this.#skip(keyColon)) throw unsure;
     return key;
   }
@@ -203,129 +202,65 @@ class FastReader {
   /** Whether there is a key with its colon at `pos`. */
   #atKey(): boolean {
     const start = this.#pos;
-    const isKey = this.#skip(this.#wordPattern()) && this.#at(keyColon);
+    const isKey = (this.#skip(quoted) || this.#skip(plain)) && this.#at(keyColon);
     this.#pos = start;
     return isKey;
   }
 
-  #wordPattern(): RegExp {
-    const first = this.#text.charAt(this.#pos);
-    return first === '"' ? doubleQuoted : first === "'" ? singleQuoted : plain;
-  }
-
   /** A value that starts on the line of its key or dash, which is in `column`. */
   #readInline(column: number): unknown {
-    const first = this.#text.charAt(this.#pos);
-    if (first === '|' || first === '>') return this.#readBlockScalar(column);
-    if (!/["'{[]/.test(first)) return this.#readPlain(column);
-    const value = first === '{' || first === '[' ? this.#readFlow() : this.#readQuoted(column);
-    this.#endLine();
-    return value;
+    const start = this.#pos;
+    const isQuoted = this.#skip(quoted);
+    const isEmpty = !isQuoted && this.#skip(empty);
+    if ((isQuoted || isEmpty || this.#skip(plain)) && this.#at(lineEnd)) {
+      const written = this.#text.slice(start, this.#pos);
+      this.#endLine();
+      if (isQuoted) return written.slice(1, -1);
+      if (isEmpty) return written === '{}' ? {} : [];
+      return this.#column > column ? this.#readFolded(start, column) : resolveFinite(written);
+    }
+    this.#pos = start;
+    return this.#readOther(column);
   }
 
-  /** A plain scalar, which goes on in lines that are indented deeper than `column`. */
-  #readPlain(column: number): unknown {
-    const start = this.#pos;
-    const word = this.#take(plain);
-    let end = this.#pos;
-    this.#endLine();
-    if (this.#column <= column) return resolveFinite(word);
+  /** A plain scalar that goes on in further lines, the first of which is at `pos`. */
+  #readFolded(start: number, column: number): unknown {
+    let end = this.#contentEnd;
     while (this.#column > column) {
-      // A comment ends it.
       if (this.#text.slice(end, this.#pos).includes('#')) throw unsure;
       this.#take(plainRest);
-      end = this.#pos;
       this.#endLine();
+      end = this.#contentEnd;
     }
-    return resolveFinite(foldLines(this.#text.slice(start, end)));
+    const lines = this.#text.slice(start, end);
+    // A comment may end it.
+    if (/ #/.test(lines)) throw unsure;
+    return resolveFinite(
+      lines.replaceAll(/ +(?:\n[ \n]*)?|\n[ \n]*/g, (blanks) => {
+        const lineFeeds = blanks.split('\n').length - 1;
+        return lineFeeds === 0 ? blanks : lineFeeds === 1 ? ' ' : '\n'.repeat(lineFeeds - 1);
+      }),
+    );
   }
 
-  /** A quoted scalar; `pos` is then after it. It may go on in lines that are indented deeper than `column`, if not -1. */
-  #readQuoted(column: number): string {
-    const isDouble = this.#text.charAt(this.#pos) === '"';
-    const raw = this.#take(isDouble ? doubleQuoted : singleQuoted).slice(1, -1);
-    if (raw.includes('\n')) {
-      const indents = Array.from(raw.matchAll(/\n( *)(?![ \n])/g), ([, blanks = '']) => blanks.length);
-      if (column < 0 || indents.some((indent) => indent <= column)) throw unsure;
-    }
-    return isDouble ? unescapeDouble(raw) : foldLines(raw).replaceAll("''", "'");
-  }
-
-  /** A flow mapping or sequence on one line; `pos` is then after it. */
-  #readFlow(): unknown {
-    this.#enter();
-    const isMapping = this.#text.charAt(this.#pos++) === '{';
-    const close = isMapping ? '}' : ']';
-    const mapping: Record<string, unknown> = {};
-    const items: unknown[] = [];
-    this.#skip(spaces);
-    while (this.#text.charAt(this.#pos) !== close) {
-      if (isMapping) addKey(mapping, this.#readFlowKey(), this.#readFlowValue());
-      else items.push(this.#readFlowValue());
-      this.#skip(spaces);
-      if (!this.#skip(flowComma) && this.#text.charAt(this.#pos) !== close) throw unsure;
-    }
-    this.#pos++;
-    this.#depth--;
-    return isMapping ? mapping : items;
-  }
-
-  #readFlowKey(): string {
+  /**
+   * A value of any other kind, which the full parser reads: in brackets, in quotes with escapes, or of several lines. All lines that are
+   * indented deeper than `column` belong to it.
+   */
+  #readOther(column: number): unknown {
     const start = this.#pos;
-    const isQuoted = this.#wordPattern() !== plain;
-    const key = isQuoted ? this.#readQuoted(-1) : resolveFinite(this.#take(flowWord));
-    if (typeof key !== 'string' || this.#pos - start > maxKeyLength) throw unsure;
-    if (!this.#skip(isQuoted ? quotedFlowColon : flowColon)) throw unsure;
-    this.#skip(spaces);
-    return key;
-  }
-
-  #readFlowValue(): unknown {
-    if (this.#wordPattern() !== plain) return this.#readQuoted(-1);
-    return /[{[]/.test(this.#text.charAt(this.#pos)) ? this.#readFlow() : resolveFinite(this.#take(flowWord));
-  }
-
-  /** A block scalar below a key or dash in `column`, without an indentation indicator. */
-  #readBlockScalar(column: number): string {
-    const header = this.#take(blockHeader);
-    const isLiteral = header.startsWith('|');
-    const lines = this.#readBlockLines(column, isLiteral).join('\n');
-    this.#toContent();
-    let end = lines.length;
-    while (lines[end - 1] === '\n') end--;
-    if (end === 0) throw unsure;
-    const content = lines.slice(0, end);
-    const value = isLiteral ? content : content.replaceAll(/(?<=[^\n])\n+/g, foldBlanks);
-    if (header.includes('-')) return value;
-    return `${value}\n${header.includes('+') ? lines.slice(end) : ''}`;
-  }
-
-  /** The lines of a block scalar, without their indentation; `pos` is then on the line feed after the last one. */
-  #readBlockLines(column: number, isLiteral: boolean): string[] {
-    const text = this.#text;
-    const lines: string[] = [];
-    let indent = -1;
-    let widestBlank = 0;
-    while (this.#pos + 1 < text.length) {
-      blockLine.lastIndex = this.#pos;
-      const [line, blanks = '', content] = blockLine.exec(text) ?? [];
-      if (line === undefined) throw unsure;
-      const width = blanks.length;
-      if (content === undefined) {
-        if (blockLine.lastIndex === text.length) throw unsure;
-        widestBlank = Math.max(widestBlank, width);
-        lines.push('');
-      } else {
-        if (width <= column) break;
-        if (indent < 0) indent = width;
-        if (width < indent || (!isLiteral && width > indent)) throw unsure;
-        lines.push(line.slice(1 + indent));
-      }
-      this.#pos = blockLine.lastIndex;
-    }
-    // Blanks beyond the indentation are content, or an error before the first line.
-    if (widestBlank > indent) throw unsure;
-    return lines;
+    if (!/["'[{|>]/.test(this.#text.charAt(start))) throw unsure;
+    do {
+      this.#skip(restOfLine);
+      this.#toContent();
+    } while (this.#column > column);
+    const end = this.#column < 0 ? this.#text.length : this.#pos - this.#column;
+    const lines = this.#text.slice(start, end);
+    const literal = lines.startsWith('|') ? readLiteral(lines, column) : undefined;
+    if (literal !== undefined) return literal;
+    const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
+    if (parsed.kind !== 'value') throw unsure;
+    return (parsed.value as { readonly a: unknown }).a;
   }
 
   /** After a value: blanks, a comment, and on to the next line with content. */
@@ -361,43 +296,15 @@ function resolveFinite(text: string): unknown {
   return value;
 }
 
-/** Blanks, and the line feeds among them: text with line feeds folds, other text stays as it is. */
-const blanks = / +(?:\n[ \n]*)?|\n[ \n]*/g;
-
-/** Folds the lines of a plain or quoted scalar. */
-function foldLines(raw: string): string {
-  return raw.includes('\n') ? raw.replaceAll(blanks, foldBlanks) : raw;
-}
-
-function foldBlanks(text: string): string {
-  const lineFeeds = countLineFeeds(text);
-  if (lineFeeds === 0) return text;
-  return lineFeeds === 1 ? ' ' : '\n'.repeat(lineFeeds - 1);
-}
-
-function countLineFeeds(text: string): number {
-  return text.split('\n').length - 1;
-}
-
-/** Blanks as above, escaped line breaks, escapes of code points, and escapes of one character. */
-const doubleQuotedSpecial =
-  / +(?:\n[ \n]*)?|\n[ \n]*|\\\n[ \n]*|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\[^]/g;
-
-function unescapeDouble(raw: string): string {
-  if (!raw.includes('\\')) return foldLines(raw);
-  return raw.replaceAll(doubleQuotedSpecial, (special) => {
-    if (!special.startsWith('\\')) return foldBlanks(special);
-    const code = special.charAt(1);
-    if (code === '\n') return '\n'.repeat(countLineFeeds(special) - 1);
-    if (code === ' ') return code;
-    if (special.length > 2) return codePointText(Number.parseInt(special.slice(2), 16));
-    if (!/["\\bfnrt]/.test(code)) throw unsure;
-    return JSON.parse(`"${special}"`) as string;
-  });
-}
-
-/** Halves of surrogate pairs are left to the full parser. */
-function codePointText(code: number): string {
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) throw unsure;
-  return String.fromCodePoint(code);
+/** The text of a literal block below a key or dash in that column; undefined if its indentation is odd. */
+function readLiteral(written: string, column: number): string | undefined {
+  const [header = '', ...lines] = written.split('\n');
+  const [indent = ''] = /^ */.exec(lines.find((line) => /[^ ]/.test(line)) ?? '') ?? [];
+  // Blanks beyond the indentation are content, or an error before the first line.
+  const isRegular = lines.every((line) => (/[^ ]/.test(line) ? line.startsWith(indent) : line.length <= indent.length));
+  if (!isRegular || !/^\|[-+]?\n/.test(written) || !written.endsWith('\n') || indent.length <= column) return undefined;
+  const content = lines.map((line) => line.slice(indent.length)).join('\n');
+  let end = content.length;
+  while (content[end - 1] === '\n') end--;
+  return content.slice(0, header === '|+' ? undefined : header === '|' ? end + 1 : end);
 }
