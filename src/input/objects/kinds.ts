@@ -152,7 +152,7 @@ const mostLetters = 2;
  */
 export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
   // A group of Kubernetes' own, in which no other program can define a kind.
-  const isOfKubernetes = /^(?:[^./]+(?:\/|$)|[^/]+\.k8s\.io\/)/.test(apiVersion);
+  const isOfKubernetes = /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
   const own = kindNamed(kind);
   // The first version of a ServiceCIDR had other fields.
   const isKnown = own?.versions.includes(apiVersion) || apiVersion === 'networking.k8s.io/v1alpha1';
