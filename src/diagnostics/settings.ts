@@ -10,7 +10,6 @@ import {
   type Release,
   modeHistories,
 } from '../kube-proxy/releases.ts';
-import { describeFound, type Found } from './value-in-words.ts';
 import {
   wordsBy,
   type DetailsBy,
@@ -230,17 +229,10 @@ export const settingDiagnostics = {
     severity: 'error',
     meaning: 'the file of --config holds no configuration that kube-proxy reads',
     example: () => ({ words: [...compile, '--config', 'in.yaml'], files: { 'in.yaml': web } }),
-    /** `apiVersion` is that of a KubeProxyConfiguration, if there is one of another version. */
-    words: ({ apiVersion }: { readonly apiVersion?: Found | undefined }) =>
-      apiVersion
-        ? [
-            `the KubeProxyConfiguration is of apiVersion ${describeFound(apiVersion)}`,
-            `write ${configVersion}: kube-proxy reads nothing else`,
-          ]
-        : [
-            'the file holds no configuration of kube-proxy',
-            `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s`,
-          ],
+    words: () => [
+      'the file holds no configuration of kube-proxy',
+      `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s`,
+    ],
   },
   'not-applicable': {
     severity: 'warning',

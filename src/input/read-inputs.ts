@@ -5,13 +5,12 @@ import { findDuplicates } from './objects/find-duplicates.ts';
 import { describeKustomizations, isForeign, isForeignText, isKustomization } from './files/beside-manifests.ts';
 import type { ObjectLists } from './objects/kinds.ts';
 import type { LoadedFiles } from './files/load-files.ts';
-import { createYamlReader, takeDocuments, type YamlReader } from './documents/read-documents.ts';
+import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
 import {
   createChecks,
-  type Checks,
   collectDocument,
+  addObjects,
   emptyCollection,
-  markCollection,
   removeObjects,
   type CollectedObjects,
 } from './objects/read-objects.ts';
@@ -45,6 +44,8 @@ export interface ReadOptions {
   readonly namespace?: string | undefined;
   /** Whether files with errors are left out with a warning. */
   readonly skipInvalid?: boolean | undefined;
+  /** Whether the files are configurations: what is wrong with any text in a ConfigMap counts. */
+  readonly areConfigs?: boolean | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
 }
@@ -65,77 +66,55 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
 /** The objects in texts that have been read. */
 export function collectFiles(
   files: readonly TextFile[],
-  {
-    workloads = false,
-    traffic = false,
-    namespace = 'default',
-    skipInvalid = false,
-    into = readsManifests,
-    isTolerant = false,
-  }: ReadOptions = {},
+  options: ReadOptions = {},
   unreadable: readonly Diagnostic[] = [],
 ): CollectedObjects {
+  const { skipInvalid = false, isTolerant = false, into = readsManifests } = options;
+  const read = createFileReader(options);
+  const readings = files.map(read);
   const collected = emptyCollection();
-  const kustomizations: InputDocument[] = [];
-  const context = {
-    checks: createChecks({ workloads, namespace, traffic }),
-    readYaml: createYamlReader(),
-    kustomizations,
-  };
-  const templates: Template[] = [];
-  const foreign: string[] = [];
-  const leftOut: LeftOut[] = [];
-  let wrongFiles = unreadable.length;
-  for (const file of files) {
-    const restore = skipInvalid ? markCollection(collected) : undefined;
-    const before = collected.diagnostics.length;
-    const template = findChartTemplate(file);
-    const found = template ? [template] : collectFile(file, context, collected);
-    if (found === 'foreign') foreign.push(file.name);
-    else templates.push(...found);
-    if (found === 'foreign') continue;
-    const errors = collected.diagnostics.slice(before).filter(isError);
-    if (file.origin && errors.length + found.length > 0) wrongFiles++;
-    if (!restore) continue;
-    if (errors.length + found.length > 0) restore();
-    const [error, ...others] = errors;
-    if (found.length === 0 && error) leftOut.push({ error, more: others.length, files: 1 });
-  }
+  for (const reading of readings) if (!skipInvalid || !isWrong(reading)) addObjects(reading.found, collected);
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
-  const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
-  // A patch of a kustomization looks like the workload that it changes: if no flag asks for workloads, it is no error.
-  const partialLast = collected.workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
-  const patches = isTolerant
-    ? findDuplicates({ ...emptyCollection(), workloads: partialLast }, origins, true, into)
-    : [];
-  removeObjects(collected, new Set(patches.flatMap(({ again }) => again)));
+  const patches = isTolerant ? findDuplicates(workloadsOf(collected), origins, true, into) : [];
+  removeObjects(collected, patches);
   const duplicates = findDuplicates(collected, origins, skipInvalid, into);
-  const unrendered = describeTemplates(templates, skipInvalid, into);
-  if (skipInvalid) {
-    leftOut.push(...unreadable.map((error) => ({ error, files: 1 })));
-    leftOut.push(...unrendered.map(({ diagnostic: error, files: count }) => ({ error, files: count })));
-    leftOut.push(...duplicates.map(({ diagnostic: error, again }) => ({ error, objects: again.length })));
-    removeObjects(collected, new Set(duplicates.flatMap(({ again }) => again)));
-  }
+  const templates = describeTemplates(
+    readings.flatMap((reading) => reading.templates),
+    skipInvalid,
+    into,
+  );
+  const wrong = [...unreadable, ...[...templates, ...duplicates].map(({ diagnostic }) => diagnostic)];
+  const wrongFiles = unreadable.length + readings.filter((each) => each.file.origin && isWrong(each)).length;
   const all = files.length + unreadable.length;
-  const wrong = [
-    ...unreadable,
-    ...[...unrendered, ...duplicates].map(({ diagnostic }) => diagnostic),
-    ...(wrongFiles > 0 && wrongFiles < all
-      ? [diagnose('left-out', { problem: 'advice', files: wrongFiles, all })]
-      : []),
+  if (wrongFiles > 0 && wrongFiles < all)
+    wrong.push(diagnose('left-out', { problem: 'advice', files: wrongFiles, all }));
+  const leftOut = [
+    ...readings.flatMap(leftOutOf),
+    ...unreadable.map((error) => ({ error })),
+    ...templates.map(({ diagnostic: error, files: count }) => ({ error, files: count })),
+    ...duplicates.map(({ diagnostic: error, again }) => ({ error, objects: again.length })),
   ];
-  const more = [
+  if (skipInvalid) removeObjects(collected, duplicates);
+  const foreign = readings.filter(({ isForeign: isOther }) => isOther).map(({ file }) => file.name);
+  const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
+  const kustomizations = readings.flatMap((reading) => reading.kustomizations);
+  const said = [
     ...patches.map(({ diagnostic: error }) => describePart({ error })),
     ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
     ...describeKustomizations(kustomizations, ofServices, into),
   ];
-  for (const diagnostic of more) collected.diagnostics.push(diagnostic);
+  for (const diagnostic of said) collected.diagnostics.push(diagnostic);
   return collected;
 }
 
-/** A part of the input that --skip-invalid leaves out: files, or objects of one that others define already. */
+/** The workloads alone. A patch of a kustomization looks like the workload that it changes: those come last. */
+function workloadsOf({ workloads }: CollectedObjects): CollectedObjects {
+  const partialLast = workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
+  return { ...emptyCollection(), workloads: partialLast };
+}
+
+/** A part of the input that --skip-invalid leaves out: a file or more, or objects of one that others define already. */
 interface LeftOut {
   /** Of one with several errors, the first. */
   readonly error: Diagnostic;
@@ -144,10 +123,16 @@ interface LeftOut {
   readonly objects?: number;
 }
 
+/** What is wrong with a file itself; that it is a template is said of several at once. */
+function leftOutOf({ found, templates }: FileReading): readonly LeftOut[] {
+  const [error, ...others] = found.diagnostics.filter(isError);
+  return error && templates.length === 0 ? [{ error, more: others.length }] : [];
+}
+
 function describeLeftOut(parts: readonly LeftOut[]): readonly Diagnostic[] {
   if (parts.length === 0) return [];
-  const files = parts.reduce((sum, part) => sum + (part.files ?? 0), 0);
   const objects = parts.reduce((sum, part) => sum + (part.objects ?? 0), 0);
+  const files = parts.reduce((sum, part) => sum + (part.objects === undefined ? (part.files ?? 1) : 0), 0);
   return [diagnose('left-out', { problem: 'all', files, objects }), ...parts.map(describePart)];
 }
 
@@ -155,54 +140,60 @@ function describePart({ error: { text, place }, files = 1, more = 0 }: LeftOut):
   return diagnose('left-out', { problem: 'part', reason: text, files, more }, place);
 }
 
-interface ReadingContext {
-  readonly checks: Checks;
-  readonly readYaml: YamlReader;
-  /** Those found so far. */
-  readonly kustomizations: InputDocument[];
+/** What one file holds. */
+interface FileReading {
+  readonly file: TextFile;
+  readonly found: CollectedObjects;
+  readonly templates: readonly Template[];
+  readonly kustomizations: readonly InputDocument[];
+  /** Whether it is plainly no manifest: then nothing is said of what is wrong with it. */
+  readonly isForeign: boolean;
+}
+
+function isWrong({ found, templates }: FileReading): boolean {
+  return templates.length > 0 || found.diagnostics.some(isError);
 }
 
 /** After so many errors no more objects of a file are read: a megabyte of something else may hold a million. */
 const mostErrors = 2000;
 
-/**
- * Adds the objects of a file to the collection, and what is wrong with them. Adds nothing of what is wrong where the file is
- * no manifest, and says what it is instead.
- */
-function collectFile(
-  file: TextFile,
-  { checks, readYaml, kustomizations }: ReadingContext,
-  into: CollectedObjects,
-): readonly Template[] | 'foreign' {
-  const before = into.diagnostics.length;
-  const others: InputDocument[] = [];
-  let objects = 0;
-  let errors = 0;
-  const faults = takeDocuments(file, readYaml, (document) => {
-    if (errors >= mostErrors) return;
-    if (isKustomization(document)) kustomizations.push(document);
-    if (isForeign(document)) {
-      others.push(document);
-    } else {
+/** What reads one file after the other. */
+function createFileReader({
+  workloads = false,
+  traffic = false,
+  areConfigs = false,
+  namespace = 'default',
+}: ReadOptions) {
+  const checks = createChecks({ workloads, namespace, traffic, areConfigs });
+  const readYaml = createYamlReader();
+  return (file: TextFile): FileReading => {
+    const found = emptyCollection();
+    const kustomizations: InputDocument[] = [];
+    const chartTemplate = findChartTemplate(file);
+    if (chartTemplate) return { file, found, templates: [chartTemplate], kustomizations, isForeign: false };
+    const others: InputDocument[] = [];
+    let objects = 0;
+    let checked = 0;
+    let errors = 0;
+    const faults = takeDocuments(file, readYaml, (document) => {
+      if (errors >= mostErrors) return;
+      if (isKustomization(document)) kustomizations.push(document);
+      if (isForeign(document)) {
+        others.push(document);
+        return;
+      }
       objects++;
-      const known = into.diagnostics.length;
-      collectDocument(document, checks, into);
-      for (let i = known; i < into.diagnostics.length; i++) if (into.diagnostics[i]?.severity === 'error') errors++;
-    }
-  });
-  const isRead = faults.every(({ code }) => code === 'duplicate-key');
-  const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
-  if (objects === 0 && isNone) return 'foreign';
-  for (const document of others) collectDocument(document, checks, into);
-  for (const diagnostic of faults) into.diagnostics.push(diagnostic);
-  const { templates, others: rest } = findTemplates(file, into.diagnostics.slice(before));
-  if (templates.length > 0) {
-    into.diagnostics.splice(before);
-    for (const diagnostic of rest) into.diagnostics.push(diagnostic);
-    return templates;
-  }
-  if (objects === 0 && faults.length === 0) {
-    into.diagnostics.push(diagnose('empty-file', {}, placeAt(file, 0)));
-  }
-  return [];
+      collectDocument(document, checks, found);
+      for (; checked < found.diagnostics.length; checked++)
+        if (found.diagnostics[checked]?.severity === 'error') errors++;
+    });
+    const isRead = faults.every(({ code }) => code === 'duplicate-key');
+    const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
+    if (objects === 0 && isNone) return { file, found, templates: [], kustomizations, isForeign: true };
+    for (const document of others) collectDocument(document, checks, found);
+    const { templates, others: rest } = findTemplates(file, [...found.diagnostics, ...faults]);
+    const isEmpty = objects === 0 && faults.length === 0 && templates.length === 0;
+    const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];
+    return { file, found: { ...found, diagnostics }, templates, kustomizations, isForeign: false };
+  };
 }

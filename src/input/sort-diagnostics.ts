@@ -54,18 +54,14 @@ export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Di
   );
   const folded = new Map<Diagnostic, Diagnostic | undefined>();
   for (const [first, ...others] of groups.values()) {
-    if (!first || others.length === 0) continue;
+    if (others.length === 0) continue;
     const names = new Set(others.map(({ name }) => name));
     names.delete(first.name);
     const words = names.size === 0 ? '' : `; the same for ${nameSome([...names], mostNames)}`;
     folded.set(first.diagnostic, addWords(first.diagnostic, words));
     for (const { diagnostic } of others) folded.set(diagnostic, undefined);
   }
-  return diagnostics.flatMap((diagnostic) => {
-    if (!folded.has(diagnostic)) return [diagnostic];
-    const text = folded.get(diagnostic);
-    return text ? [text] : [];
-  });
+  return diagnostics.flatMap((diagnostic) => (folded.has(diagnostic) ? (folded.get(diagnostic) ?? []) : diagnostic));
 }
 
 /** What a diagnostic is about, and what it says of that. */
@@ -79,10 +75,8 @@ function split(diagnostic: Diagnostic): Part | undefined {
   const { code, place, text } = diagnostic;
   if (code === 'empty-file' || code === 'unknown-kind') return place && { diagnostic, name: place.file, words: text };
   const name = findSubject(diagnostic);
-  const start = `${name}: `;
-  return name !== undefined && text.startsWith(start)
-    ? { diagnostic, name, words: text.slice(start.length) }
-    : undefined;
+  if (name === undefined || !text.startsWith(`${name}: `)) return undefined;
+  return { diagnostic, name, words: text.slice(`${name}: `.length) };
 }
 
 /** The one Service, Service port or Node that a diagnostic is about. */

@@ -11,8 +11,6 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { listSettings, type ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { TextFile } from '../input/documents/text-file.ts';
-import type { Address } from '../kernel/address.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
@@ -59,30 +57,19 @@ export interface CompileResult {
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
-/** The options beside kube-proxy's flags. */
-const ownOptions: { readonly [O in Exclude<keyof InputOptions, keyof ProxyFlags>]-?: true } = {
-  manifests: true,
-  config: true,
-  ipFamily: true,
-  kubernetesVersion: true,
-  assumeEndpoints: true,
-  allowEmpty: true,
-  serviceClusterIpRange: true,
-  serviceNodePortRange: true,
-  loadBalancerIpRange: true,
-};
-
-const inputOptions: Readonly<Record<string, true>> = {
-  ...ownOptions,
-  ...Object.fromEntries(listSettings().flatMap(({ row }) => row.flags.map(({ key }) => [key, true]))),
-};
+/** All options of both; a program without types would not learn that another is ignored. */
+const inputOptions: readonly string[] = [
+  ...(['manifests', 'config', 'ipFamily', 'kubernetesVersion', 'assumeEndpoints', 'allowEmpty'] as const),
+  ...(['serviceClusterIpRange', 'serviceNodePortRange', 'loadBalancerIpRange'] as const),
+  ...listSettings().flatMap(({ row }) => row.flags.map(({ key }) => key)),
+];
 
 /**
  * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
  * TypeError for options that have another name or type.
  */
 export function compile(options: CompileOptions): CompileResult {
-  checkOptionNames(options, { ...inputOptions, node: true, hostAddresses: true });
+  checkOptionNames(options, [...inputOptions, 'node', 'hostAddresses']);
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const texts = textsOf(options, options.hostAddresses);
@@ -114,14 +101,11 @@ export interface FleetResult {
 
 /** As compile, for many nodes, in much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
-  checkOptionNames(options, { ...inputOptions, nodes: true, shard: true, hostAddresses: true });
+  checkOptionNames(options, [...inputOptions, 'nodes', 'shard', 'hostAddresses']);
   const { nodes, shard } = options;
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, undefined), request);
-  const asked = {
-    ...(nodes === undefined ? { allNodes: true } : { node: nodes }),
-    ...(shard === undefined ? {} : { shard }),
-  };
+  const asked = { ...(nodes ? { node: nodes } : { allNodes: true }), ...(shard === undefined ? {} : { shard }) };
   const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
   const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
   const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, request.ipFamily);
@@ -140,16 +124,14 @@ function bundleOf(content: BundleContent, { files, manifest }: Omit<CompiledBund
 }
 
 function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {
-  const addresses = new Map<string, readonly Address[]>();
-  const diagnostics: Diagnostic[] = [];
-  for (const node of nodes) {
+  const read = nodes.flatMap((node) => {
     const text = texts.get(node);
-    if (text === undefined) continue;
-    const read = parseHostAddresses({ name: node, text });
-    addresses.set(node, read.addresses);
-    diagnostics.push(...read.diagnostics);
-  }
-  return { addresses, diagnostics };
+    return text === undefined ? [] : [{ node, ...parseHostAddresses({ name: node, text }) }];
+  });
+  return {
+    addresses: new Map(read.map(({ node, addresses }) => [node, addresses])),
+    diagnostics: read.flatMap(({ diagnostics }) => diagnostics),
+  };
 }
 
 function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {

@@ -4,28 +4,8 @@
  */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
-export {
-  compile,
-  compileFleet,
-  type CompiledBundle,
-  type CompileOptions,
-  type CompileResult,
-  type FleetOptions,
-  type FleetResult,
-  type InputOptions,
-  type NodeBundle,
-} from './compile.ts';
-export {
-  describe,
-  diff,
-  type DiffOptions,
-  formatDiff,
-  type FormatOptions,
-  parseBundle,
-  parseDump,
-  type ParsedBundle,
-  type ParsedDump,
-} from './sides.ts';
+export * from './compile.ts';
+export * from './sides.ts';
 export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';

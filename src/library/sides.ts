@@ -60,7 +60,7 @@ export interface DiffOptions {
 
 /** Compares two sides by meaning: what `kpc diff --output json` prints. */
 export function diff(from: Side, to: Side, options: DiffOptions = {}): DifferenceJson {
-  checkOptionNames(options, { foreign: true });
+  checkOptionNames(options, ['foreign']);
   const { foreign = false } = options;
   return diffToJson(from, to, diffSides(from, to, { foreign }));
 }
@@ -78,7 +78,7 @@ export function formatDiff(
   format: 'text' | 'markdown' | 'unified',
   options: FormatOptions = {},
 ): string {
-  checkOptionNames(options, { foreign: true, limit: true });
+  checkOptionNames(options, ['foreign', 'limit']);
   const { foreign = false, limit = 20 } = options;
   const report = () => reportDiff(diffSides(from, to, { foreign }), { servicePorts: limit, lines: limit });
   switch (format) {

@@ -6,14 +6,11 @@ export interface NamedText {
   readonly text: string;
 }
 
-/**
- * Throws for an option that has no such name: a program without types would not learn that it is ignored. `known` has a
- * row for each.
- */
-export function checkOptionNames(options: object, known: Readonly<Record<string, true>>): void {
-  const strange = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+/** Throws for an option that has no such name: a program without types would not learn that it is ignored. */
+export function checkOptionNames(options: object, known: readonly string[]): void {
+  const strange = Object.keys(options).find((name) => !known.includes(name));
   if (strange === undefined) return;
-  const near = findNearest(strange, Object.keys(known));
+  const near = findNearest(strange, known);
   throw new TypeError(`no option "${strange}"${near === undefined ? '' : `: did you mean ${near}?`}`);
 }
 

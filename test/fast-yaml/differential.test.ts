@@ -19,7 +19,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
-import { KnownKeys } from '../../src/input/yaml/known-keys.ts';
+import { KnownPatterns } from '../../src/input/yaml/patterns.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRandom, excerpt, mutate, realDocuments, type Random } from './documents.ts';
@@ -29,7 +29,7 @@ const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000));
 const firstSeed = Number(process.env['FAST_YAML_SEED'] ?? 1);
 
 /** Fails where the fast reader gives a value, and the full parser finds a fault or gives another value. */
-function checkAgreement(text: string, known?: KnownKeys): void {
+function checkAgreement(text: string, known?: KnownPatterns): void {
   const fast = readYamlFast(text, undefined, known);
   if (!fast) return;
   const full = parseYamlValue(text);
@@ -42,7 +42,7 @@ function checkAgreement(text: string, known?: KnownKeys): void {
 
 /** Checks a text for each seed; returns how many of them the fast reader accepted. */
 function checkMany(makeText: (random: Random) => string): number {
-  const known = new KnownKeys();
+  const known = new KnownPatterns();
   let accepted = 0;
   for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
     const text = makeText(createRandom(seed));
@@ -91,7 +91,7 @@ describe('what the fast reader accepts has the value that the full parser gives'
       const random = createRandom(seed);
       const original = random(2) === 0 ? pick(random) : excerpt(pick(random), random);
       // Fresh each time, so that it has room for how this document is written.
-      const known = new KnownKeys();
+      const known = new KnownPatterns();
       for (let i = 0; i < 10; i++) {
         const text = random(3) === 0 ? changeScalars(original, random) : mutate(original, random);
         checkAgreement(text, known);

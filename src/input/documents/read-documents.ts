@@ -4,7 +4,7 @@ import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
 import { type SyntaxFault, tooDeep } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
-import { KnownKeys } from '../yaml/known-keys.ts';
+import { KnownPatterns } from '../yaml/patterns.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
@@ -135,112 +135,29 @@ export type YamlReader = (text: string, span: Span) => ParsedValue;
 
 /** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
 export function createYamlReader(): YamlReader {
-  const known = new KnownKeys();
+  const known = new KnownPatterns();
   return (text, span) => {
-    const fast = readYamlFast(text, span, known) ?? readMarkedJson(text, span);
+    const fast = readYamlFast(text, span, known);
     return fast ? { kind: 'value', value: fast.value } : parseYamlValue(text.slice(span.start, span.end));
   };
 }
 
-/** Deeper nesting and longer keys are for the YAML parser to refuse: it has limits there that JSON has not. */
-const maxDepth = 64;
-const maxKeyLength = 150;
-
-/** The line that starts a YAML document, with a mapping in JSON straight after it. */
-const jsonMarker = /---[ \n](?=\{)/y;
-
-/** What JSON and YAML take for different things, or YAML not at all: white space and characters. */
-const doubtful = /[\t\r\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/;
-
-/** A string, which is kept, or blanks between tokens, which are not. */
-const stringOrBlanks = /("(?:[^"\\]|\\.)*"?)|[ \n]+/g;
-
 /**
- * Reads a YAML document that is all JSON, as tools print that write a stream of objects; undefined for any other. What JSON
- * means it also means as YAML, with few exceptions. JSON.parse takes a tenth of the time of the YAML parser, and what it reads
- * counts only if writing it again gives the same text: no key occurs twice, and no number or escape is read
- * otherwise in YAML.
- */
-export function readMarkedJson(text: string, { start, end }: Span): { readonly value: unknown } | undefined {
-  jsonMarker.lastIndex = start;
-  if (!jsonMarker.test(text)) return undefined;
-  const json = text.slice(jsonMarker.lastIndex, end);
-  if (doubtful.test(json)) return undefined;
-  try {
-    const value: unknown = JSON.parse(json);
-    if (!keepsLimits(value, maxDepth)) return undefined;
-    return JSON.stringify(value) === json.replaceAll(stringOrBlanks, '$1') ? { value } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function keepsLimits(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (levels === 0) return false;
-  if (Array.isArray(value)) return value.every((item) => keepsLimits(item, levels - 1));
-  return Object.entries(value).every(([key, inner]) => key.length <= maxKeyLength && keepsLimits(inner, levels - 1));
-}
-
-/**
- * Hands over a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---". Such a line
+ * Hands over a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---" as a word. Such a line
  * always ends a document, even inside a quoted text, so no parser is needed. A document keeps its own "---" line, because
- * that may hold the start of its value, but not with "---#", which a parser does not take for a marker. Stretches of blanks and comments are
- * left out; directives stay with what follows them.
+ * that may hold the start of its value, but not with "---#", which a parser does not take for a marker. A stretch of blanks and
+ * comments is a document too, without a value.
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
-  let start = from;
-  /** The end of what is known to be directives and comments from `start` on; `start` if nothing is. */
-  let read = from;
-  let hasDirectives = false;
-  const close = (end: number, next: number): void => {
-    const kind = contentOf(text, read, end);
-    if (kind === 'directives') hasDirectives = true;
-    if (kind === 'directives' || (kind === 'nothing' && read > start)) {
-      read = end;
-      return;
-    }
-    if (kind === 'value') take({ start, end });
-    hasDirectives = false;
-    start = read = next;
-  };
-  findMarkers(text, from, (at) => close(at, text[at + 3] === '#' ? at + 3 : at));
-  close(text.length, text.length);
-  // Directives without a document are for the parser to refuse.
-  if (hasDirectives) take({ start, end: text.length });
-}
-
-/**
- * Hands over where lines begin with "---" as a word, from an offset on. A line starts after a line feed only: /^/m would also find one
- * after a carriage return or U+2028.
- */
-function findMarkers(text: string, from: number, take: (at: number) => void): void {
-  if (from === 0 && /^---(?=[ \t\r\n#]|$)/.test(text)) take(0);
-  // It begins with characters, which V8 searches for many at once; few other lines start with dashes.
+  let start = from === 0 && text.startsWith('---#') ? '---'.length : from;
+  // It begins with characters, which V8 searches for many at once; few other lines start with dashes. A line starts after a line feed
+  // only: /^/m would also find one after a carriage return or U+2028.
   const marker = /\n---(?=[ \t\r\n#]|$)/g;
   marker.lastIndex = Math.max(from - 1, 0);
-  while (marker.test(text)) take(marker.lastIndex - '---'.length);
-}
-
-/** The first word of nearly every document is at its start, or below its "---". */
-const wordFirst = /(?:---\s*)?[A-Za-z]/y;
-
-function contentOf(text: string, start: number, end: number): 'nothing' | 'directives' | 'value' {
-  wordFirst.lastIndex = start;
-  if (wordFirst.test(text) && wordFirst.lastIndex <= end) return 'value';
-  // What ends a line in YAML 1.1: a comment ends there, and what comes after it counts.
-  const line = /[^\r\n\u0085\u2028\u2029]*(?:\r\n|[\r\n\u0085\u2028\u2029]|$)/y;
-  let directives = false;
-  for (let at = start; at < end; at = line.lastIndex) {
-    line.lastIndex = at;
-    const [full] = line.exec(text) ?? [''];
-    if (full === '') break;
-    const content = full
-      .slice(0, end - at)
-      .replace(/^---/, '')
-      .replace(/^[ \t\r\n]+/, '');
-    if (content.startsWith('%') && at + full.indexOf('%') === at) directives = true;
-    else if (content !== '' && !content.startsWith('#')) return 'value';
+  while (marker.test(text)) {
+    const at = marker.lastIndex - '---'.length;
+    if (at > start) take({ start, end: at });
+    start = text[marker.lastIndex] === '#' ? marker.lastIndex : at;
   }
-  return directives ? 'directives' : 'nothing';
+  if (start < text.length) take({ start, end: text.length });
 }

@@ -16,7 +16,8 @@ export function isKustomization({ file, value }: InputDocument): boolean {
 
 /**
  * A warning for the first kustomization that makes other Services of those in `files` than kpc reads there: with other
- * names, or with other Pods behind them. Where it only lists them, or only chooses images, kpc reads the same.
+ * names, or with other Pods behind them. Where it only lists them, or only chooses images, kpc reads the same. What a component
+ * changes, a kustomization that names it changes.
  */
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],
@@ -26,20 +27,18 @@ export function describeKustomizations(
   /** The files, and all folders that they are in. */
   const places = new Set<string>();
   for (const file of files) {
-    const names = resolvePath('.', file).split('/');
-    for (let depth = names.length; depth > 0; depth--) places.add(names.slice(0, depth).join('/'));
+    for (let place = resolvePath('.', file); !places.has(place); place = folderOf(place)) places.add(place);
   }
-  const changing = kustomizations.filter(
-    ({ file, value }) => changesOf(value).length > 0 && takesFrom(folderOf(file.name), value, places),
-  );
-  const [first] = changing;
+  const [first, ...others] = kustomizations.filter(({ file, value }) => {
+    const { kind, resources, bases } = value as Readonly<Record<string, unknown>>;
+    const takes = [resources, bases].flat().some((entry) => {
+      return typeof entry === 'string' && places.has(resolvePath(folderOf(file.name), entry));
+    });
+    return kind !== 'Component' && takes && changesOf(value).length > 0;
+  });
   if (!first) return [];
   const fields = changesOf(first.value);
-  // A component is built as a part of what names it.
-  const isPart = isObject(first.value) && first.value['kind'] === 'Component';
-  const whole = isPart ? findOutermost(kustomizations.map(({ file }) => file.name)) : undefined;
-  const folderWord = whole ?? wordOf(folderOf(first.file.name));
-  const details = { fields, more: changing.length - 1, folderWord, into };
+  const details = { fields, more: others.length, folderWord: wordOf(folderOf(first.file.name)), into };
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
 }
 
@@ -85,14 +84,6 @@ function changesOf(value: unknown): readonly string[] {
 /** Labels reach the selectors and the Pods only where they say so. */
 function selects(labels: unknown): boolean {
   return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
-}
-
-/** Whether a kustomization in a folder takes objects of one of the places. */
-function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>): boolean {
-  if (!isObject(value)) return false;
-  return [value['resources'], value['bases']]
-    .flatMap((entries): readonly unknown[] => (Array.isArray(entries) ? entries : []))
-    .some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry)));
 }
 
 /** Files that charts and kustomize have beside their manifests. */

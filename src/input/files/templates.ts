@@ -91,9 +91,8 @@ export function describeTemplates(
   const groups = groupBy(templates, ({ kind, file: { origin, name } }) => {
     return `${kind} ${origin?.chart ?? origin?.folder ?? name}`;
   });
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    return first ? [{ diagnostic: describe(first, group.length, isLeftOut, into), files: group.length }] : [];
+  return [...groups.values()].map((group) => {
+    return { diagnostic: describe(group[0], group.length, isLeftOut, into), files: group.length };
   });
 }
 

@@ -92,16 +92,14 @@ export function readTexts(
   path: FieldPath,
   report: Report,
 ): Texts {
-  if (!map) return noTexts;
-  if (hasNoNulls(map)) return map;
-  const entries = Object.entries(map);
-  for (const [name, value] of entries) if (value === null) report.add([...path, name], 'null-value', { of, name });
-  return Object.fromEntries(entries.map(([key, value]) => [key, value ?? '']));
-}
-
-function hasNoNulls(map: Readonly<Record<string, string | null>>): map is Texts {
-  for (const key in map) if (map[key] === null) return false;
-  return true;
+  let texts: Record<string, string> | undefined;
+  for (const name in map) {
+    if (map[name] !== null) continue;
+    report.add([...path, name], 'null-value', { of, name });
+    texts ??= { ...map } as Record<string, string>;
+    texts[name] = '';
+  }
+  return texts ?? (map as Texts | null | undefined) ?? noTexts;
 }
 
 /** The address as kube-proxy reads it; undefined, with an error in the report, for anything else. */
@@ -143,34 +141,21 @@ export function checkHostAddress(text: string, use: AddressUse, path: FieldPath,
 /** The network as kube-proxy reads it; undefined, with an error in the report, for anything else. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
-  if (!network) {
-    const only = parseAddress(text);
-    const address = only && networkOfOne(only, text);
-    report.add(path, 'bad-cidr', { problem: 'no-network', field: fieldName(path), value: text, address });
-  } else if (text !== network.text) {
-    const address = findAddressMeant(text, network);
-    report.add(path, 'odd-cidr', { field: fieldName(path), value: text, network: network.text, address });
+  const written = { field: fieldName(path), value: text };
+  if (!network) report.add(path, 'bad-cidr', { problem: 'no-network', ...written, address: networkOfOne(text) });
+  else if (text !== network.text) {
+    // Bits beyond the prefix length may mean the one address.
+    const address = networkOfOne(text.slice(0, text.indexOf('/')), network.address);
+    report.add(path, 'odd-cidr', { ...written, network: network.text, address });
   }
   return network;
 }
 
-/** Like checkNetwork, but also refuses networks in any other form than Kubernetes itself writes. */
-function checkCanonicalNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
-  const network = parseNetwork(text);
-  if (!network || text === network.text) return checkNetwork(text, path, report);
-  const details = { problem: 'not-canonical', field: fieldName(path), value: text, network: network.text } as const;
-  report.add(path, 'bad-cidr', details);
-  return undefined;
-}
-
-/** The network of the one address that may be meant by a network with bits beyond its prefix length. */
-function findAddressMeant(text: string, network: Network): string | undefined {
-  const address = parseAddress(text.slice(0, text.indexOf('/')));
-  return !address || address.text === network.address.text ? undefined : networkOfOne(address, address.text);
-}
-
-function networkOfOne({ family }: Address, text: string): string {
-  return `${text}/${family === 'ipv6' ? 128 : 32}`;
+/** The network of one address alone; undefined for none, and for one that is the other. */
+function networkOfOne(text: string, other?: Address): string | undefined {
+  const address = parseAddress(text);
+  if (!address || address.text === other?.text) return undefined;
+  return `${other ? address.text : text}/${address.family === 'ipv6' ? 128 : 32}`;
 }
 
 /** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
@@ -178,8 +163,13 @@ export function readServiceCidr(raw: RawServiceCidr, report: Report, names: Comm
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const path = ['spec', 'cidrs'];
   const texts = raw.spec?.cidrs ?? [];
-  const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
-  const known = cidrs.filter((network) => network !== undefined);
+  const cidrs = texts.map((text, i) => {
+    const network = parseNetwork(text);
+    if (!network || text === network.text) return checkNetwork(text, [...path, i], report);
+    const details = { problem: 'not-canonical', field: fieldName([...path, i]), value: text } as const;
+    return report.add([...path, i], 'bad-cidr', { ...details, network: network.text });
+  });
+  const known = cidrs.filter((network) => typeof network === 'object');
   const families = new Set(known.map(({ family }) => family));
   if (texts.length === 0 || texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
     report.add(path, 'bad-cidr', { problem: 'families', field: 'cidrs' });

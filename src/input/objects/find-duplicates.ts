@@ -13,7 +13,7 @@ import type { FolderOrigin } from '../documents/text-file.ts';
 /** An object that the input defines again. */
 interface Duplicate {
   readonly kind: string;
-  readonly label: string;
+  readonly name: string;
   readonly first: Location;
   readonly place: Place;
   readonly again: object;
@@ -46,11 +46,11 @@ export function findDuplicates(
     ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
-  const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   // A patch of a kustomization looks like the object that it changes.
   const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
   const folder = isUnbuilt ? (findOutermost([...origins.keys()]) ?? 'FOLDER') : undefined;
   const advice = folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` };
+  const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : advice));
 }
 
@@ -61,35 +61,20 @@ function pairOf({ first, place }: Duplicate): readonly [first: string, second: s
 }
 
 function describeGroup(
-  group: readonly Duplicate[],
+  group: readonly [Duplicate, ...Duplicate[]],
   origins: ReadonlyMap<string, FolderOrigin>,
   advice: { readonly build?: string } | undefined,
 ): readonly DuplicateFinding[] {
-  const [example] = group;
-  if (!example) return [];
-  const [first, second] = pairOf(example);
-  const origin = origins.get(example.place.file);
+  const [otherFolder, folder] = pairOf(group[0]);
   // What a folder brought can be left out; what was named itself need not be named.
-  const canLeaveOut = advice && origin && first !== second;
-  const leaveOut = canLeaveOut ? { ...advice, pattern: patternFor(origin, second) } : undefined;
-  if (group.length === 1 || first === second || !origin) {
-    return group.map((duplicate) => ({ diagnostic: toDiagnostic(duplicate, { leaveOut }), again: [duplicate.again] }));
-  }
-  const among = { more: group.length - 1, folder: second, otherFolder: first };
-  return [{ diagnostic: toDiagnostic(example, { among, leaveOut }), again: group.map(({ again }) => again) }];
-}
-
-/** What excludes a path below a folder, where a shell takes it as it is. */
-function patternFor({ folder }: FolderOrigin, path: string): string | undefined {
-  const below = pathBelow(folder, path);
-  return below !== '' && isPlain(below) ? below : undefined;
-}
-
-function toDiagnostic(
-  { kind, label, first: { file, line }, place }: Duplicate,
-  others: Pick<DuplicateObject, 'among' | 'leaveOut'>,
-): Diagnostic {
-  return diagnose('duplicate-object', { what: 'object', kind, name: label, first: { file, line }, ...others }, place);
+  const origin = otherFolder === folder ? undefined : origins.get(group[0].place.file);
+  const pattern = origin && pathBelow(origin.folder, folder);
+  const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
+  const describe = ({ kind, name, first: { file, line }, place }: Duplicate, among?: DuplicateObject['among']) =>
+    diagnose('duplicate-object', { what: 'object', kind, name, first: { file, line }, among, leaveOut }, place);
+  if (group.length === 1 || !origin) return group.map((each) => ({ diagnostic: describe(each), again: [each.again] }));
+  const diagnostic = describe(group[0], { more: group.length - 1, folder, otherFolder });
+  return [{ diagnostic, again: group.map(({ again }) => again) }];
 }
 
 /** Kinds whose objects have no namespace. */
@@ -109,8 +94,13 @@ function duplicatesOf(
     const first = name === '' ? again : seen.get(namespace, name);
     if (!first) seen.set(namespace, name, again);
     if (!first || first === again) continue;
-    const label = isNamespaced ? `${namespace}/${name}` : name;
-    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: again.source.place(at), again });
+    duplicates.push({
+      kind,
+      name: isNamespaced ? `${namespace}/${name}` : name,
+      first: first.source.place(at).locate(),
+      place: again.source.place(at),
+      again,
+    });
   }
   return duplicates;
 }

@@ -72,7 +72,9 @@ function kindOf<Schema extends keyof RawObjects, List extends keyof ObjectTypes>
     read: (value, report, { validator, names }, into) => {
       const raw = validator.validate(schema, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
-      if (object !== undefined && !report.hasErrors) into[list].push({ object, source: report.source });
+      // What else is wrong with the settings of a configuration is reported in the same run.
+      const counts = object !== undefined && (list === 'configs' || !report.hasErrors);
+      if (counts) into[list].push({ object, source: report.source });
     },
   };
 }
@@ -121,9 +123,13 @@ export interface AskedKinds {
   readonly traffic: boolean;
 }
 
+function kindNamed(name: string): Kind | undefined {
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+}
+
 /** What reads an object; undefined for one of a kind or a version that is not read. */
 export function findReader(apiVersion: string, kind: string, asked: AskedKinds): Kind['read'] | undefined {
-  const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  const known = kindNamed(kind);
   return known?.versions.includes(apiVersion) && isAsked(known, asked) ? known.read : undefined;
 }
 
@@ -133,7 +139,7 @@ function isAsked({ group }: Kind, asked: AskedKinds): boolean {
 
 /** Whether a kind has the name of one that kpc reads, but is not of that version. */
 export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
-  const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  const known = kindNamed(kind);
   return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);
 }
 
@@ -145,28 +151,20 @@ const mostLetters = 2;
  * may well be a kind of its own, such as the Service of Knative.
  */
 export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
-  const versions = Object.entries(kinds).flatMap(([name, known]) =>
-    known.group !== 'traffic' && isAsked(known, asked) ? [[name, known.versions] as const] : [],
-  );
-  const slash = apiVersion.indexOf('/');
-  const group = slash < 0 ? '' : apiVersion.slice(0, slash);
-  // One of Kubernetes' own, in which no other program can define a kind.
-  const isOfKubernetes = !group.includes('.') || group.endsWith('.k8s.io');
-  const own = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
-  if (own?.group === 'always') {
-    // The first version of a ServiceCIDR had other fields.
-    if (own.versions.includes(apiVersion) || apiVersion === 'networking.k8s.io/v1alpha1') return undefined;
-    const near = findNearest(apiVersion, own.versions);
-    return isOfKubernetes || near !== undefined ? `${kind} (${near ?? own.versions[0] ?? ''})` : undefined;
+  // A group of Kubernetes' own, in which no other program can define a kind.
+  const isOfKubernetes = /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
+  const own = kindNamed(kind);
+  // The first version of a ServiceCIDR had other fields.
+  const isKnown = own?.versions.includes(apiVersion) || apiVersion === 'networking.k8s.io/v1alpha1';
+  if (own) {
+    const near = own.group === 'always' && !isKnown ? findNearest(apiVersion, own.versions) : undefined;
+    const isMeant = near !== undefined || (own.group === 'always' && !isKnown && isOfKubernetes);
+    return isMeant ? `${kind} (${near ?? own.versions[0] ?? ''})` : undefined;
   }
-  const lists = versions.map(([name, of]) => [`${name}List`, of] as const);
-  const known = new Map([...versions, ['List', ['v1']] as const, ...lists]);
-  if (!isOfKubernetes || known.has(kind)) return undefined;
-  const candidates = [...known.keys()].filter((each) => {
-    // A configuration of the kubelet is spelled much like that of kube-proxy.
-    const isSameFamily = each !== 'KubeProxyConfiguration' || /^kubeproxy/i.test(apiVersion);
-    return Math.abs(each.length - kind.length) <= mostLetters && isSameFamily;
+  const candidates = Object.entries(kinds).flatMap(([name, known]) => {
+    const isNear = Math.abs(name.length - kind.length) <= mostLetters;
+    return isNear && known.group !== 'traffic' && isAsked(known, asked) ? [name] : [];
   });
-  const near = findNearest(kind, candidates, mostLetters);
-  return near === undefined ? undefined : `${near} (${known.get(near)?.[0] ?? ''})`;
+  const near = isOfKubernetes ? findNearest(kind, candidates, mostLetters) : undefined;
+  return near === undefined ? undefined : `${near} (${kindNamed(near)?.versions[0] ?? ''})`;
 }

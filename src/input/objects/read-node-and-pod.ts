@@ -73,21 +73,9 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   return 0n;
 }
 
-/** The power of ten that the suffix of a decimal quantity means. */
-const decimals: Readonly<Record<string, number>> = {
-  n: -9,
-  u: -6,
-  m: -3,
-  '': 0,
-  k: 3,
-  M: 6,
-  G: 9,
-  T: 12,
-  P: 15,
-  E: 18,
-};
-/** The power of two that the suffix of a binary one means. */
-const binaries: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+/** The suffixes of a quantity: each means a thousand times the one before, or 1024 times. */
+const suffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
+const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 const quantityShape = /^\+?(\d{1,30})?(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
@@ -98,9 +86,9 @@ const quantityShape = /^\+?(\d{1,30})?(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i
 function parseQuantity(text: string): bigint | undefined {
   const [, whole = '', fraction = '', suffix = '', exponent] = quantityShape.exec(text) ?? [];
   if (whole + fraction === '') return undefined;
-  const binary = binaries[suffix];
-  const tens = exponent === undefined ? (decimals[suffix] ?? 0) : Number(exponent);
-  const digits = BigInt(whole + fraction) << BigInt(binary ?? 0);
+  const [decimal, binary] = [suffixes.indexOf(suffix), binarySuffixes.indexOf(suffix)];
+  const tens = exponent === undefined ? (decimal < 0 ? 0 : 3 * (decimal - 3)) : Number(exponent);
+  const digits = BigInt(whole + fraction) << BigInt(10 * Math.max(binary, 0));
   const power = tens - fraction.length + 9;
   if (power >= 0) return digits * 10n ** BigInt(power);
   const divisor = 10n ** BigInt(-power);

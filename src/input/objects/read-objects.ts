@@ -4,7 +4,7 @@ import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { CommonNames } from './check-values.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
-import { isClusterConfig, unpackConfigMap } from '../configuration/read-config.ts';
+import { unpackConfigMap } from '../configuration/config-map.ts';
 import { findMaker } from '../files/beside-manifests.ts';
 import { findMeantKind, findReader, isOfOtherVersion, type AskedKinds, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
@@ -27,10 +27,12 @@ export interface Checks extends AskedKinds {
   readonly names: CommonNames;
   /** Of objects that name none. */
   readonly namespace: string;
+  /** Whether what is wrong with any text in a ConfigMap counts. */
+  readonly areConfigs: boolean;
 }
 
 /** The checks of a run, which has read nothing yet. */
-export function createChecks(asked: Pick<Checks, 'workloads' | 'traffic' | 'namespace'>): Checks {
+export function createChecks(asked: Omit<Checks, 'validator' | 'names'>): Checks {
   return { validator: new Validator(), names: new CommonNames(), ...asked };
 }
 
@@ -54,28 +56,26 @@ export function emptyCollection(): CollectedObjects {
   };
 }
 
-/** Remembers what is collected so far; the function that it returns takes out all that was added since. */
-export function markCollection(collected: CollectedObjects): () => void {
-  const lists = listsOf(collected).map((list) => ({ list, length: list.length }));
-  const skipped = [...collected.skipped];
-  return () => {
-    for (const { list, length } of lists) list.length = length;
-    collected.skipped.clear();
-    for (const [kind, count] of skipped) collected.skipped.set(kind, count);
-  };
+/** Adds what is in one collection to another. */
+export function addObjects({ skipped, ...lists }: CollectedObjects, into: CollectedObjects): void {
+  for (const [name, list] of Object.entries(lists)) {
+    const target = into[name as keyof typeof lists] as unknown[];
+    for (const each of list) target.push(each);
+  }
+  for (const [kind, count] of skipped) into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + count);
 }
 
-/** Takes objects out of the lists that hold them. */
-export function removeObjects(collected: CollectedObjects, objects: ReadonlySet<unknown>): void {
-  for (const list of listsOf(collected)) {
+/** Takes objects out that the input defines again. */
+export function removeObjects(
+  { skipped: _, ...lists }: CollectedObjects,
+  duplicates: readonly { readonly again: readonly object[] }[],
+): void {
+  const objects = new Set<unknown>(duplicates.flatMap(({ again }) => again));
+  for (const list of Object.values(lists) as unknown[][]) {
     let length = 0;
     for (const each of list) if (!objects.has(each)) list[length++] = each;
     list.length = length;
   }
-}
-
-function listsOf(collected: CollectedObjects): unknown[][] {
-  return Object.values(collected).filter((value): value is unknown[] => Array.isArray(value));
 }
 
 /** How deep lists may be nested: kubectl prints one, and joining such files makes a few more. */
@@ -139,10 +139,9 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
 
 /** Adds the configurations that a ConfigMap holds; false if it holds none. */
 function collectConfigMap(value: Mapping, source: InputSource, reading: Reading): boolean {
-  const { documents, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
-  const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
+  const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   // What is wrong with a text that holds no configuration is nothing to kpc.
-  if (configs.length === 0) return false;
+  if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
   for (const diagnostic of diagnostics) reading.into.diagnostics.push(diagnostic);
   for (const document of configs) collectValue(document.value, document.source, reading);
   return true;

@@ -3,6 +3,7 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
+import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import { findingOf } from '../../diagnostics/value-in-words.ts';
 import { compileSchema } from './compile-schema.ts';
@@ -41,21 +42,14 @@ export class Validator {
     const all = (check.errors ?? []).map(readError);
     // Its next use lets go of them, but that may never come.
     check.errors = null;
-    const faults = all.filter(({ keyword }) => keyword !== unknownField);
-    tellUnknown(
-      kind,
-      value,
-      all.filter(({ keyword }) => keyword === unknownField),
-      report,
-    );
+    const isUnknown = ({ keyword }: Fault): boolean => keyword === 'additionalProperties';
+    const faults = all.filter((fault) => !isUnknown(fault));
+    tellUnknown(kind, value, all.filter(isUnknown), report);
     for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
     if (faults.length > mostFaults) return undefined;
-    return removeFaults(value, faults, report) as RawObjects[Kind] | undefined;
+    return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
   }
 }
-
-/** What ajv calls a field that the schema does not have. */
-const unknownField = 'additionalProperties';
 
 function readError({
   keyword = '',
@@ -74,10 +68,12 @@ function readError({
 }
 
 /** Who reads the objects that are not Kubernetes', and how an unknown field in them is reported. */
-const readers = {
+const readers: {
+  readonly [Kind in keyof RawObjects]?: Pick<ArgumentsOf<'unknown-field'>, 'owner' | 'reader' | 'isNeeded'>;
+} = {
   KubeProxyConfiguration: { owner: 'the configuration', reader: 'kube-proxy' },
   PacketTests: { owner: 'a file of kpc test', isNeeded: true },
-} as const;
+};
 
 /**
  * Tells of fields that nothing reads, those of list items for one item, as kubectl's strict validation does. If an object of
@@ -87,35 +83,32 @@ function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly F
   const reported = new Set<string>();
   for (const { path, name, schema, data } of faults) {
     const at = [...path, name];
-    const names = at.filter((step) => typeof step === 'string').join('.');
     const fields = fieldsOf(schema);
     const near = findNearest(name, Object.keys(fields));
-    if (kind === 'KubeProxyConfiguration' || kind === 'PacketTests') {
-      report.addAtKey(at, 'unknown-field', { ...readers[kind], name, meant: near });
+    const other = readers[kind];
+    if (other) {
+      report.addAtKey(at, 'unknown-field', { ...other, name, meant: near });
       continue;
     }
+    const names = at.filter((step) => typeof step === 'string').join('.');
     if (reported.has(names)) continue;
     reported.add(names);
-    const written = isObject(data) ? data[name] : undefined;
+    const parent = isObject(data) ? data : {};
     // What holds fields of its own is not meant to be one of a number or a text.
-    const isNear = near !== undefined && fields[near] && hasFields(fields[near]) && isRecord(written);
+    const isNear = near !== undefined && isRecord(parent[name]) && Object.keys(fieldsOf(fields[near] ?? {})).length > 0;
     const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, schemas[kind]);
     const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));
-    if (meant ? holds(object, meant) : near === undefined || (isObject(data) && Object.hasOwn(data, near))) {
-      report.addAtKey(at, 'unknown-field', details);
-    } else report.addMisspelled(at, meant ?? [...path, near ?? ''], details);
+    const isThere = meant ? holds(object, meant) : near === undefined || Object.hasOwn(parent, near);
+    if (isThere) report.addAtKey(at, 'unknown-field', details);
+    else report.addMisspelled(at, meant ?? [...path, near ?? ''], details);
   }
 }
 
 /** The fields that an object, or each item of a list, may have. */
 function fieldsOf(schema: Schema): Readonly<Record<string, Schema>> {
   return (schema.items ?? schema).properties ?? {};
-}
-
-function hasFields(schema: Schema): boolean {
-  return (schema.items ?? schema).properties !== undefined;
 }
 
 /** Whether there is a field of these names, in one item of a list at least. */
@@ -146,30 +139,17 @@ function findPath(name: string, kind: Schema): readonly string[] | undefined {
   return undefined;
 }
 
-/** The value without the fields that are wrong, about which the report takes no more errors. Copies what it changes. */
+/** A copy of the value without the fields that are wrong, about which the report takes no more errors. */
 function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
-  const root = { value };
-  const copies = new Set<unknown>([root]);
+  const root: { value: unknown } = { value: JSON.parse(JSON.stringify(value)) };
   for (const { path, schema } of faults) {
     if (path.length === 0) return undefined;
-    replaceField(root, ['value', ...path], neutralValue(schema), copies);
+    let parent: unknown = root;
+    for (const step of ['value', ...path.slice(0, -1)]) parent = isRecord(parent) ? parent[step] : undefined;
+    if (isRecord(parent)) parent[path.at(-1) ?? ''] = neutralValue(schema);
     report.settle(path);
   }
   return root.value;
-}
-
-/** Sets a field; what is on the way to it is copied first, unless it is a copy already. */
-function replaceField(root: unknown, path: FieldPath, replacement: unknown, copies: Set<unknown>): void {
-  let parent = root;
-  for (const [i, step] of path.entries()) {
-    if (!isRecord(parent)) return;
-    const child = i === path.length - 1 ? replacement : parent[step];
-    if (isRecord(child) && !copies.has(child)) {
-      parent[step] = Array.isArray(child) ? [...child] : { ...child };
-      copies.add(parent[step]);
-    } else parent[step] = child;
-    parent = parent[step];
-  }
 }
 
 /** What counts as absent: null, except in lists, whose items may not be null. */
@@ -183,25 +163,22 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
 }
 
 function reportFault({ keyword, path, schema, data }: Fault, report: Report): void {
+  const { type = [], code = keyword.endsWith('imum') ? 'bad-number' : 'bad-type' } = schema;
+  const details = { field: fieldName(path), found: findingOf(data), types: [type].flat(), expected: schema.expected };
   switch (keyword) {
     case 'enum':
       // A value of another type than a word's is reported as such.
-      if (typeof data !== 'string') return;
-      return reportValue(path, data, { ...schema, expected: nearestWord(data, schema) }, report);
+      if (typeof data === 'string') report.add(path, code, { ...details, expected: nearestWord(data, schema) });
+      return;
     case 'type':
     case 'minimum':
     case 'maximum':
-      return reportValue(path, data, { code: keyword === 'type' ? 'bad-type' : 'bad-number', ...schema }, report);
+      return report.add(path, code, details);
     case 'pattern':
       return report.add(path, 'bad-duration', { name: String(path.at(-1)), value: String(data) });
     default:
       throw new Error(`a schema has the keyword ${keyword}, which there are no words for`);
   }
-}
-
-function reportValue(path: FieldPath, data: unknown, { type, code, expected }: Schema, report: Report): void {
-  const types = typeof type === 'string' ? [type] : type;
-  report.add(path, code ?? 'bad-type', { field: fieldName(path), found: findingOf(data), types, expected });
 }
 
 function nearestWord(data: string, schema: Schema): string {

@@ -4,7 +4,6 @@ import {
   type CST,
   type Document,
   isAlias,
-  isMap,
   isScalar,
   Lexer,
   type Node,
@@ -21,8 +20,6 @@ import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep } from 
 /** What a document holds; `root` is null for one without content. */
 export interface Composed {
   readonly root: Node | null;
-  /** All that are written, in the order of the text. */
-  readonly mappings: readonly YAMLMap<Node, Node | null>[];
   /** What each alias means: what has the last anchor of its name before it. That may hold the alias. */
   readonly targets: ReadonlyMap<Alias, Target>;
 }
@@ -68,7 +65,7 @@ export function compose(written: string, isKnown = false): Composed {
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   const [document, another] = readDocuments(text, isKnown);
   if (another) refuse(another.range[0], 'text behind the end of a document');
-  return document ? check(document, text) : { root: null, mappings: [], targets: new Map() };
+  return document ? checkValues(document, text) : { root: null, targets: new Map() };
 }
 
 function readDocuments(text: string, isKnown: boolean): Document.Parsed[] {
@@ -104,11 +101,11 @@ function describeError(text: string, offset: number, message: string): SyntaxFau
  */
 function* parse(text: string, isKnown: boolean): Generator<CST.Token> {
   const parser = new Parser();
-  const checker = new LexemeChecker(text, isKnown ? Infinity : mostInFlows);
+  const check = createLexemeCheck(text, isKnown ? Infinity : mostInFlows);
   let failed = false;
   for (const lexeme of new Lexer().lex(text)) {
     if (failed) break;
-    checker.check(lexeme);
+    check(lexeme);
     for (const token of parser.next(lexeme)) {
       yield token;
       failed ||= token.type === 'error';
@@ -130,11 +127,10 @@ export function isEmpty(node: Node | null): boolean {
 }
 
 /** Looks at each value of a document once, in the order of the text, for what go-yaml does not take. */
-function check(document: Document.Parsed, text: string): Composed {
+function checkValues(document: Document.Parsed, text: string): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
   if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
-  const mappings: YAMLMap<Node, Node | null>[] = [];
   const targets = new Map<Alias, Target>();
   const anchors = new Map<string, Target>();
   visit(document, {
@@ -146,10 +142,9 @@ function check(document: Document.Parsed, text: string): Composed {
       }
       if (node.anchor !== undefined) anchors.set(node.anchor, node as Target);
       if (isScalar(node) && node.srcToken?.type === 'block-scalar') checkBlock(node, node.srcToken, text);
-      if (isMap<Node, Node | null>(node)) mappings.push(node);
     },
   });
-  return { root, mappings, targets };
+  return { root, targets };
 }
 
 /** go-yaml requires a key and its colon on one line, close together. */
@@ -181,7 +176,7 @@ const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
 /** What kubectl reads otherwise than the package, by the sign that it begins with. A pattern sees one character more. */
 const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = {
-  '%': ['a line that begins with "%"', /^(?!%YAML[ \t]+1\.1\s?$)/],
+  '%': ['a line that begins with "%"', /^/],
   '?': ['a key after "?"', /^/],
   '&': ['this name of an anchor', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
   '*': ['this name of an alias', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
@@ -198,64 +193,41 @@ const beforeKey = /^(?!---)[-?: ]*$/;
 /** Longer ones are machines' work, who write JSON: that is read otherwise, and has no such limit. */
 const mostInFlows = 400_000;
 
-/** Refuses what go-yaml takes otherwise than the package, or not at all, as far as single lexemes show it. */
-class LexemeChecker {
-  readonly #text: string;
-  readonly #mostInFlows: number;
-  #offset = 0;
-  #flows = 0;
-  /** Lexemes in brackets, of which the package makes the most of all for each character. */
-  #inFlows = 0;
-  #lineStart = 0;
-  #atScalar = false;
+/**
+ * What refuses what go-yaml takes otherwise than the package, or not at all, as far as single lexemes show it. It takes those of a
+ * text one after the other, and throws a Refusal.
+ */
+function createLexemeCheck(text: string, most: number): (source: string) => void {
+  let offset = 0;
+  let lineStart = 0;
+  /** Brackets that are open, and lexemes in brackets, of which the package makes the most of all for each character. */
+  let flows = 0;
+  let inFlows = 0;
+  let atScalar = false;
   /** Whether the last lexeme with content in it was a plain scalar in brackets. */
-  #afterPlain = false;
-
-  constructor(text: string, most: number) {
-    this.#text = text;
-    this.#mostInFlows = most;
-  }
-
-  /** Takes the next lexeme of the text. Throws a Refusal. */
-  check(source: string): void {
-    if (this.#flows > 0 && ++this.#inFlows > this.#mostInFlows)
-      refuse(this.#offset, `more than ${mostInFlows} words and signs in brackets`);
+  let afterPlain = false;
+  return (source) => {
+    if (flows > 0 && ++inFlows > most) refuse(offset, `more than ${mostInFlows} words and signs in brackets`);
     if (signs.has(source)) {
-      this.#atScalar = source === scalarSign;
+      atScalar = source === scalarSign;
       return;
     }
-    if (this.#atScalar) this.#checkScalar(source);
-    else this.#checkSign(source);
-    const lineFeed = source.lastIndexOf('\n');
-    if (lineFeed >= 0) this.#lineStart = this.#offset + lineFeed + 1;
-    this.#offset += source.length;
-  }
-
-  #checkScalar(source: string): void {
-    this.#atScalar = false;
-    this.#afterPlain = this.#flows > 0;
-    if (this.#flows > 0 && /^:|\?/.test(source)) refuse(this.#offset, 'this word in brackets');
-  }
-
-  #checkSign(source: string): void {
-    const offset = this.#offset;
-    const after = this.#text.charAt(offset + source.length);
-    const sign = source.charAt(0);
-    if (sign === '[' || sign === '{') this.#flows++;
-    if (sign === ']' || sign === '}') this.#flows--;
-    if (sign === ' ' || sign === '\t') this.#checkTab(source);
-    if (sign === ':' && this.#afterPlain && /[,[\]{}]/.test(after)) refuse(offset, 'this ":" in brackets');
+    const after = text.charAt(offset + source.length);
+    const sign = atScalar ? '' : source.charAt(0);
+    if (sign === '[' || sign === '{') flows++;
+    if (sign === ']' || sign === '}') flows--;
+    if (atScalar && flows > 0 && /^:|\?/.test(source)) refuse(offset, 'this word in brackets');
+    const tab = sign === ' ' || sign === '\t' ? source.indexOf('\t') : -1;
+    const before = tab < 0 ? 'no tab' : text.slice(lineStart, offset + tab);
+    if (flows === 0 ? beforeKey.test(before) : afterPlain && /^ *$/.test(before)) refuseTab(offset + tab);
+    if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuse(offset, 'this ":" in brackets');
     const [what, pattern] = odd[sign] ?? [];
     const found = pattern?.exec(source + after);
     if (what !== undefined && found) refuse(offset + found.index, what);
-    if (!/^[ \t\r\n]*$/.test(source)) this.#afterPlain = false;
-  }
-
-  #checkTab(source: string): void {
-    const tab = source.indexOf('\t');
-    if (tab < 0) return;
-    const before = this.#text.slice(this.#lineStart, this.#offset + tab);
-    const isOdd = this.#flows === 0 ? beforeKey.test(before) : this.#afterPlain && /^ *$/.test(before);
-    if (isOdd) refuseTab(this.#offset + tab);
-  }
+    if (atScalar || !/^[ \t\r\n]*$/.test(source)) afterPlain = atScalar && flows > 0;
+    atScalar = false;
+    const lineFeed = source.lastIndexOf('\n');
+    if (lineFeed >= 0) lineStart = offset + lineFeed + 1;
+    offset += source.length;
+  };
 }

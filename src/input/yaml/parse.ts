@@ -15,10 +15,11 @@ export type ParsedValue =
  */
 export function parseYamlValue(text: string): ParsedValue {
   try {
-    const composed = compose(text);
-    const faults = findRepeatedKeys(composed);
-    if (faults.length > 0) return { kind: 'faults', faults };
-    return { kind: 'value', value: new Decoder(composed.targets).decode(composed.root) };
+    const { root, targets } = compose(text);
+    const decoder = new Decoder(targets);
+    const value = decoder.decode(root);
+    const faults = describeRepeated(decoder.repeated, root);
+    return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { fault } = error;
@@ -33,38 +34,61 @@ const mostRatio = 0.99;
 /** A key as Go has it, which keeps 1 and "1" apart. */
 type Key = string | number | boolean;
 
+/** A field of a mapping or an item of a list: the offsets of its key (of an item, of the item) and of its value. */
+type Entry = { readonly [Of in PositionOf]: number };
+
 /** Makes the value of a document as sigs.k8s.io/yaml makes it of what go-yaml v2 reads. Throws a Refusal. */
 class Decoder {
   readonly #targets: Composed['targets'];
+  /** Where the fields of each mapping and the items of each list are written, if anything asks for it. */
+  readonly #places: Map<unknown, Map<string, Entry>> | undefined;
+  /** Keys that are in their mapping already: kubectl takes the last without a word. */
+  readonly repeated = new Map<Node, { readonly mapping: YAMLMap; readonly name: string }>();
   /** The aliases around the node that is decoded, the outermost first. */
   readonly #open = new Set<Alias>();
   #values = 0;
   #copies = 0;
   #depth = 0;
 
-  constructor(targets: Composed['targets']) {
+  constructor(targets: Composed['targets'], places?: Map<unknown, Map<string, Entry>>) {
     this.#targets = targets;
+    this.#places = places;
   }
 
   decode(node: Node | null): unknown {
     this.#count();
     if (isScalar(node)) return decodeScalar(node);
     if (isAlias(node)) return this.#throughAlias(node, (target) => this.decode(target));
-    if (isSeq<Node>(node)) return this.#within(() => node.items.map((item) => this.decode(item)));
+    if (isSeq<Node>(node)) {
+      const items = this.#within(() => node.items.map((item) => this.decode(item)));
+      this.#places?.set(items, new Map(node.items.map((item, i) => [String(i), entryAt(offsetOf(item), item)])));
+      return items;
+    }
     if (!isMap(node)) return null;
     const entries = new Map<Key, unknown>();
-    this.#addPairs(node, entries);
+    const places = new Map<string, Entry>();
+    this.#addPairs(node, entries, places);
     const value: object = Object.fromEntries(entries);
     // Go has both, and which of them ends up in the JSON is a matter of chance.
     if (Object.keys(value).length < entries.size) refuse(offsetOf(node), 'keys that are the same in JSON');
+    this.#places?.set(value, places);
     return value;
   }
 
-  #addPairs(mapping: YAMLMap, entries: Map<Key, unknown>): void {
+  #addPairs(mapping: YAMLMap, entries: Map<Key, unknown>, places: Map<string, Entry>): void {
+    const own = new Set<string>();
     this.#within(() => {
-      for (const { key, value } of pairsOf(mapping)) {
-        if (isMergeKey(key)) this.#merge(key, value, entries);
-        else entries.set(this.#decodeKey(key), this.decode(value));
+      for (const { key: node, value } of pairsOf(mapping)) {
+        if (isMergeKey(node)) {
+          this.#merge(node, value, entries, places);
+          continue;
+        }
+        const key = this.#decodeKey(node);
+        const name = String(key);
+        if (own.has(name)) this.repeated.set(node, { mapping, name });
+        own.add(name);
+        entries.set(key, this.decode(value));
+        if (this.#places) places.set(name, entryAt(offsetOf(node), value));
       }
     });
   }
@@ -76,13 +100,13 @@ class Decoder {
   }
 
   /** A merge overrides what is written before it in its mapping. Of a list, the first mapping counts most. */
-  #merge(key: Node, source: Node | null, entries: Map<Key, unknown>): void {
+  #merge(key: Node, source: Node | null, entries: Map<Key, unknown>, places: Map<string, Entry>): void {
     const sources = isSeq<Node>(source) ? source.items.toReversed() : [source];
     for (const item of sources) {
       this.#count();
       const add = (target: Node | null): void => {
         if (!isMap(target)) refuse(offsetOf(key), '"<<" with anything but mappings');
-        this.#addPairs(target, entries);
+        this.#addPairs(target, entries, places);
       };
       if (isAlias(item)) this.#throughAlias(item, add);
       else add(item);
@@ -119,25 +143,15 @@ function pairsOf(mapping: YAMLMap): readonly { readonly key: Node; readonly valu
   return mapping.items as never;
 }
 
-/** Keys that come twice in one mapping, of which kubectl takes the last without a word. There may be many merges. */
-function findRepeatedKeys({ root, mappings, targets }: Composed): SyntaxFault[] {
-  const faults: SyntaxFault[] = [];
-  for (const mapping of mappings) {
-    const seen = new Set<string>();
-    const repeated = pairsOf(mapping).flatMap(({ key }) => {
-      const target = isAlias(key) ? targets.get(key) : key;
-      if (!isScalar(target) || isMergeKey(key)) return [];
-      const name = String(keyOf(key, targets));
-      if (seen.has(name)) return [{ name, offset: offsetOf(key) }];
-      seen.add(name);
-      return [];
-    });
-    const names = new Set(repeated.map(({ name }) => name));
-    // A document that names its kind twice is two objects, with no line "---" between them.
-    const isTwoObjects = mapping === root && names.has('apiVersion') && names.has('kind');
-    for (const { offset } of isTwoObjects ? repeated.slice(0, 1) : repeated)
-      faults.push({ offset, code: 'duplicate-key', arguments: isTwoObjects ? { isTwoObjects } : {} });
-  }
+function describeRepeated(repeated: Decoder['repeated'], root: Node | null): SyntaxFault[] {
+  const ofRoot = [...repeated].filter(([, { mapping }]) => mapping === root);
+  // A document that names its kind twice is two objects, with no line "---" between them.
+  const isTwoObjects = ['apiVersion', 'kind'].every((field) => ofRoot.some(([, { name }]) => name === field));
+  const faults = [...repeated].flatMap(([key, { mapping }]): SyntaxFault[] => {
+    const isOfTwo = isTwoObjects && mapping === root;
+    if (isOfTwo && key !== ofRoot[0]?.[0]) return [];
+    return [{ offset: offsetOf(key), code: 'duplicate-key', arguments: isOfTwo ? { isTwoObjects } : {} }];
+  });
   return faults.sort((a, b) => a.offset - b.offset);
 }
 
@@ -171,10 +185,8 @@ function resolve(scalar: Scalar): string | number | boolean | null {
 /** Whether a position is wanted for the value of a field or for its key. */
 export type PositionOf = 'value' | 'key';
 
-/** A value, and the offset of its key or of the item that it is. */
-interface Child {
-  readonly value: Node | null;
-  readonly offset: number;
+function entryAt(key: number, value: Node | null): Entry {
+  return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
 /**
@@ -182,76 +194,18 @@ interface Child {
  * nearest field above it that is written down.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
-  const composed = compose(text, true);
-  const indexes = new Map<YAMLMap, PairIndex>();
-  const indexOf = (mapping: YAMLMap): PairIndex => {
-    const index = indexes.get(mapping) ?? indexPairs(mapping, composed.targets);
-    indexes.set(mapping, index);
-    return index;
-  };
-  return (path, of) => locate(composed, indexOf, path, of);
-}
-
-/** The pairs of a mapping by their keys, of which the last counts, and its merges, the last first. */
-interface PairIndex {
-  readonly own: ReadonlyMap<string, Child & { readonly at: number }>;
-  readonly merges: readonly { readonly at: number; readonly value: Node | null }[];
-}
-
-/** There may be as many questions about a mapping as it has keys. */
-function indexPairs(mapping: YAMLMap, targets: Composed['targets']): PairIndex {
-  const own = new Map<string, Child & { readonly at: number }>();
-  const merges: PairIndex['merges'][number][] = [];
-  for (const [at, { key, value }] of pairsOf(mapping).entries()) {
-    if (isMergeKey(key)) merges.push({ at, value });
-    else if (isScalar(isAlias(key) ? targets.get(key) : key))
-      own.set(String(keyOf(key, targets)), { at, value, offset: offsetOf(key) });
-  }
-  return { own, merges: merges.toReversed() };
-}
-
-function locate(
-  { root, targets }: Composed,
-  indexOf: (mapping: YAMLMap) => PairIndex,
-  path: FieldPath,
-  of: PositionOf,
-): number {
-  const targetOf = (node: Node | null | undefined): Node | null | undefined =>
-    isAlias(node) ? targets.get(node) : node;
-
-  const findChild = (parent: Node | null, step: string | number): Child | undefined => {
-    const node = targetOf(parent);
-    if (isMap(node)) return findPair(node, String(step), new Set());
-    const item = isSeq<Node>(node) ? node.items[Number(step)] : undefined;
-    return item && { value: item, offset: offsetOf(item) };
-  };
-
-  /** The pair of that key: the last that counts, so that none before a merge does that has the key, too. */
-  const findPair = (mapping: YAMLMap, name: string, seen: Set<Node>): Child | undefined => {
-    // A mapping that is merged again and again is looked through once.
-    if (seen.has(mapping)) return undefined;
-    seen.add(mapping);
-    const { own, merges } = indexOf(mapping);
-    const child = own.get(name);
-    for (const { at, value } of merges) {
-      if (child && at < child.at) break;
-      for (const item of isSeq<Node>(value) ? value.items : [value]) {
-        const source = targetOf(item);
-        const found = isMap(source) ? findPair(source, name, seen) : undefined;
-        if (found) return found;
-      }
+  const { root, targets } = compose(text, true);
+  const places = new Map<unknown, Map<string, Entry>>();
+  const document = new Decoder(targets, places).decode(root);
+  return (path, of) => {
+    let value = document;
+    let offset = root ? offsetOf(root) : 0;
+    for (const [i, step] of path.entries()) {
+      const entry = places.get(value)?.get(String(step));
+      if (!entry) return offset;
+      offset = entry[i === path.length - 1 ? of : 'value'];
+      value = (value as Readonly<Record<string | number, unknown>>)[step];
     }
-    return child;
+    return offset;
   };
-
-  let node = root;
-  let offset = node ? offsetOf(node) : 0;
-  for (const [i, step] of path.entries()) {
-    const found = findChild(node, step);
-    if (!found) return offset;
-    node = found.value;
-    const wantsKey = of === 'key' && i === path.length - 1;
-    offset = node === null || wantsKey || isEmpty(node) ? found.offset : offsetOf(node);
-  }
-  return offset;
 }

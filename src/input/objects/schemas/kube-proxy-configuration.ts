@@ -1,4 +1,5 @@
 import { object, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../../diagnostics/json-schema.ts';
+import { unread } from './shared.ts';
 import { proxyModes, type ProxyMode } from '../../../kube-proxy/modes.ts';
 import { configuredSections, fieldsInSection } from '../../../kube-proxy/settings/values.ts';
 import type { ConfiguredFields } from '../../../kube-proxy/settings/table.ts';
@@ -14,14 +15,10 @@ const logOptions = object({ splitStream: flag, infoBufferSize: integerOrText });
 
 /** The fields that shape no rule: kube-proxy must still be able to read them. */
 const otherFields = {
-  apiVersion: text,
-  kind: text,
   clientConnection: object({
-    kubeconfig: text,
-    acceptContentTypes: text,
-    contentType: text,
     qps: number,
     burst: integer(0, 2 ** 31 - 1, `a whole number from 0 to ${2 ** 31 - 1}`),
+    ...unread(text, 'kubeconfig', 'acceptContentTypes', 'contentType'),
   }),
   logging: object({
     format: text,
@@ -30,22 +27,15 @@ const otherFields = {
     vmodule: list(item({ filePattern: text, verbosity: uint32 })),
     options: object({ text: logOptions, json: logOptions }),
   }),
-  healthzBindAddress: text,
-  metricsBindAddress: text,
-  bindAddressHardFail: flag,
-  enableProfiling: flag,
-  showHiddenMetricsForVersion: text,
   winkernel: object({
-    networkName: text,
-    sourceVip: text,
-    enableDSR: flag,
-    rootHnsEndpointName: text,
-    forwardHealthCheckVip: flag,
+    ...unread(text, 'networkName', 'sourceVip', 'rootHnsEndpointName'),
+    ...unread(flag, 'enableDSR', 'forwardHealthCheckVip'),
   }),
   oomScoreAdj: integer(-1000, 1000, 'a whole number from -1000 to 1000'),
   configSyncPeriod: duration,
-  portRange: text,
-  windowsRunAsService: flag,
+  ...unread(text, 'apiVersion', 'kind', 'healthzBindAddress', 'metricsBindAddress', 'portRange'),
+  ...unread(text, 'showHiddenMetricsForVersion'),
+  ...unread(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
 };
 
 /** How often rules are written anew: a part of each mode's section. */

@@ -1,5 +1,5 @@
 import { anything, type DescribedValue, flag, integer, item, list, object, openItem, openObject, type Schema, text, texts } from '../../../diagnostics/json-schema.ts';
-import { conditions, metadata, objectConditions, port, protocol, typed, word } from './shared.ts';
+import { conditions, metadata, objectConditions, port, protocol, typed, unread, word } from './shared.ts';
 
 const cpu: Schema<string | number | null> = {
   type: ['string', 'number', 'null'],
@@ -15,26 +15,16 @@ export const nodeSchema = object({
     podCIDRs: texts,
     providerID: text,
     unschedulable: flag,
-    configSource: anything,
-    externalID: anything,
-    podPreemptionPolicy: anything,
-    taints: list(item({ key: text, value: text, effect: text, timeAdded: text })),
+    ...unread(anything, 'configSource', 'externalID', 'podPreemptionPolicy'),
+    taints: list(item({ ...unread(text, 'key', 'value', 'effect', 'timeAdded') })),
   }),
   status: object({
-    capacity: anything,
     allocatable: openObject({ cpu }),
-    phase: anything,
     conditions,
-    daemonEndpoints: anything,
     nodeInfo: openObject({ kubeProxyVersion: text, kubeletVersion: text }),
-    images: anything,
-    volumesInUse: anything,
-    volumesAttached: anything,
-    config: anything,
-    runtimeHandlers: anything,
-    features: anything,
-    declaredFeatures: anything,
     addresses: list(item({ type: text, address: text })),
+    ...unread(anything, 'capacity', 'phase', 'daemonEndpoints', 'images', 'volumesInUse', 'volumesAttached'),
+    ...unread(anything, 'config', 'runtimeHandlers', 'features', 'declaredFeatures'),
   }),
 });
 

@@ -16,6 +16,11 @@ export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 6553
 
 export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
 
+/** Fields that Kubernetes knows and kpc does not read: their types alone are checked. */
+export function unread(schema: Schema, ...names: readonly string[]): object {
+  return Object.fromEntries(names.map((name) => [name, schema]));
+}
+
 /** An object's metadata. */
 export const metadata = object({
   name: text,
@@ -23,20 +28,14 @@ export const metadata = object({
   generateName: text,
   labels: textMap,
   annotations: textMap,
-  selfLink: text,
-  uid: text,
-  resourceVersion: text,
-  generation: anyInteger,
-  creationTimestamp: text,
   deletionTimestamp: text,
-  deletionGracePeriodSeconds: anyInteger,
   finalizers: texts,
   ownerReferences: list(
-    item({ apiVersion: text, kind: text, name: text, uid: text, controller: flag, blockOwnerDeletion: flag }),
+    item({ kind: text, name: text, controller: flag, blockOwnerDeletion: flag, ...unread(text, 'apiVersion', 'uid') }),
   ),
-  managedFields: anything,
-  clusterName: anything,
-  initializers: anything,
+  ...unread(text, 'selfLink', 'uid', 'resourceVersion', 'creationTimestamp'),
+  ...unread(anyInteger, 'generation', 'deletionGracePeriodSeconds'),
+  ...unread(anything, 'managedFields', 'clusterName', 'initializers'),
 });
 
 export type RawMetadata = DescribedValue<typeof metadata>;
@@ -53,23 +52,10 @@ export type RawCondition = DescribedValue<typeof condition>;
 
 /** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
 export const objectConditions = list(
-  item({
-    type: text,
-    status: text,
-    observedGeneration: anyInteger,
-    lastTransitionTime: text,
-    reason: text,
-    message: text,
-  }),
+  item({ observedGeneration: anyInteger, ...unread(text, 'type', 'status', 'lastTransitionTime', 'reason', 'message') }),
 );
 
 /** What an endpoint is: a Pod, as a rule. Nothing is compiled from it. */
 export const targetRef = object({
-  kind: text,
-  namespace: text,
-  name: text,
-  uid: text,
-  apiVersion: text,
-  resourceVersion: text,
-  fieldPath: text,
+  ...unread(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
 });

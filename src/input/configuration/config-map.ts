@@ -1,0 +1,67 @@
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { FieldPath } from '../../cluster/objects.ts';
+import type { Location, Place } from '../../kernel/place.ts';
+import type { InputDocument } from '../documents/document.ts';
+import { readDocuments } from '../documents/read-documents.ts';
+import { TextFile } from '../documents/text-file.ts';
+import { fieldsOf } from './cluster-config.ts';
+
+/** The key of kube-proxy's ConfigMap that kubeadm writes. */
+const usualKey = 'config.conf';
+
+/**
+ * The keys of a ConfigMap that may hold a KubeProxyConfiguration: config.conf of kubeadm, config on EKS, others
+ * elsewhere. The kubeconfig beside it never names the kind.
+ */
+function findConfigKeys(data: unknown): readonly string[] {
+  return Object.entries(fieldsOf(data)).flatMap(([key, text]) => {
+    if (typeof text !== 'string') return [];
+    return key === usualKey || /KubeProxyConfiguration|kind: ClusterConfiguration/.test(text) ? [key] : [];
+  });
+}
+
+/** The documents inside an object, and what is wrong with them. */
+interface Unpacked {
+  readonly documents: readonly InputDocument[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** The documents inside a ConfigMap that kpc reads settings from, in terms of the file. */
+export function unpackConfigMap(document: InputDocument): Unpacked {
+  const { data } = fieldsOf(document.value);
+  const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(fieldsOf(data)[key])));
+  const documents = unpacked.flatMap((each) => each.documents);
+  return {
+    documents: documents.filter(({ value }) =>
+      /^(?:KubeProxy|Cluster)Configuration$/.test(String(fieldsOf(value)['kind'])),
+    ),
+    diagnostics: unpacked.flatMap((each) => each.diagnostics),
+  };
+}
+
+function unpackKey({ file, source }: InputDocument, key: string, text: string): Unpacked {
+  const inner = readDocuments(new TextFile(file.name, text));
+  const outerPlace = (place: Place): Place => {
+    const field = source.place(['data', key]);
+    return { file: field.file, locate: () => moveLocation(file, text, field.locate(), place.locate()) };
+  };
+  return {
+    documents: inner.documents.map(({ value, source: own }) => {
+      const place = (path: FieldPath): Place => outerPlace(own.place(path));
+      return { file, value, source: { place, keyPlace: (path) => outerPlace(own.keyPlace(path)) } };
+    }),
+    diagnostics: inner.diagnostics.map((each) => ({ ...each, place: each.place && outerPlace(each.place) })),
+  };
+}
+
+/**
+ * Turns a place in the text of a field into one in the file around it. A literal block of YAML ("|") has the same lines
+ * there, further to the right; for texts written in another way the field is as near as it gets.
+ */
+function moveLocation(file: TextFile, text: string, field: Location, inner: Location): Location {
+  if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;
+  const lines = text.split('\n');
+  const sample = lines.findIndex((line) => line.trim() !== '');
+  const indent = sample < 0 ? 0 : file.lineAt(field.line + 1 + sample).length - (lines[sample] ?? '').length;
+  return { file: field.file, line: field.line + inner.line, column: inner.column + Math.max(0, indent) };
+}
