@@ -4,30 +4,24 @@ export interface Example {
   readonly files: Readonly<Record<string, string>>;
 }
 
-export const compile = ['compile', '-f', 'in.yaml'] as const;
+/** What follows "kpc" on a command line, and the files that it is about. */
+export function run(line: string, files: Example['files']): Example {
+  return { words: line.split(' '), files };
+}
 
 /** Manifests that are compiled with these flags. */
-export function manifests(text: string, ...flags: readonly string[]): Example {
-  return { words: [...compile, ...flags], files: { 'in.yaml': text.replace(/---\n$/, '') } };
+export function manifests(text: string, flags = ''): Example {
+  return run(`compile -f in.yaml ${flags}`.trimEnd(), { 'in.yaml': text.replace(/---\n$/, '') });
 }
 
 /** What a node printed, which is compared with a Service. */
 export function dump(files: Example['files']): Example {
   const inFolder = Object.entries(files).map(([name, text]) => [`dump/${name}`, text] as const);
-  return {
-    words: ['diff', 'dump', 'in.yaml', '--node', 'worker-1'],
-    files: { 'in.yaml': web, ...Object.fromEntries(inFolder) },
-  };
+  return run('diff dump in.yaml --node worker-1', { 'in.yaml': web, ...Object.fromEntries(inFolder) });
 }
 
-/** A configuration of kube-proxy, beside a Service. */
-export function configured(...lines: readonly string[]): Example {
-  const config = ['apiVersion: kubeproxy.config.k8s.io/v1alpha1', 'kind: KubeProxyConfiguration', ...lines, ''];
-  return {
-    words: [...compile, '--config', 'config.yaml'],
-    files: { 'in.yaml': web, 'config.yaml': config.join('\n') },
-  };
-}
+/** A configuration of kube-proxy. */
+export const configuration = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
 
 /** A Service with these fields in a line. */
 export function aService(spec: string, status = '', name = 'web'): string {

@@ -22,7 +22,7 @@ export function checkFolder(folder: string, expected: Expected): Diagnostic | un
 function findProblem(folder: string, expected: Expected): CheckedFolderProblem | undefined {
   let names: readonly string[];
   try {
-    if (!statSync(folder).isDirectory()) return { problem: 'no-folder' };
+    if (!statSync(folder).isDirectory()) return { problem: 'no-bundle' };
     names = readdirSync(folder).toSorted();
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return { problem: 'missing' };
@@ -30,11 +30,10 @@ function findProblem(folder: string, expected: Expected): CheckedFolderProblem |
   }
   const isFleet = expected.kind === 'fleet';
   if (isFleet && expected.nodes === 0) return undefined;
-  if (names.length === 0) return { problem: 'empty' };
   const isGolden = holdsFile(folder, goldenHead);
   if (isGolden || holdsFile(folder, 'manifest.json')) {
-    if (isFleet) return { problem: 'one-node' };
-    return isGolden ? undefined : findManifestProblem(folder, names);
+    if (isFleet) return { problem: 'no-bundle-of-a-node' };
+    return isGolden || isBundle(folder, names) ? undefined : { problem: 'no-bundle' };
   }
   const node = findNode(folder, names);
   if (isFleet) return node === undefined ? { problem: 'no-bundle-of-a-node' } : undefined;
@@ -48,11 +47,9 @@ export function holdsFile(folder: string, name: string): boolean {
 }
 
 /** A bundle that was edited is still one, as long as something of one is left. */
-function findManifestProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
+function isBundle(folder: string, names: readonly string[]): boolean {
   const manifest = readManifest(join(folder, 'manifest.json'));
-  if (manifest?.dumped === true) return { problem: 'dump' };
-  if (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1) return undefined;
-  return { problem: 'other-manifest' };
+  return manifest?.dumped !== true && (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1);
 }
 
 /** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */

@@ -226,9 +226,13 @@ describe.concurrent('a result without a Service', () => {
   const ways: readonly (readonly string[])[] = [['-o'], ['--golden'], ['--check'], ['--all-nodes', '-o']];
 
   test.each([
-    ['no Service at all', [{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' } }], 'no-services'],
-    ['a Service of another program', [{ apiVersion: 'serving.knative.dev/v1', kind: 'Service' }], 'no-services'],
-    ['a slice', [slice('web', [])], 'no-services'],
+    [
+      'no Service at all',
+      [{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' } }],
+      'nothing-programmed',
+    ],
+    ['a Service of another program', [{ apiVersion: 'serving.knative.dev/v1', kind: 'Service' }], 'nothing-programmed'],
+    ['a slice', [slice('web', [])], 'nothing-programmed'],
     ['headless Services', [service('c', { clusterIP: 'None' })], 'nothing-programmed'],
     [
       'ExternalName Services',
@@ -267,7 +271,7 @@ describe.concurrent('a result without a Service', () => {
   test('is shown, for nothing is written', async () => {
     const nodes = write(node('worker-1'));
     const run = await runKpc(['describe', '-f', nodes]);
-    expect(run.stderr).toContain('warning: the input holds no Services [no-services]');
+    expect(run.stderr).toContain('warning: the input holds no Services [nothing-programmed]');
     const file = write(service('c', { clusterIP: 'None' }));
     expect(await runKpc(['describe', '-f', file])).toMatchObject({ status: 0 });
     expect(await runKpc(['diff', file, file])).toMatchObject({ status: 0 });

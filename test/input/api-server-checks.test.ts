@@ -45,13 +45,13 @@ suite('a Service', () => {
     [
       'a family twice',
       ['ipFamilies: [IPv4, IPv4]', 'clusterIP: 10.96.0.1', port],
-      ['5:22 error: ipFamilies[1] cannot be "IPv4": write each family once [bad-ip-family]'],
+      ['5:22 error: ipFamilies[1] cannot be "IPv4": write each family once [bad-word]'],
     ],
     [
       'one family by policy, two by name',
       ['ipFamilyPolicy: SingleStack', 'ipFamilies: [IPv4, IPv6]', 'clusterIP: 10.96.0.1', port],
       [
-        '5:19 warning: ipFamilyPolicy cannot be "SingleStack", and kube-proxy leaves it out: write PreferDualStack or RequireDualStack for two ipFamilies [bad-ip-family]',
+        '5:19 warning: ipFamilyPolicy cannot be "SingleStack", and kube-proxy leaves it out: write PreferDualStack or RequireDualStack for two ipFamilies [bad-word]',
       ],
     ],
     [
@@ -124,7 +124,7 @@ suite('a Service', () => {
       'an unknown distribution of traffic',
       ['clusterIP: 10.96.0.1', 'trafficDistribution: PreferCloses', port],
       [
-        '6:24 warning: trafficDistribution is "PreferCloses", which Kubernetes 1.37 does not know: write PreferClose [bad-traffic-distribution]',
+        '6:24 warning: trafficDistribution is "PreferCloses", which Kubernetes 1.37 does not know: write PreferClose [bad-word]',
       ],
     ],
     [
@@ -267,8 +267,8 @@ suite('an EndpointSlice', () => {
       ),
     ).toEqual([
       '7:21 warning: forZones has 9 hints, and the API server takes 8 [too-many]',
-      '9:22 warning: forZones[0] "a b" is not a valid zone name [bad-hint]',
-      '9:49 warning: forNodes[0] "A_b" is not a valid node name [bad-hint]',
+      '9:22 warning: forZones[0] "a b" is not a valid zone name [bad-name]',
+      '9:49 warning: forNodes[0] "A_b" is not a valid node name [bad-name]',
     ]);
   });
 
@@ -318,7 +318,7 @@ suite('a Node', () => {
 
   test('a zone that is none', () => {
     expect(of('metadata: {name: worker-1, labels: {topology.kubernetes.io/zone: "a b"}}')).toEqual([
-      '3:66 error: the zone "a b" is not valid: a zone is letters, digits, dashes, underscores and dots, 63 at most [bad-zone]',
+      '3:66 error: the zone "a b" is not valid: a zone is letters, digits, dashes, underscores and dots, 63 at most [bad-name]',
     ]);
   });
 });

@@ -188,13 +188,13 @@ suite('Services', () => {
 
   test('protocol "tcp"', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: tcp}'])).toEqual([
-      '7:26 error: protocol cannot be "tcp": write TCP [bad-protocol]',
+      '7:26 error: protocol cannot be "tcp": write TCP [bad-word]',
     ]);
   });
 
   test('a protocol that is none', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: ICMP}'])).toEqual([
-      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-protocol]',
+      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-word]',
     ]);
   });
 
@@ -313,7 +313,7 @@ suite('EndpointSlices', () => {
       '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
     ]);
     expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
-      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-address-type]',
+      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-word]',
     ]);
   });
 });

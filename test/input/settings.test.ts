@@ -136,19 +136,19 @@ suite('what is wrong with a config', () => {
     ],
     [
       'ipvs: {tcpTimeout: 15x}',
-      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'ipvs: {udpTimeout: -5s}',
-      '3:20 error: udpTimeout cannot be "-5s": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      '3:20 error: udpTimeout cannot be "-5s": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'ipvs: {scheduler: fastest}',
-      '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',
+      '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-setting]',
     ],
     [
       'iptables: {masqueradeBit: 32}',
-      '3:27 error: masqueradeBit cannot be 32: the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+      '3:27 error: masqueradeBit cannot be 32: the bit of the packet mark is a number from 0 to 31 [bad-number]',
     ],
     [
       'detectLocalMode: clusterCIDR',
@@ -189,9 +189,9 @@ suite('what is wrong with a config', () => {
     });
     expect(describe(diagnostics)).toEqual(
       [
-        'error: --masquerade-all cannot be "maybe": write true or false [bad-flag]',
-        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
-        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-masquerade-bit]',
+        'error: --masquerade-all cannot be "maybe": write true or false [bad-setting]',
+        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-number]',
         'error: --proxy-mode cannot be "userspace": write ipvs, iptables or nftables [bad-mode]',
         'error: --hostname-override cannot be " ": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),

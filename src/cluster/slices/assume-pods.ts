@@ -1,4 +1,5 @@
 import type { Names } from '../by-name.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../node-context.ts';
@@ -313,12 +314,12 @@ function makePod(
 
 function describeTooMany(podSets: readonly PodSet[], count: number): Diagnostic {
   const largest = podSets.reduce((most, each) => (each.replicas > most.replicas ? each : most));
-  const details = { count, limit: maxPods, largest: { name: largest.key, count: largest.replicas } };
-  return diagnose('too-many', { of: 'workloads', ...details }, largest.source.place(['spec', 'replicas']));
+  const details = { of: 'workloads', count, limit: maxPods, largest: largest.key, most: largest.replicas };
+  return diagnose('too-many-pods', details, largest.source.place(['spec', 'replicas']));
 }
 
 /** Pods without an address. */
-function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: Assumption): readonly Diagnostic[] {
+function describeLacks(all: readonly PlacedPod[], { services, given }: Assumption): readonly Diagnostic[] {
   // A Pod that no Service selects needs no address.
   const selecting = selectPods(
     services,
@@ -333,23 +334,22 @@ function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: As
   const namesOf = (pods: readonly PlacedPod[]) => pods.map(({ pod }) => fullName(pod.object.metadata));
   const lacks: Diagnostic[] = [];
   if (placed.some((each) => !each.onHost && each.networks.length === 0)) {
-    lacks.push(diagnose('no-pod-cidr', { problem: 'assumed-pods' }));
+    lacks.push(diagnose('no-pod-address', { problem: 'no-network' }));
   }
   const crowded = placed.filter((each) => !each.onHost && ownOf(each) < each.networks.length);
   if (crowded.length > 0) {
     const networks = [...new Set(crowded.flatMap((each) => each.networks.map(({ text }) => text)))];
-    lacks.push(diagnose('no-pod-address', { problem: 'range-is-full', networks, pods: namesOf(crowded) }));
+    lacks.push(diagnose('range-is-full', { what: 'address', ranges: networks, service: nameSome(namesOf(crowded)) }));
   }
   const known = new Set(placed.flatMap(({ networks }) => networks.map(({ family }) => family)));
   for (const family of families) {
     if (known.size === 0 || known.has(family)) continue;
     if (!selecting.some(({ service }) => hasFamily(service.object, family))) continue;
-    lacks.push(diagnose('no-pod-cidr', { problem: 'assumed-pods-of-family', family }));
+    lacks.push(diagnose('no-pod-address', { problem: 'no-network-of-family', family }));
   }
   const onHost = placed.filter((each) => each.onHost && ownOf(each) === 0);
   if (onHost.length > 0) {
-    const lack = nodes.length === 0 ? 'Node' : 'address';
-    lacks.push(diagnose('no-pod-address', { problem: 'host-network', lack, pods: namesOf(onHost) }));
+    lacks.push(diagnose('no-pod-address', { problem: 'host-network', pods: namesOf(onHost) }));
   }
   return lacks;
 }

@@ -52,7 +52,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
     return { config: undefined, facts, diagnostics: isExplained ? diagnostics : [absence] };
   }
   for (const { source } of others) {
-    diagnostics.push(diagnose('duplicate-object', { what: 'configuration', where: 'file' }, source.place([])));
+    diagnostics.push(diagnose('duplicate-configuration', {}, source.place([])));
   }
   const report = new Report(first.source);
   const object = new Validator().validate('KubeProxyConfiguration', first.value, report);

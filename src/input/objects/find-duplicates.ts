@@ -89,7 +89,7 @@ function toDiagnostic(
   { kind, label, first: { file, line }, place }: Duplicate,
   others: Pick<DuplicateObject, 'among' | 'leaveOut'>,
 ): Diagnostic {
-  return diagnose('duplicate-object', { what: 'object', kind, name: label, first: { file, line }, ...others }, place);
+  return diagnose('duplicate-object', { kind, name: label, first: { file, line }, ...others }, place);
 }
 
 /** Kinds whose objects have no namespace. */

@@ -156,7 +156,7 @@ function collectItems(
   reading: Reading,
 ): void {
   const listDepth = reading.listDepth + 1;
-  if (listDepth > maxListDepth) return report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
+  if (listDepth > maxListDepth) return report.add([], 'too-deep', {});
   const implied = kind === 'List' ? undefined : { apiVersion, kind: kind.slice(0, -'List'.length) };
   const inner = { ...reading, listDepth };
   for (const [i, item] of items.entries()) {

@@ -193,7 +193,11 @@ function reportFault({ keyword, path, schema, data }: Fault, report: Report): vo
     case 'maximum':
       return reportValue(path, data, { code: keyword === 'type' ? 'bad-type' : 'bad-number', ...schema }, report);
     case 'pattern':
-      return report.add(path, 'bad-duration', { name: String(path.at(-1)), value: String(data) });
+      return report.add(path, 'bad-setting', {
+        name: String(path.at(-1)),
+        value: String(data),
+        expected: schema.expected ?? '',
+      });
     default:
       throw new Error(`a schema has the keyword ${keyword}, which there are no words for`);
   }

@@ -42,7 +42,7 @@ const bitFlag = proxyFlag(
   'the bit of the packet mark for masquerading, 0 to 31',
 );
 const bitFields = {
-  iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint, 'bad-masquerade-bit')),
+  iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint)),
   // kube-proxy checks it in mode nftables only.
   nftables: proxyField('nftables.masqueradeBit', anyInteger),
 } satisfies Record<Section, unknown>;
@@ -71,13 +71,13 @@ function flaggedBit(source: SettingSource): number | undefined {
   if (/^\d{1,2}$/.test(value) && Number(value) <= 31) return Number(value);
   const found = { type: 'string', value } as const;
   const expected = 'a number from 0 to 31';
-  return refuse(source, onCommandLine, 'bad-masquerade-bit', { field: bitFlag.name, found, expected });
+  return refuse(source, onCommandLine, 'bad-number', { field: bitFlag.name, found, expected });
 }
 
 function nftablesBit(source: SettingSource): number | undefined {
   const value = source.field(bitFields.nftables);
   if (value === undefined || (value >= 0 && value <= 31)) return value;
-  return refuse(source, bitFields.nftables, 'bad-masquerade-bit', {
+  return refuse(source, bitFields.nftables, 'bad-number', {
     field: 'masqueradeBit',
     found: { type: 'number', value },
     types: ['integer'],
