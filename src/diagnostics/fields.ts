@@ -79,7 +79,7 @@ function describeField(details: WrongField): Words {
     // A duration has a unit, which quotes alone do not give it.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
-      `${field} is ${describeFound(found)}, not a string`,
+      `${field} is ${found.type === 'number' ? 'the number ' : ''}${found.value}, not a string`,
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }

@@ -124,7 +124,7 @@ suite('a Service', () => {
       'an unknown distribution of traffic',
       ['clusterIP: 10.96.0.1', 'trafficDistribution: PreferCloses', port],
       [
-        '6:24 warning: trafficDistribution is "PreferCloses", which Kubernetes 1.37 does not know: write PreferClose [bad-word]',
+        '6:24 warning: trafficDistribution cannot be "PreferCloses", and kube-proxy leaves it out: write PreferClose [bad-word]',
       ],
     ],
     [
@@ -132,7 +132,7 @@ suite('a Service', () => {
       ['clusterIP: 10.96.0.1', 'ports: [{port: 80}, {port: 81}, {port: 81, protocol: UDP}]'],
       [
         '6:11 warning: a port without a name: name each port if there are several [unnamed-port]',
-        '6:23 error: ports[1] has no name, nor has ports[0] of TCP: kube-proxy keeps one of them: name both [duplicate-port]',
+        '6:23 error: name "" is already used by ports[0]: give each port a name of its own [duplicate-port]',
         '6:23 warning: a port without a name: name each port if there are several [unnamed-port]',
         '6:35 warning: a port without a name: name each port if there are several [unnamed-port]',
       ],
@@ -221,22 +221,22 @@ suite('an EndpointSlice', () => {
     ]);
     const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
     expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([
-      '5:25 warning: endpoints[0] has 101 addresses, and the API server takes 100; kube-proxy uses only the first [too-many]',
+      '5:25 warning: endpoints[0] has 101 addresses: kube-proxy uses only the first: give each address an endpoint of its own [extra-addresses]',
     ]);
   });
 
   test.each([
     [
       'ports: [{name: a, port: 80}, {name: a, port: 81}]',
-      '5:30 warning: ports[1] is named a, like ports[0] of the same protocol: name them differently: the API server accepts each name once [duplicate-port]',
+      '5:30 warning: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: ports[1] has no name, like ports[0] of the same protocol: name them differently: the API server accepts each name once [duplicate-port]',
+      '5:21 warning: name "" is already used by ports[0]: give each port a name of its own [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
-      '5:30 warning: ports[1] is named a, like ports[0] of another protocol: name them differently: the API server accepts each name once [duplicate-port]',
+      '5:30 warning: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
     ],
   ])('%s', (ports, message) => {
     expect(ofSlice('addressType: IPv4', ports)).toEqual([message]);
@@ -318,7 +318,7 @@ suite('a Node', () => {
 
   test('a zone that is none', () => {
     expect(of('metadata: {name: worker-1, labels: {topology.kubernetes.io/zone: "a b"}}')).toEqual([
-      '3:66 error: the zone "a b" is not valid: a zone is letters, digits, dashes, underscores and dots, 63 at most [bad-name]',
+      '3:66 error: the zone cannot be "a b": write letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends [bad-name]',
     ]);
   });
 });

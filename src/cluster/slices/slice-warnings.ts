@@ -121,6 +121,6 @@ export function describeUnselective(services: readonly Selecting[]): readonly Di
   if (!first) return empty;
   const { object, source } = first.service;
   const selector = Object.entries(object.spec.selector ?? {}).map(([name, value]) => `${name}=${value}`);
-  const details = { services: lost.map(({ label }) => label), selector: selector.join() };
+  const details = { services: [...new Set(lost.map(({ label }) => label))], selector: selector.join() };
   return [diagnose('selects-nothing', details, source.place(['spec', 'selector'])), ...empty];
 }
