@@ -204,7 +204,8 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
 export function describeLocalhostListeners({ state, cluster }: BundleContent): readonly Diagnostic[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
-    ({ family, protocol, nodePort: port }) => port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy',
+    ({ family, protocol, nodePort: port }) =>
+      port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy itself listens',
   );
   return describeListeners(ports, false);
 }

@@ -1,7 +1,7 @@
 import { nameSome, joinWords } from '../base/join-words.ts';
 import { run, manifests, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/printable.ts';
-import { describeFound, type Found } from './value-in-words.ts';
+import { describeFound, type Found } from './fields.ts';
 import {
   row,
   type DiagnosticTable,

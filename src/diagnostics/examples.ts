@@ -83,6 +83,17 @@ status: { ${status} }
 
 export const container = 'containers: [{ name: web, image: web, ports: [{ name: http, containerPort: 8080 }] }]';
 
+/** The status of a Node with an address. */
+export const itsAddress = 'status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }';
+
+/** A Pod that a Service may select. */
+export const runningPod = pod(container, 'phase: Running, podIP: 10.244.0.1');
+
+/** A load balancer that asks for something. */
+export function balanced(fields: string): string {
+  return aService(`type: LoadBalancer, ${anIP}, ${fields}, ports: [{ port: 80, nodePort: 30080 }]`);
+}
+
 export function deployment(spec: string): string {
   return `apiVersion: apps/v1
 kind: Deployment
@@ -102,26 +113,14 @@ COMMIT
 
 /** More pairs of a port and an endpoint, and more addresses, than the limit for a file of this size. */
 export function largeInput(): string {
-  const ports = Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, port: i + 1 }));
-  const externalIPs = Array.from({ length: 200 }, (_, i) => `192.0.2.${i + 1}`);
-  const endpoints = Array.from({ length: 500 }, (_, i) => ({ addresses: [`10.244.${i >> 8}.${i & 255}`] }));
-  const items = [
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'web' },
-      spec: { clusterIP: '10.96.0.10', externalIPs, ports },
-    },
-    {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
-      addressType: 'IPv4',
-      ports,
-      endpoints,
-    },
-  ];
-  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  const list = (length: number, item: (i: number) => string): string =>
+    Array.from({ length }, (_, i) => item(i)).join(', ');
+  const ports = `ports: [${list(100, (i) => `{ name: p${i}, port: ${i + 1} }`)}]`;
+  const endpoints = list(500, (i) => `{ addresses: [10.244.${i >> 8}.${i & 255}] }`);
+  return (
+    aService(`${anIP}, externalIPs: [${list(200, (i) => `192.0.2.${i + 1}`)}], ${ports}`) +
+    slice(`addressType: IPv4\n${ports}\nendpoints: [${endpoints}]`)
+  );
 }
 
 /** A Service whose annotation this is, with a target port that differs from its port. */

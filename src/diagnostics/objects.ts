@@ -1,7 +1,7 @@
 import { run, aService, manifests, web, configuration } from './examples.ts';
 import { count } from '../base/format-count.ts';
 import { quote } from '../base/printable.ts';
-import { describeFound, type Found } from './value-in-words.ts';
+import { describeFound, type Found } from './fields.ts';
 import {
   row,
   type DiagnosticTable,

@@ -7,7 +7,7 @@ import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { CheckedFolderProblem } from '../diagnostics/sides.ts';
+import type { CheckedFolderProblem } from '../diagnostics/files.ts';
 import { readAnyFile } from './dump-files.ts';
 
 /** What --check is to compare with: the bundle of one node, or a folder with those of many. */

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { loadFile, type Stdin } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';

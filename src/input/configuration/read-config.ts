@@ -1,5 +1,5 @@
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import type { FieldPath, Sourced } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import { fieldsOf, readClusterFacts, type ClusterFacts } from './cluster-config.ts';

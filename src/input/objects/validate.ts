@@ -4,7 +4,7 @@ import { isObject } from '../../base/json-shape.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import { schemas, type RawObjects } from './schemas/all.ts';
@@ -196,7 +196,7 @@ function reportFault({ keyword, path, schema, data }: Fault, report: Report): vo
       return report.add(path, 'bad-setting', {
         name: String(path.at(-1)),
         value: String(data),
-        expected: schema.expected ?? '',
+        expected: 'a duration such as 15m0s or 30s, from 0 up',
       });
     default:
       throw new Error(`a schema has the keyword ${keyword}, which there are no words for`);
