@@ -31,8 +31,8 @@ export interface VersionReading {
 export function parseVersionChoice(text: string | undefined, flag = '--kubernetes-version'): VersionReading {
   if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
   if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
-  const reading = parseRelease(text);
-  if (reading.kind === 'release') return { choice: reading, diagnostics: [] };
+  const release = parseRelease(text);
+  if (release) return { choice: { kind: 'release', release }, diagnostics: [] };
   const expected = `a release of Kubernetes ${releaseRange}, or auto`;
   return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
 }
@@ -56,8 +56,7 @@ export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): 
 
 /** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
-  const reading = parseRelease(node?.kubernetesVersion ?? '');
-  return reading.kind === 'release' ? reading.release : undefined;
+  return parseRelease(node?.kubernetesVersion ?? '');
 }
 
 /** What each node of a fleet compiles from, and the errors of nodes whose release `auto` cannot find. */
@@ -125,8 +124,8 @@ export function releaseOfNode(
   flag = '--kubernetes-version auto',
 ): NodeRelease {
   const said = node?.kubernetesVersion ?? '';
-  const reading = parseRelease(said);
-  if (reading.kind === 'release') return { kind: 'release', release: reading.release, said };
+  const release = parseRelease(said);
+  if (release) return { kind: 'release', release, said };
   return {
     kind: 'unknown',
     diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),

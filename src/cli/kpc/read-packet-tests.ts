@@ -140,7 +140,7 @@ function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string
   });
   const releases = givenList(raw.release);
   for (const release of releases ?? []) {
-    if (parseRelease(release).kind === 'release') continue;
+    if (parseRelease(release)) continue;
     const details = { field: 'release', found: findingOf(release), expected: 'a release such as "1.36"' } as const;
     report.add([...path, 'release'], 'bad-type', details);
   }

@@ -4,9 +4,17 @@ import { type AddressPort, compareEntries, type SetEntry } from '../../kernel/ip
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
-import { accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
+import {
+  accessFilterRules,
+  openSets,
+  destinationOf,
+  setMatch,
+  type SetId,
+  setIds,
+  setName,
+  setType,
+} from '../../kube-proxy/ipvs-sets.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
-import { destinationOf, setMatch, type SetId, setIds, setName, setType } from '../../kube-proxy/ipvs-sets.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 
