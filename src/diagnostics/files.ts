@@ -106,33 +106,6 @@ function nameHost({ kind, name }: NamedHost): string {
 
 type OfFolder = Texts<'folder'>;
 
-const writeIt = 'write it first with -o or --golden, or name another folder';
-
-/** The words for a folder that nothing can be compared with, by `problem`. */
-const uncheckedWords = {
-  missing: ({ folder }: OfFolder) => [
-    `--check ${folder}: there is no such folder`,
-    `write it first with -o ${folder}, or with --golden for git`,
-  ],
-  'no-bundle': ({ folder }: OfFolder) => [`--check ${folder}: it is no bundle and no golden`, writeIt],
-  'no-bundle-of-a-node': ({ folder }: OfFolder) => [
-    `--check ${folder}: it holds no bundle and no golden of a node`,
-    `${writeIt}; the bundle of one node is compared with --node`,
-  ],
-  fleet: ({ folder, example }: OfFolder & Texts<'example'>) => [
-    `--check ${folder}: it holds the bundles of many nodes`,
-    `use --all-nodes, or name one of them, such as ${example}`,
-  ],
-  unreadable: ({ folder, reason }: OfFolder & Texts<'reason'>) => `--check ${folder}: it cannot be read: ${reason}`,
-} as const satisfies Wordings;
-
-/** Why nothing can be compared with a folder. */
-export type CheckedFolderProblem = WithoutFolder<DetailsBy<'problem', typeof uncheckedWords>>;
-
-type WithoutFolder<Details> = Details extends OfFolder ? Omit<Details, 'folder'> : never;
-
-type OfPath = Texts<'path'>;
-
 /** What is wrong with files, folders and texts, and with bundles, goldens and dumps: the sides of a comparison that are not manifests. */
 export const fileDiagnostics = {
   'empty-file': row('warning', {
@@ -264,7 +237,7 @@ export const fileDiagnostics = {
   'bad-bundle': row('error', {
     meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
     example: run('diff bundle in.yaml', { 'in.yaml': web, 'bundle/manifest.json': '{}' }),
-    words: ({ path, problem }: OfPath & Texts<'problem'>) => `${path}: ${problem}`,
+    words: ({ path, problem }: Texts<'path' | 'problem'>) => `${path}: ${problem}`,
   }),
   'cut-off-file': row('warning', {
     meaning: "a tool's output is cut off",
@@ -274,12 +247,20 @@ export const fileDiagnostics = {
       'print it again',
     ],
   }),
-  'many-nodes': row('error', {
-    meaning: 'a folder holds bundles or dumps of several nodes, where kpc needs one',
+  'dump-folder': row('error', {
+    meaning: 'a folder holds dumps of several nodes, where kpc needs one',
     example: run('diff dumps in.yaml', { 'in.yaml': web, 'dumps/worker-1/iptables-save': rules }),
-    words: ({ path, what, example }: OfPath & Texts<'what' | 'example'>) => [
-      `${path} holds ${what} of nodes, not one`,
-      `name one of them, such as ${example}, or the node with --node`,
+    words: ({ path, example }: Texts<'path' | 'example'>) => [
+      `${path} holds dumps of nodes, not one`,
+      `name one of them, such as ${example}`,
+    ],
+  }),
+  'fleet-folder': row('error', {
+    meaning: 'a folder holds the bundles of several nodes, where kpc needs one',
+    example: run('diff fleet in.yaml', { 'in.yaml': web, 'fleet/worker-1/manifest.json': '{ "formatVersion": 1 }' }),
+    words: ({ path, example }: Texts<'path' | 'example'>) => [
+      `${path} holds the bundles of a fleet`,
+      `name the folder of one node, such as ${example}, or the node with --node`,
     ],
   }),
   'legacy-tables': row('note', {
@@ -292,7 +273,7 @@ export const fileDiagnostics = {
   'no-manifests': row('error', {
     meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
     example: run('compile -f node.txt', { 'node.txt': rules }),
-    words: ({ path, what }: OfPath & Texts<'what'>) => [
+    words: ({ path, what }: Texts<'path' | 'what'>) => [
       `${path} is a ${what}, not manifests: nothing of it is compiled`,
       `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
     ],
@@ -306,7 +287,24 @@ export const fileDiagnostics = {
   'nothing-to-check': row('error', {
     meaning: '--check names a folder that kpc cannot compare with',
     example: run('compile -f in.yaml --check nowhere', { 'in.yaml': web }),
-    words: wordsBy('problem', uncheckedWords),
+    words: wordsBy('problem', {
+      missing: ({ folder }: OfFolder) => [
+        `--check ${folder}: there is no such folder`,
+        `write it first with -o ${folder}, or with --golden for git`,
+      ],
+      'no-bundle': ({ folder }: OfFolder) => [
+        `--check ${folder}: kpc compile wrote no bundle and no golden there`,
+        'name another folder, or write one with -o or --golden',
+      ],
+      'one-node': ({ folder }: OfFolder) => [
+        `--check ${folder}: it is the bundle of one node`,
+        'name the folder of all nodes, or one node with --node',
+      ],
+      fleet: ({ folder, example }: OfFolder & Texts<'example'>) => [
+        `--check ${folder}: it holds the bundles of many nodes`,
+        `use --all-nodes, or name one of them, such as ${example}`,
+      ],
+    }),
   }),
   'other-host': row('warning', {
     meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
@@ -337,6 +335,15 @@ export const fileDiagnostics = {
       'treated as the complete list of virtual servers of the node',
       'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
     ],
+  }),
+  unreadable: row('error', {
+    meaning: 'a side of a comparison cannot be read',
+    example: run('diff bundle in.yaml', {
+      'in.yaml': web,
+      'bundle/manifest.json': '{}',
+      'bundle/ipset.restore/x': '',
+    }),
+    words: ({ path, reason }: Texts<'path' | 'reason'>) => `${path} cannot be read: ${reason}`,
   }),
   'unread-file': row('warning', {
     meaning: "a file of a dump is not a tool's output",

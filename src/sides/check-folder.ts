@@ -7,7 +7,6 @@ import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { CheckedFolderProblem } from '../diagnostics/files.ts';
 import { readAnyFile } from './dump-files.ts';
 
 /** What --check is to compare with: the bundle of one node, or a folder with those of many. */
@@ -15,29 +14,26 @@ export type Expected = { readonly kind: 'bundle' } | { readonly kind: 'fleet'; r
 
 /** Why nothing can be compared with a folder; undefined if something can. */
 export function checkFolder(folder: string, expected: Expected): Diagnostic | undefined {
-  const problem = findProblem(folder, expected);
-  return problem && diagnose('nothing-to-check', { folder, ...problem });
-}
-
-function findProblem(folder: string, expected: Expected): CheckedFolderProblem | undefined {
-  let names: readonly string[];
+  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node') => diagnose('nothing-to-check', { folder, problem });
   try {
-    if (!statSync(folder).isDirectory()) return { problem: 'no-bundle' };
-    names = readdirSync(folder).toSorted();
+    if (!statSync(folder).isDirectory()) return refuse('no-bundle');
+    const isFleet = expected.kind === 'fleet';
+    if (isFleet && expected.nodes === 0) return undefined;
+    const names = readdirSync(folder).toSorted();
+    const isGolden = holdsFile(folder, goldenHead);
+    if (isGolden || holdsFile(folder, 'manifest.json')) {
+      if (isFleet) return refuse('one-node');
+      return isGolden || isBundle(folder, names) ? undefined : refuse('no-bundle');
+    }
+    const node = findNode(folder, names);
+    if (node === undefined) return refuse('no-bundle');
+    return isFleet
+      ? undefined
+      : diagnose('nothing-to-check', { folder, problem: 'fleet', example: join(folder, node) });
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return { problem: 'missing' };
-    return { problem: 'unreadable', reason: describeError(error) };
+    if (hasCode(error, 'ENOENT')) return refuse('missing');
+    return diagnose('unreadable', { path: folder, reason: describeError(error) });
   }
-  const isFleet = expected.kind === 'fleet';
-  if (isFleet && expected.nodes === 0) return undefined;
-  const isGolden = holdsFile(folder, goldenHead);
-  if (isGolden || holdsFile(folder, 'manifest.json')) {
-    if (isFleet) return { problem: 'no-bundle-of-a-node' };
-    return isGolden || isBundle(folder, names) ? undefined : { problem: 'no-bundle' };
-  }
-  const node = findNode(folder, names);
-  if (isFleet) return node === undefined ? { problem: 'no-bundle-of-a-node' } : undefined;
-  return node === undefined ? { problem: 'no-bundle' } : { problem: 'fleet', example: join(folder, node) };
 }
 
 /** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */

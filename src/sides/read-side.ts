@@ -11,7 +11,7 @@ import { checkNodes, oneNode } from '../compile/chosen-nodes.ts';
 import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
 import { settleVersion, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
-import { diagnose, isError, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { listFolder } from '../input/files/list-files.ts';
@@ -72,23 +72,15 @@ export async function readStoredSide(path: string, { node, stdin }: SideContext 
     if (bundle !== undefined) {
       const isOfFleet = node !== undefined && !/[/\\]/.test(node) && holdsStored(join(path, node));
       if (isOfFleet) return await readStoredFolder(join(path, node));
-      return unreadable([diagnose('many-nodes', { path, what: 'bundles', example: join(path, bundle) })]);
+      return unreadable([diagnose('fleet-folder', { path, example: join(path, bundle) })]);
     }
     const isFolder = (inside: string) => statSync(inside, { throwIfNoEntry: false })?.isDirectory() === true;
     const dump = names
       .map((name) => join(path, name))
       .find((inside) => isFolder(inside) && readDumpFiles([inside], undefined) !== undefined);
-    return dump === undefined
-      ? manifests
-      : unreadable([diagnose('many-nodes', { path, what: 'dumps', example: dump })]);
+    return dump === undefined ? manifests : unreadable([diagnose('dump-folder', { path, example: dump })]);
   } catch (error) {
-    return unreadable([
-      diagnose(
-        'unreadable-file',
-        { problem: 'system', reason: `cannot be read: ${describeError(error)}` },
-        placeAtLine(path),
-      ),
-    ]);
+    return unreadable([diagnose('unreadable', { path, reason: describeError(error) })]);
   }
 }
 

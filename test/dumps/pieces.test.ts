@@ -198,7 +198,7 @@ describe('what is no dump, and says so', () => {
       const run = await runKpc(args);
       expect(run.status).toBe(2);
       expect(run.stderr).toContain(
-        `${folder} holds dumps of nodes, not one [many-nodes]\n  help: name one of them, such as ${folder}/`,
+        `${folder} holds dumps of nodes, not one [dump-folder]\n  help: name one of them, such as ${folder}/`,
       );
     }
   });
