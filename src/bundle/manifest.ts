@@ -20,7 +20,7 @@ import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
-import { kubeProxyVersions, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
+import { kubeProxyVersions, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
 import { settingsShape } from '../kube-proxy/settings/values.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
 
@@ -91,7 +91,7 @@ export const manifestShape = objectOf({
   /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
   kubeProxyVersion: textThat(
     `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
-    (value) => readKubeProxyVersion(value) !== undefined,
+    (value) => parseRelease(value) !== undefined,
   ),
   mode: oneOf(...proxyModes),
   /** Only if the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
@@ -164,15 +164,9 @@ export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
-/** The release whose kube-proxy a manifest names; undefined if kpc does not follow it. */
-export function readKubeProxyVersion(version: string): Release | undefined {
-  const reading = parseRelease(version);
-  return reading.kind === 'release' ? reading.release : undefined;
-}
-
 /** The settings of a manifest that was checked, with the release that its kube-proxy is of. */
 export function settingsOf({ settings, kubeProxyVersion }: Manifest): ProxySettings {
-  const release = readKubeProxyVersion(kubeProxyVersion);
+  const release = parseRelease(kubeProxyVersion);
   if (release === undefined) throw new TypeError(`manifest.json: no such kube-proxy: ${kubeProxyVersion}`);
   return { ...settings, release };
 }

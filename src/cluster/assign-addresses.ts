@@ -85,7 +85,7 @@ function describePending(services: readonly Sourced<Service>[]): readonly Diagno
   if (!first) return [];
   const names = pending.map(({ object }) => fullName(object.metadata));
   const place = first.source.place(['spec', 'type']);
-  return [diagnose('no-load-balancer-ip', { problem: 'not-assigned', services: names }, place)];
+  return [diagnose('no-load-balancer-ip', { services: names }, place)];
 }
 
 function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
@@ -198,8 +198,7 @@ class Assigner {
     if (!lacksClusterIP(spec)) return undefined;
     if (this.#ranges.clusterIPs.length === 0) {
       if (spec.clusterIP === '') {
-        const details = { service: fullName(service.object.metadata), problem: 'not-assigned' } as const;
-        this.#report(service, ['spec'], 'no-cluster-ip', details);
+        this.#report(service, ['spec'], 'no-cluster-ip', { service: fullName(service.object.metadata) });
       }
       return undefined;
     }
@@ -231,17 +230,21 @@ class Assigner {
     const name = fullName(service.object.metadata);
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
-      const source = this.#ranges.fromObjects ? 'ServiceCIDR' : '--service-cluster-ip-range';
+      const source = this.#ranges.fromObjects ? 'the ServiceCIDRs' : '--service-cluster-ip-range';
       const field = service.object.spec.ipFamilies.includes(familyNames[family]) ? 'ipFamilies' : 'ipFamilyPolicy';
-      this.#report(service, ['spec', field], 'no-cluster-ip', { service: name, problem: 'no-range', family, source });
+      this.#report(service, ['spec', field], 'range-is-full', {
+        what: `${familyNames[family]} address`,
+        ranges: [source],
+        service: name,
+      });
       return undefined;
     }
     // The first is the network's own, the second the API server's.
     const reserved = Math.min(Math.max(16, Math.floor(poolSize(range) / 16)), 256);
     const address = this.#pickAddress(`${name}/${family}`, range, { skipped: 2, reserved });
     if (address === undefined) {
-      const details = { service: name, problem: 'range-is-full', range: range.text } as const;
-      this.#report(service, ['spec'], 'no-cluster-ip', details);
+      const details = { what: 'cluster IP', ranges: [range.text], service: name };
+      this.#report(service, ['spec'], 'range-is-full', details);
     }
     return address;
   }
@@ -260,7 +263,7 @@ class Assigner {
       const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
       const ports = missing.map(({ port, protocol }) => `${port}/${protocol}`);
       const first = spec.ports.findIndex((port) => port.nodePort === 0);
-      const details = { service: fullName(service.object.metadata), problem: 'not-assigned', ports } as const;
+      const details = { service: fullName(service.object.metadata), ports };
       this.#report(service, ['spec', 'ports', first], 'no-node-port', details);
       return undefined;
     }
@@ -297,16 +300,15 @@ class Assigner {
     const wish = service.object.spec.loadBalancerIP ?? '';
     const names = ranges.map(({ text }) => text);
     if (!asked && parseAddress(wish)?.family === family) {
-      const details = { service: name, problem: 'not-the-one-asked-for', asked: wish, ranges: names } as const;
-      this.#report(service, ['spec', 'loadBalancerIP'], 'no-load-balancer-ip', details);
+      const details = { service: name, asked: wish, ranges: names };
+      this.#report(service, ['spec', 'loadBalancerIP'], 'other-load-balancer-ip', details);
     }
     for (const range of ranges) {
       const skipped = poolSize(range) > 2 ? 1 : 0;
       const address = this.#pickAddress(`${name}/load balancer/${family}`, range, { skipped });
       if (address !== undefined) return address;
     }
-    const details = { service: name, problem: 'range-is-full', ranges: names } as const;
-    this.#report(service, ['spec'], 'no-load-balancer-ip', details);
+    this.#report(service, ['spec'], 'range-is-full', { what: 'load balancer address', ranges: names, service: name });
     return undefined;
   }
 
@@ -329,8 +331,9 @@ class Assigner {
       isFree: (at) => !this.#usedPorts.has(range.first + at),
     });
     if (offset === undefined) {
-      const details = { service: fullName(service.object.metadata), problem: 'range-is-full', ...range } as const;
-      this.#report(service, ['spec', 'ports'], 'no-node-port', details);
+      const name = fullName(service.object.metadata);
+      const details = { what: 'node port', ranges: [`${range.first}-${range.last}`], service: name };
+      this.#report(service, ['spec', 'ports'], 'range-is-full', details);
       return undefined;
     }
     this.#usedPorts.add(range.first + offset);

@@ -51,7 +51,8 @@ function checkValue(
 ): readonly Diagnostic[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
-  return [diagnose('bad-annotation', { annotation, value, known }, annotationPlace(source, annotation))];
+  const details = { name: annotation, value, expected: `one of ${known.join(', ')}` };
+  return [diagnose('bad-setting', details, annotationPlace(source, annotation))];
 }
 
 function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Diagnostic[] {

@@ -61,7 +61,7 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
     names: unknown,
     known: [...nodes.keys()].sort(),
   } as const;
-  return [diagnose('unknown-node', { what: 'flag', ...details })];
+  return [diagnose('unknown-node', details)];
 }
 
 /** The types of a Node's addresses that kube-proxy looks at. */
@@ -81,7 +81,7 @@ function checkNodeAddresses(node: Node | undefined, source: Source | undefined):
     if (!address) return [diagnose('bad-address', { ...common, expected: 'an IP address' }, place)];
     const kind = describeSpecial(address);
     return [
-      ...(kind === undefined ? [] : [diagnose('special-address', { ...common, use: 'node', kind }, place)]),
+      ...(kind === undefined ? [] : [diagnose('special-address', { ...common, kind, isRefused: false }, place)]),
       ...(address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)]),
     ];
   });
@@ -107,15 +107,15 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   const absent = names.filter((name) => !nodes.has(name));
   const named = absent.includes('') ? [] : absent;
   return [
-    ...(absent.length === 0 ? [] : [diagnose('no-pod-cidr', { problem: 'no-node-object', names: named })]),
+    ...(absent.length === 0 ? [] : [diagnose('no-pod-cidr', { names: named })]),
     ...names.flatMap((name) => {
       const node = nodes.get(name);
       if (!node) return [];
       const place = nodeSources.get(name)?.place(['spec', 'podCIDRs']);
-      if (node.podCIDRs.length === 0) return [diagnose('no-pod-cidr', { problem: 'none-of-node', name }, place)];
+      if (node.podCIDRs.length === 0) return [diagnose('no-pod-cidr', { names: [name] }, place)];
       const family = primaryFamily(node, settings);
       if (!areAllOfOther(node.podCIDRs, family)) return [];
-      return [diagnose('wrong-family', { of: 'pod-cidrs', node: name, family }, place)];
+      return [diagnose('wrong-family', { of: 'podCIDRs', node: name, family, cidrs: node.podCIDRs }, place)];
     }),
   ];
 }
@@ -126,7 +126,7 @@ function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known)
   for (const node of names) {
     const family = primaryFamily(nodes.get(node), settings);
     if (!areAllOfOther(clusterCIDRs, family)) continue;
-    return [diagnose('wrong-family', { of: 'cluster-cidrs', node, family, clusterCIDRs })];
+    return [diagnose('wrong-family', { of: 'clusterCIDR', node, family, cidrs: clusterCIDRs })];
   }
   return [];
 }
@@ -153,10 +153,10 @@ export function describeNodeGaps(
 
 function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, isTold: boolean): Diagnostic {
   const lacksAddresses = !isTold && needsAddresses(settings, node);
-  const unknown = { lacksAddresses, listensOnAll: !lacksAddresses && lacksPrimary(settings, node) };
-  if (node.name !== '') return diagnose('no-node-object', { of: 'node', name: node.name, ...unknown });
-  const { mode } = settings;
-  return diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode, ...unknown });
+  const listensOnAll = !lacksAddresses && lacksPrimary(settings, node);
+  const gaps = { lacksAddresses, listensOnAll };
+  if (node.name !== '') return diagnose('no-node-object', { names: [node.name], ...gaps });
+  return diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps });
 }
 
 /** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
@@ -204,7 +204,8 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
 export function describeLocalhostListeners({ state, cluster }: BundleContent): readonly Diagnostic[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
-    ({ family, protocol, nodePort: port }) => port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy',
+    ({ family, protocol, nodePort: port }) =>
+      port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy itself listens',
   );
   return describeListeners(ports, false);
 }

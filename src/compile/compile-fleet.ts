@@ -128,10 +128,12 @@ export function chooseFleet(
     hostAddresses: host.addresses,
     diagnostics: [
       ...all.flatMap((name) => checkNodeName(name) ?? []),
-      ...(all.length === 0 ? [diagnose('no-node', { problem: known.size > 0 ? 'none-named' : 'none-held' })] : []),
+      ...(all.length === 0 ? [diagnose('no-node', { problem: 'none-chosen' })] : []),
       ...(options.shard !== undefined && !shard ? [diagnose('bad-shard', { shard: options.shard })] : []),
       ...(options.prune && !options.allNodes ? [diagnose('bad-prune', {})] : []),
-      ...(unknown.length > 0 && known.size === 0 ? [diagnose('no-node-object', { of: 'fleet', names: unknown })] : []),
+      ...(unknown.length > 0 && known.size === 0
+        ? [diagnose('no-node-object', { names: unknown, lacksAddresses: false, listensOnAll: false })]
+        : []),
       ...host.diagnostics,
     ],
   };

@@ -52,7 +52,7 @@ export function describeEmptiness(
   // What looks like a misspelled Service would be taken off the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('no-services', { isRefused })];
+  return [diagnose('nothing-programmed', { services: 0, leftOut: [], isRefused })];
 }
 
 /** Services are there, and kube-proxy programs nothing for any of them. */

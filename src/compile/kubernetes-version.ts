@@ -3,7 +3,14 @@ import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { checkFeatureGates } from '../input/configuration/feature-gates.ts';
 import { isNodePortWord } from '../kube-proxy/modes.ts';
-import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
+import {
+  behavioursOf,
+  newestRelease,
+  parseRelease,
+  releaseRange,
+  releases,
+  type Release,
+} from '../kube-proxy/releases.ts';
 import { checkLoading, prepareForRelease, type Prepared } from './compile-node.ts';
 
 /** Which release's kube-proxy was asked for. */
@@ -24,9 +31,10 @@ export interface VersionReading {
 export function parseVersionChoice(text: string | undefined, flag = '--kubernetes-version'): VersionReading {
   if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
   if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
-  const reading = parseRelease(text);
-  if (reading.kind === 'release') return { choice: reading, diagnostics: [] };
-  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-kubernetes-version', { flag, value: text })] };
+  const release = parseRelease(text);
+  if (release) return { choice: { kind: 'release', release }, diagnostics: [] };
+  const expected = `a release of Kubernetes ${releaseRange}, or auto`;
+  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
 }
 
 /**
@@ -48,8 +56,7 @@ export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): 
 
 /** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
-  const reading = parseRelease(node?.kubernetesVersion ?? '');
-  return reading.kind === 'release' ? reading.release : undefined;
+  return parseRelease(node?.kubernetesVersion ?? '');
 }
 
 /** What each node of a fleet compiles from, and the errors of nodes whose release `auto` cannot find. */
@@ -98,12 +105,11 @@ function checkRelease({ gates, settings }: Prepared, seen: Prepared): readonly D
 function checkNodePortWords({ nodePortAddresses }: ProxySettings, release: Release): readonly Diagnostic[] {
   const behaviours = behavioursOf(release);
   if (behaviours.has('node-port-words')) return [];
-  const seen = { field: 'nodePortAddresses', release, asRelease: release };
-  const word = nodePortAddresses.filter(isNodePortWord).find((each) => each !== 'primary');
-  if (word !== undefined) return [diagnose('bad-cidr', { problem: 'unknown-word', ...seen, word })];
-  if (!nodePortAddresses.includes('primary')) return [];
-  if (nodePortAddresses.length > 1) return [diagnose('bad-cidr', { problem: 'primary-with-others', ...seen })];
-  return behaviours.has('primary-node-ports') ? [] : [diagnose('bad-cidr', { problem: 'unknown-primary', ...seen })];
+  if (!nodePortAddresses.some(isNodePortWord)) return [];
+  const isRead = nodePortAddresses.length === 1 && nodePortAddresses[0] === 'primary';
+  if (isRead && behaviours.has('primary-node-ports')) return [];
+  const seen = { field: 'nodePortAddresses', value: nodePortAddresses.join(','), release, asRelease: release };
+  return [diagnose('bad-cidr', { problem: 'word-of-release', ...seen, isRead })];
 }
 
 /** The release that a Node says it runs. `said` is its own text: "v1.34.2". */
@@ -118,8 +124,8 @@ export function releaseOfNode(
   flag = '--kubernetes-version auto',
 ): NodeRelease {
   const said = node?.kubernetesVersion ?? '';
-  const reading = parseRelease(said);
-  if (reading.kind === 'release') return { kind: 'release', release: reading.release, said };
+  const release = parseRelease(said);
+  if (release) return { kind: 'release', release, said };
   return {
     kind: 'unknown',
     diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),

@@ -49,9 +49,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags, EmptyResultOptions
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
 function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[] {
-  return others.map(({ source }) =>
-    diagnose('duplicate-object', { what: 'configuration', where: 'input' }, source.place([])),
-  );
+  return others.map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */

@@ -1,36 +1,27 @@
 import { commandLineDiagnostics } from './command-line.ts';
-import { endpointDiagnostics } from './endpoints.ts';
 import type { Example } from './examples.ts';
 import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
-import { nodeDiagnostics } from './nodes.ts';
 import { objectDiagnostics } from './objects.ts';
 import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
-import { sideDiagnostics } from './sides.ts';
 import type { DetailsOf, Severity, Weighing, Words } from './diagnostic-rows.ts';
 
 /** The rows of all domains. No code is in two domains. */
 type Entries = typeof commandLineDiagnostics &
-  typeof endpointDiagnostics &
   typeof fieldDiagnostics &
   typeof fileDiagnostics &
-  typeof nodeDiagnostics &
   typeof objectDiagnostics &
   typeof serviceDiagnostics &
-  typeof settingDiagnostics &
-  typeof sideDiagnostics;
+  typeof settingDiagnostics;
 
 const entries: Entries = {
   ...commandLineDiagnostics,
-  ...endpointDiagnostics,
   ...fieldDiagnostics,
   ...fileDiagnostics,
-  ...nodeDiagnostics,
   ...objectDiagnostics,
   ...serviceDiagnostics,
   ...settingDiagnostics,
-  ...sideDiagnostics,
 };
 
 /** The code of a diagnostic: stable, and documented in docs/codes.md. */

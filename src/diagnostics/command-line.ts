@@ -1,8 +1,9 @@
 import { nameSome, joinWords } from '../base/join-words.ts';
-import { manifests, web, withPorts } from './examples.ts';
+import { run, manifests, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/printable.ts';
-import { describeFound, type Found } from './value-in-words.ts';
+import { describeFound, type Found } from './fields.ts';
 import {
+  row,
   type DiagnosticTable,
   type Lists,
   type Numbers,
@@ -74,13 +75,9 @@ const nameOneEnd = 'name the Pod, or write its address, such as 10.244.1.5';
 
 /** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
 export const commandLineDiagnostics = {
-  'bad-expectation': {
-    severity: 'error',
+  'bad-expectation': row('error', {
     meaning: 'a file of kpc test has a test that cannot be run',
-    example: () => ({
-      words: ['test', 'test.yaml', '-f', 'in.yaml'],
-      files: { 'in.yaml': web, 'test.yaml': 'tests: [{ from: pod, to: svc/web }]\n' },
-    }),
+    example: run('test test.yaml -f in.yaml', { 'in.yaml': web, 'test.yaml': 'tests: [{ from: pod, to: svc/web }]\n' }),
     words: wordsBy('problem', {
       nothing: ['no tests here', 'write them as a list under "tests:", each with from, to and expect'],
       missing: ({ field }: { readonly field: 'from' | 'to' | 'expect' | 'inputs' }) =>
@@ -98,11 +95,10 @@ export const commandLineDiagnostics = {
         'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
       ],
     }),
-  },
-  'bad-kpc-yaml': {
-    severity: 'error',
+  }),
+  'bad-kpc-yaml': row('error', {
     meaning: 'a kpc.yaml holds something other than flags and their values',
-    example: () => ({ words: ['compile'], files: { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' } }),
+    example: run('compile', { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' }),
     words: wordsBy('problem', {
       'link-outside': [
         'a link to something outside the repository',
@@ -138,26 +134,24 @@ export const commandLineDiagnostics = {
       /** As the parser of the flag says it. */
       refused: ({ flag, reason }: Flag & Texts<'reason'>) => `${flag}: ${reason}`,
     }),
-  },
-  'bad-range': {
-    severity: 'error',
+  }),
+  'bad-range': row('error', {
     meaning: 'a flag that takes ranges of addresses or ports has another value',
-    example: () => manifests(web, '--service-node-port-range', '32767-30000'),
+    example: manifests(web, '--service-node-port-range 32767-30000'),
     words: ({ flag, value }: RangeFlag) => [`${flag} cannot be ${quote(value)}`, rangeHints[flag]],
-  },
-  'not-shown': {
-    severity: { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
-    meaning: 'there are more messages than are printed',
-    example: () => withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
-    words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
-  },
-  'bad-packet': {
-    severity: 'error',
+  }),
+  'not-shown': row(
+    { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
+    {
+      meaning: 'there are more messages than are printed',
+      example: withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
+      words: ({ severity, count }: NotShown) =>
+        `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
+    },
+  ),
+  'bad-packet': row('error', {
     meaning: 'kpc trace or kpc test is asked about a packet whose sender or destination kpc cannot find',
-    example: () => ({
-      words: ['trace', 'in.yaml', '--from', 'pod', '--to', '10.96.0.10:99999'],
-      files: { 'in.yaml': web },
-    }),
+    example: run('trace in.yaml --from pod --to 10.96.0.10:99999', { 'in.yaml': web }),
     words: wordsBy('problem', {
       'other-family': ({ from }: Texts<'from'>) => [
         `${from} cannot reach an address of the other family`,
@@ -229,5 +223,5 @@ export const commandLineDiagnostics = {
         'name one of them',
       ],
     }),
-  },
+  }),
 } satisfies DiagnosticTable;

@@ -17,13 +17,21 @@ export type Words = string | readonly [wrong: string, help: string | undefined];
 type Wording = Words | ((details: never) => Words);
 
 /** The row of a code. The functions take the arguments of a diagnostic with that code. */
-interface Row {
+export interface Row<W extends Wording = Wording> {
   readonly severity: Severity | Weighing;
   /** Why there is such a diagnostic, for docs/codes.md and "kpc explain". */
   readonly meaning: string;
   /** An input that gives it. */
   readonly example: () => Example;
-  readonly words: Wording;
+  readonly words: W;
+}
+
+/** Makes the row of a code. A long example may be a function that makes it. */
+export function row<const W extends Wording>(
+  severity: Row['severity'],
+  { example, ...rest }: Pick<Row<W>, 'meaning' | 'words'> & { readonly example: Example | (() => Example) },
+): Row<W> {
+  return { severity, example: typeof example === 'function' ? example : () => example, ...rest };
 }
 
 /** Arguments that are texts, numbers, or lists of texts. */

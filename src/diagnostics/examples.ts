@@ -4,30 +4,24 @@ export interface Example {
   readonly files: Readonly<Record<string, string>>;
 }
 
-export const compile = ['compile', '-f', 'in.yaml'] as const;
+/** What follows "kpc" on a command line, and the files that it is about. */
+export function run(line: string, files: Example['files']): Example {
+  return { words: line.split(' '), files };
+}
 
 /** Manifests that are compiled with these flags. */
-export function manifests(text: string, ...flags: readonly string[]): Example {
-  return { words: [...compile, ...flags], files: { 'in.yaml': text.replace(/---\n$/, '') } };
+export function manifests(text: string, flags = ''): Example {
+  return run(`compile -f in.yaml ${flags}`.trimEnd(), { 'in.yaml': text.replace(/---\n$/, '') });
 }
 
 /** What a node printed, which is compared with a Service. */
 export function dump(files: Example['files']): Example {
   const inFolder = Object.entries(files).map(([name, text]) => [`dump/${name}`, text] as const);
-  return {
-    words: ['diff', 'dump', 'in.yaml', '--node', 'worker-1'],
-    files: { 'in.yaml': web, ...Object.fromEntries(inFolder) },
-  };
+  return run('diff dump in.yaml --node worker-1', { 'in.yaml': web, ...Object.fromEntries(inFolder) });
 }
 
-/** A configuration of kube-proxy, beside a Service. */
-export function configured(...lines: readonly string[]): Example {
-  const config = ['apiVersion: kubeproxy.config.k8s.io/v1alpha1', 'kind: KubeProxyConfiguration', ...lines, ''];
-  return {
-    words: [...compile, '--config', 'config.yaml'],
-    files: { 'in.yaml': web, 'config.yaml': config.join('\n') },
-  };
-}
+/** A configuration of kube-proxy. */
+export const configuration = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
 
 /** A Service with these fields in a line. */
 export function aService(spec: string, status = '', name = 'web'): string {
@@ -89,6 +83,17 @@ status: { ${status} }
 
 export const container = 'containers: [{ name: web, image: web, ports: [{ name: http, containerPort: 8080 }] }]';
 
+/** The status of a Node with an address. */
+export const itsAddress = 'status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }';
+
+/** A Pod that a Service may select. */
+export const runningPod = pod(container, 'phase: Running, podIP: 10.244.0.1');
+
+/** A load balancer that asks for something. */
+export function balanced(fields: string): string {
+  return aService(`type: LoadBalancer, ${anIP}, ${fields}, ports: [{ port: 80, nodePort: 30080 }]`);
+}
+
 export function deployment(spec: string): string {
   return `apiVersion: apps/v1
 kind: Deployment
@@ -108,26 +113,14 @@ COMMIT
 
 /** More pairs of a port and an endpoint, and more addresses, than the limit for a file of this size. */
 export function largeInput(): string {
-  const ports = Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, port: i + 1 }));
-  const externalIPs = Array.from({ length: 200 }, (_, i) => `192.0.2.${i + 1}`);
-  const endpoints = Array.from({ length: 500 }, (_, i) => ({ addresses: [`10.244.${i >> 8}.${i & 255}`] }));
-  const items = [
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'web' },
-      spec: { clusterIP: '10.96.0.10', externalIPs, ports },
-    },
-    {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
-      addressType: 'IPv4',
-      ports,
-      endpoints,
-    },
-  ];
-  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  const list = (length: number, item: (i: number) => string): string =>
+    Array.from({ length }, (_, i) => item(i)).join(', ');
+  const ports = `ports: [${list(100, (i) => `{ name: p${i}, port: ${i + 1} }`)}]`;
+  const endpoints = list(500, (i) => `{ addresses: [10.244.${i >> 8}.${i & 255}] }`);
+  return (
+    aService(`${anIP}, externalIPs: [${list(200, (i) => `192.0.2.${i + 1}`)}], ${ports}`) +
+    slice(`addressType: IPv4\n${ports}\nendpoints: [${endpoints}]`)
+  );
 }
 
 /** A Service whose annotation this is, with a target port that differs from its port. */

@@ -1,24 +1,49 @@
-import {
-  aNode,
-  aService,
-  anIP,
-  configured,
-  container,
-  manifests,
-  pod,
-  slice,
-  type Example,
-  web,
-  withFields,
-  withPorts,
-} from './examples.ts';
+import { aNode, aService, anIP, manifests, type Example, web, withFields, withPorts } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import { joinWords } from '../base/join-words.ts';
 import { quote } from '../base/printable.ts';
-import type { ProxyMode, NodePortWord } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
-import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf } from './diagnostic-rows.ts';
-import { describeFound, type Found } from './value-in-words.ts';
+import { row, type DiagnosticTable, type Texts, type Words, wordsBy, warningIf } from './diagnostic-rows.ts';
+
+/** A value of the input as a diagnostic shows it: texts, numbers and booleans in full, lists and mappings by their type. */
+export type Found =
+  | { readonly type: 'empty' | 'list' | 'mapping' }
+  | { readonly type: 'string'; readonly value: string }
+  | { readonly type: 'number'; readonly value: number }
+  | { readonly type: 'boolean'; readonly value: boolean };
+
+/** Sorts a value of YAML or JSON. A missing value counts as empty. */
+export function findingOf(value: unknown): Found {
+  if (Array.isArray(value)) return { type: 'list' };
+  switch (typeof value) {
+    case 'string':
+      return { type: 'string', value };
+    case 'number':
+      return { type: 'number', value };
+    case 'boolean':
+      return { type: 'boolean', value };
+    default:
+      return { type: value === null || value === undefined ? 'empty' : 'mapping' };
+  }
+}
+
+/** Describes a value of the input in a few words. */
+export function describeFound(found: Found): string {
+  switch (found.type) {
+    case 'empty':
+      return 'empty';
+    case 'list':
+      return 'a list';
+    case 'mapping':
+      return 'a mapping';
+    case 'string':
+      return quote(found.value);
+    case 'number':
+    case 'boolean':
+      return String(found.value);
+  }
+}
 
 interface Misspelled {
   /** "spec.ports[0]", "a Service", "the configuration". */
@@ -32,34 +57,33 @@ interface Misspelled {
   readonly isNeeded?: true | undefined;
 }
 
-/**
- * Words in nodePortAddresses that kube-proxy of a release does not take; `asRelease` is set if that is not the release that the
- * input was read for.
- */
-type OfRelease = Texts<'field'> & { readonly release: Release; readonly asRelease?: Release | undefined };
+/** A field and what is written there. */
+type WrittenValue = Texts<'field' | 'value'>;
 
-/** "Kubernetes 1.31: nodePortAddresses", and the version of that kube-proxy. */
-function nameOfRelease({ field, release, asRelease }: OfRelease): readonly [seen: string, kubeProxy: string] {
-  const seen = asRelease === undefined ? field : `Kubernetes ${asRelease}: ${field}`;
-  return [seen, `kube-proxy ${kubeProxyVersions[release]}`];
-}
-
-const wordsSince = behaviourChanges['node-port-words'].since;
-
-/** What a word can be replaced with if it is not known. */
-const networksOfWord = { localhost: '127.0.0.0/8 and ::1/128', all: '0.0.0.0/0 and ::/0' } as const;
-
-/** `address` is the network of one address that is meant, if an address is written. */
-interface NoNetwork extends WrittenValue {
-  readonly address?: string | undefined;
-  /** The words that the field takes besides networks. */
-  readonly words?: readonly string[] | undefined;
-  /** The mode that is compiled for, if only another one reads the field. */
+/** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
+export interface OfOneMode {
+  /** The mode to compile for, if it is another one. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
-/** A field and what is written there. */
-export type WrittenValue = Texts<'field' | 'value'>;
+/** Ends a sentence about a setting. */
+export function endByMode({ ignoredIn }: OfOneMode): string {
+  return ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
+}
+
+/** `address` is the network of one address that is meant, if an address is written. */
+interface NoNetwork extends WrittenValue, OfOneMode {
+  readonly address?: string | undefined;
+  /** The words that the field takes besides networks. */
+  readonly words?: readonly string[] | undefined;
+}
+
+/** `asRelease` is set if `release` is not the one that the input was read for; `isRead`: the word is followed all the same. */
+interface WordOfRelease extends WrittenValue {
+  readonly release: Release;
+  readonly asRelease?: Release | undefined;
+  readonly isRead: boolean;
+}
 
 /** An address of an object, or of the status of a Node, which no API server checks. */
 type WrittenAddress = WrittenValue & { readonly node?: string };
@@ -68,29 +92,8 @@ function nameField({ node, field, value }: WrittenAddress): string {
   return `${node === undefined ? '' : `node ${node}: `}${field} ${quote(value)}`;
 }
 
-/** What follows from the use of an address that no host on a network has. kube-proxy uses it anyway. */
-const consequences = {
-  'cluster-ip': 'kube-proxy writes rules for it, but no cluster should give it to a Service',
-  'load-balancer': 'kube-proxy writes rules for it, but no load balancer can be reached there from another network',
-  'external-ip': 'kube-proxy writes rules for it, but no Service can be reached there from another network',
-  endpoint: 'kube-proxy sends connections there, but no Pod can answer them',
-  node: 'kube-proxy uses it anyway, but other networks cannot reach the node there',
-} as const;
-
-/** What an address is used for. */
-export type AddressUse = keyof typeof consequences;
-
-type SpecialAddress = WrittenAddress & {
-  readonly use: AddressUse;
-  /** "a loopback address". */
-  readonly kind: string;
-  /** By kpc-apply. */
-  readonly isRefused?: boolean;
-};
-
 /** A field that does not have the type, the range or one of the words that it must have. */
-type WrongField = {
-  readonly field: string;
+interface WrongField extends OfOneMode, Texts<'field'> {
   readonly found: Found;
   /** The types of JSON that it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
@@ -98,84 +101,51 @@ type WrongField = {
   readonly expected?: string | undefined;
   /** Whether kube-proxy takes it, and leaves it out. */
   readonly isLeftOut?: boolean;
-  /** The mode to compile for, if only another one reads the field. */
-  readonly ignoredIn?: ProxyMode | undefined;
-};
+}
 
 /** The row of a field that may have another value than it should. */
-function shapeRow(meaning: string, example: () => Example) {
-  return {
-    severity: warningIf(({ isLeftOut, ignoredIn }: WrongField) => isLeftOut === true || ignoredIn !== undefined),
-    meaning,
-    example,
-    words: describeField,
-  };
+function shapeRow(meaning: string, example: Example) {
+  const severity = warningIf(({ isLeftOut, ignoredIn }: WrongField) => isLeftOut === true || ignoredIn !== undefined);
+  return row(severity, { meaning, example, words: describeField });
 }
 
-/** As shapeRow, for a field that takes one of a few words. */
-function wordRow(field: string, example: () => Example) {
-  return shapeRow(`${field} is not one of its allowed values`, example);
-}
-
-function describeField({ field, found, types = ['string'], expected, isLeftOut, ignoredIn }: WrongField): Words {
+function describeField(details: WrongField): Words {
+  const { field, found, types = ['string'], expected, isLeftOut } = details;
   const leftOut = isLeftOut ? ', and kube-proxy leaves it out' : '';
-  const wrong = `${field} cannot be ${describeFound(found)}${leftOut}${ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`}`;
-  if (types.includes('string') && found.type === 'number') {
+  const wrong = `${field} cannot be ${describeFound(found)}${leftOut}${endByMode(details)}`;
+  if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
     // A duration has a unit, which quotes alone do not give it.
-    const isAnyString = expected === undefined || expected === 'a string';
+    const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
-      `${field} is the number ${found.value}, not a string`,
-      isAnyString ? 'put it in quotes' : `write ${expected}`,
+      `${field} is ${found.type === 'number' ? 'the number ' : ''}${found.value}, not a string`,
+      isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
-  }
-  if (types.includes('string') && found.type === 'boolean') {
-    const help = 'put it in quotes (to YAML, yes and on are true, no and off are false)';
-    return [`${field} is ${found.value}, not a string`, help];
   }
   if (types.includes('integer')) {
     const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
     return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];
   }
-  const isPair = types.includes('object') && found.type === 'string' && pairWithoutSpace.test(found.value);
+  // A key and its value with no space between them are one text to YAML.
+  const isPair = types.includes('object') && found.type === 'string' && /^[\w./-]+:[^\s/]/.test(found.value);
   return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
 }
 
-/** A key and its value with no space between them are one text to YAML. */
-const pairWithoutSpace = /^[\w./-]+:[^\s/]/;
+const yesIsTrue = ' (to YAML, yes and on are true, no and off are false)';
 
 /** Fields that do not fit their schema. */
 const shapeDiagnostics = {
-  'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
-  'bad-ip-family': shapeRow(
-    'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
-    () => withFields('ipFamilies: [IPv4, IPv4]'),
-  ),
-  'bad-ip-mode': wordRow('ipMode of a load balancer', () =>
-    manifests(
-      aService(
-        `type: LoadBalancer, ${anIP}, ports: [{ port: 80 }]`,
-        '{ loadBalancer: { ingress: [{ ip: 192.0.2.1, ipMode: vip }] } }',
-      ),
-    ),
-  ),
-  'bad-masquerade-bit': shapeRow('the bit of the packet mark is not a number from 0 to 31', () =>
-    configured('iptables: { masqueradeBit: 32 }'),
-  ),
-  'bad-number': shapeRow('a value is not a number, or is out of range', () => manifests(web, '--conntrack-min', 'few')),
-  'bad-phase': wordRow('phase of a Pod', () => manifests(web + pod(container, 'phase: running'))),
-  'bad-port': shapeRow('a port is not a number from 1 to 65535, nor the name of a container port', () =>
+  'bad-number': shapeRow('a value is not a number, or is out of range', manifests(web, '--conntrack-min few')),
+  'bad-port': shapeRow(
+    'a port is not a number from 1 to 65535, nor the name of a container port',
     withPorts('{ port: 70000 }'),
   ),
-  'bad-protocol': wordRow('protocol of a port', () => withPorts('{ port: 80, protocol: tcp }')),
-  'bad-session-affinity': wordRow('sessionAffinity', () => withFields('sessionAffinity: clientIP')),
-  'bad-timeout': shapeRow('the timeout of session affinity is not a number of seconds up to one day', () =>
-    withFields('sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }'),
-  ),
-  'bad-traffic-policy': wordRow('internalTrafficPolicy or externalTrafficPolicy', () =>
-    withFields('internalTrafficPolicy: local'),
-  ),
-  'bad-type': shapeRow('a field has a value of the wrong type, or contradicts the type of the Service', () =>
+  'bad-type': shapeRow(
+    'a field has a value of the wrong type, or contradicts the type of the Service',
     manifests(aService(`${anIP}, ports: 80`)),
+  ),
+  'bad-word': shapeRow(
+    'a field is not one of the words that it takes, or contradicts another such field',
+    withPorts('{ port: 80, protocol: tcp }'),
   ),
 } satisfies DiagnosticTable;
 
@@ -185,132 +155,110 @@ export type ShapeCode = keyof typeof shapeDiagnostics;
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
   ...shapeDiagnostics,
-  'bad-cidr': {
-    severity: warningIf((details: Texts<'problem'> & { readonly ignoredIn?: ProxyMode | undefined }) => {
-      return details.problem === 'unknown-primary' || details.ignoredIn !== undefined;
-    }),
-    meaning: 'a value is not a network, or not one that is allowed there',
-    example: () => withFields('loadBalancerSourceRanges: [10.0.0.0/33]', 'LoadBalancer'),
-    words: wordsBy('problem', {
-      'no-network': ({ field, value, address, words, ignoredIn }: NoNetwork) => {
-        const others = words === undefined ? '' : `, or one of the words ${joinWords(words)}`;
-        return [
-          `${field} ${quote(value)} is not a network${ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`}`,
-          address === undefined
-            ? `write it like 10.0.0.0/8 or fd00::/64${others}`
-            : `write ${address} for this one address`,
-        ];
-      },
-      'not-canonical': ({ field, value, network }: WrittenValue & Texts<'network'>) => [
-        `${field} ${quote(value)} is refused by Kubernetes`,
-        `write ${network}`,
-      ],
-      families: ({ field }: Texts<'field'>) => [
-        `${field} holds no network, or several of one family`,
-        'write one network, or one of each family',
-      ],
-      contradiction: ({ podCIDRs, podCIDR }: Texts<'podCIDRs' | 'podCIDR'>) => [
-        `podCIDRs begins with ${quote(podCIDRs)}, but podCIDR is ${quote(podCIDR)}`,
-        'make them the same',
-      ],
-      'repeated-word': ({ field, word }: Texts<'field'> & { readonly word: NodePortWord }) => [
-        `${field}: the word ${word} is there twice, and kube-proxy does not start`,
-        'write it once',
-      ],
-      'primary-with-others': (details: OfRelease) => {
-        const [seen, kubeProxy] = nameOfRelease(details);
-        return [
-          `${seen}: ${kubeProxy} does not start with both the word primary and networks`,
-          `write one or the other; Kubernetes ${wordsSince} takes both`,
-        ];
-      },
-      'unknown-primary': (details: OfRelease) => {
-        const [seen, kubeProxy] = nameOfRelease(details);
-        return `${seen}: ${kubeProxy} does not know the word primary, and does not start; compiled as later releases read it`;
-      },
-      'unknown-word': (details: OfRelease & { readonly word: Exclude<NodePortWord, 'primary'> }) => {
-        const [seen, kubeProxy] = nameOfRelease(details);
-        return [
-          `${seen} ${quote(details.word)}: ${kubeProxy} does not know the word ${details.word}, and does not start`,
-          `write ${networksOfWord[details.word]}; Kubernetes ${wordsSince} knows the word`,
-        ];
-      },
-    }),
-  },
-  'bad-quantity': {
-    severity: 'warning',
-    meaning: 'the CPUs of a Node are not a Kubernetes quantity, and count as none',
-    example: () => manifests(web + aNode('status: { allocatable: { cpu: many } }')),
-    words: ({ field, value }: WrittenValue) => [
-      `${field} ${quote(value)} is not a quantity, and counts as none`,
-      'write it like 4 or 3920m',
-    ],
-  },
-  'missing-field': {
-    severity: 'error',
+  'bad-cidr': row(
+    warningIf(({ isRead, ignoredIn }: { isRead?: boolean } & OfOneMode) => isRead === true || ignoredIn !== undefined),
+    {
+      meaning: 'a value is not a network, or not one that is allowed there',
+      example: withFields('loadBalancerSourceRanges: [10.0.0.0/33]', 'LoadBalancer'),
+      words: wordsBy('problem', {
+        'no-network': (details: NoNetwork) => {
+          const { field, value, address, words } = details;
+          const others = words === undefined ? '' : `, or one of the words ${joinWords(words)}`;
+          return [
+            `${field} ${quote(value)} is not a network${endByMode(details)}`,
+            address === undefined
+              ? `write it like 10.0.0.0/8 or fd00::/64${others}`
+              : `write ${address} for this one address`,
+          ];
+        },
+        'not-canonical': ({ field, value, network }: WrittenValue & Texts<'network'>) => [
+          `${field} ${quote(value)} is refused by Kubernetes`,
+          `write ${network}`,
+        ],
+        families: ({ field }: Texts<'field'>) => [
+          `${field} holds no network, or several of one family`,
+          'write one network, or one of each family',
+        ],
+        'repeated-word': ({ field, value }: WrittenValue) => [
+          `${field}: the word ${value} is there twice, and kube-proxy does not start`,
+          'write it once',
+        ],
+        'word-of-release': ({ field, value, release, asRelease, isRead }: WordOfRelease) => {
+          const seen = asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
+          const taken = isRead ? '; compiled as later releases read it' : '';
+          return [
+            `${seen}${field} ${quote(value)}: kube-proxy ${kubeProxyVersions[release]} does not take this, and does not start${taken}`,
+            `write networks; Kubernetes ${behaviourChanges['node-port-words'].since} takes the words, too`,
+          ];
+        },
+      }),
+    },
+  ),
+  'missing-field': row('error', {
     meaning: 'an object lacks a field that it needs',
-    example: () => manifests(web.replace(/^spec: .*\n/m, '')),
+    example: manifests(web.replace(/^spec: .*\n/m, '')),
     // `owner` is "the Service" or "ports[0]".
-    words: ({ owner, field, expected }: Readonly<Record<'owner' | 'field' | 'expected', string>>) => [
+    words: ({ owner, field, expected }: Texts<'owner' | 'field' | 'expected'>) => [
       `${owner} has no ${field}`,
       `write ${expected}`,
     ],
-  },
-  'null-value': {
-    severity: 'warning',
+  }),
+  'null-value': row('warning', {
     meaning: 'a label, an annotation or a part of a selector has no value: it is read as the empty string',
-    example: () => withFields('selector: { app: }'),
-    words: ({ of, name }: Texts<'name'> & { readonly of: 'label' | 'annotation' | 'selector' }) => [
+    example: withFields('selector: { app: }'),
+    words: ({ of, name }: Texts<'of' | 'name'>) => [
       `${of} ${quote(name)} has no value, and Kubernetes reads it as the empty string`,
       'write a value, or "" if that is meant',
     ],
-  },
-  'odd-cidr': {
-    severity: 'warning',
+  }),
+  'odd-cidr': row('warning', {
     meaning: 'a network is read as another one than is written',
-    example: () => withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
-    words: (details: WrittenValue & { readonly network: string; readonly address?: string | undefined }) => {
+    example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
+    // `network` is how it is read; `address` the one address that may be meant, if host bits are set.
+    words: (details: WrittenValue & Texts<'network'> & { readonly address?: string | undefined }) => {
       const { field, value, network, address } = details;
-      // `network` is how it is read; `address` the one address that may be meant, if host bits are set.
       if (address === undefined) return [`${field} ${quote(value)} is read as ${network}`, 'write it that way'];
       return [
         `${field} ${quote(value)} has host bits set, and is read as ${network}`,
         `write ${network}, or ${address} for the one address`,
       ];
     },
-  },
-  'unknown-field': {
-    severity: warningIf(({ isNeeded }: Misspelled) => !isNeeded),
-    meaning: 'an object or the configuration has an unknown field, or one in the wrong place',
-    example: () => manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
-    words: ({ name, owner, reader, meant }: Misspelled) => [
-      `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
-      adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
-    ],
-  },
-  'bad-address': {
-    severity: warningIf(({ node }: WrittenAddress) => node !== undefined),
-    meaning: 'a value is not an IP address, or not one that is allowed there',
-    example: () => manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
-    words: (details: WrittenAddress & Texts<'expected'>) => [
-      `${nameField(details)} is not ${details.expected}${details.node === undefined ? '' : '; kube-proxy leaves it out'}`,
-      'write one such as 10.0.0.1 or fd00::1, without a prefix length',
-    ],
-  },
-  'odd-address': {
-    severity: 'warning',
+  }),
+  'unknown-field': row(
+    warningIf(({ isNeeded }: Misspelled) => !isNeeded),
+    {
+      meaning: 'an object or the configuration has an unknown field, or one in the wrong place',
+      example: manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
+      words: ({ name, owner, reader, meant }: Misspelled) => [
+        `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
+        adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
+      ],
+    },
+  ),
+  'bad-address': row(
+    warningIf(({ node }: WrittenAddress) => node !== undefined),
+    {
+      meaning: 'a value is not an IP address, or not one that is allowed there',
+      example: manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
+      words: (details: WrittenAddress & Texts<'expected'>) => [
+        `${nameField(details)} is not ${details.expected}${details.node === undefined ? '' : '; kube-proxy leaves it out'}`,
+        'write one such as 10.0.0.1 or fd00::1, without a prefix length',
+      ],
+    },
+  ),
+  'odd-address': row('warning', {
     meaning: 'an IP address is written in a form that other programs may read differently',
-    example: () => manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
+    example: manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
     words: (details: WrittenValue & Texts<'address'>) => [
       `${nameField(details)} is read as ${details.address}`,
       'write it that way, because other programs may read it differently',
     ],
-  },
-  'special-address': {
-    severity: 'warning',
-    meaning: 'an address is one that no host on a network has, and kube-proxy uses it anyway',
-    example: () => manifests(web + aNode('status: { addresses: [{ type: InternalIP, address: 127.0.0.1 }] }')),
-    words: (details: SpecialAddress) =>
-      `${nameField(details)} is ${details.kind}: ${consequences[details.use]}${details.isRefused ? '; kpc-apply does not take such a bundle' : ''}`,
-  },
+  }),
+  'special-address': row('warning', {
+    meaning: 'an address is one that other networks cannot reach, and kube-proxy uses it anyway',
+    example: manifests(web + aNode('status: { addresses: [{ type: InternalIP, address: 127.0.0.1 }] }')),
+    // `kind` is "a loopback address"; `isRefused`: by kpc-apply.
+    words: (details: WrittenAddress & Texts<'kind'> & { readonly isRefused: boolean }) =>
+      `${nameField(details)} is ${details.kind}, which other networks cannot reach: kube-proxy uses it anyway${details.isRefused ? ', and kpc-apply does not take such a bundle' : ''}`,
+  }),
 } satisfies DiagnosticTable;

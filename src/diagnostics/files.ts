@@ -1,9 +1,8 @@
-import { aService, manifests, web } from './examples.ts';
-import { formatCount } from '../base/format-count.ts';
+import { aService, dump, manifests, rules, run, web } from './examples.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import { escapeText, quote } from '../base/printable.ts';
 import {
-  severityBy,
   type DetailsBy,
   type DiagnosticTable,
   type Lists,
@@ -11,6 +10,9 @@ import {
   type Texts,
   type Wordings,
   type Words,
+  row,
+  severityBy,
+  warningIf,
   wordsBy,
 } from './diagnostic-rows.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
@@ -31,15 +33,7 @@ const unreadableWords = {
   ],
   'broken-link': ['a broken link: what it leads to is not there', 'mend or remove it'],
   missing: 'there is no such file or folder',
-  'no-permission': 'no permission to read it',
-  'too-large': ['the file is too large', 'split it into several'],
-  'utf-16': ['the file is UTF-16', 'save it as UTF-8'],
-  /** `how` it is packed, and what to do. */
-  packed: ({ how }: Texts<'how'>) => `the file is ${how}`,
-  'no-text': ({ what }: { readonly what: 'binary' | 'not UTF-8 text' }) => [
-    `the file is ${what}`,
-    'name YAML or JSON: kpc reads nothing else',
-  ],
+  'no-text': ({ what }: Texts<'what'>) => [`the file is ${what}`, 'name YAML or JSON in UTF-8: kpc reads nothing else'],
   /** As the system says it. */
   system: ({ reason }: Texts<'reason'>) => reason,
 } as const satisfies Wordings;
@@ -63,34 +57,22 @@ interface HelmTemplate {
   readonly exclude?: string | undefined;
 }
 
-function describeTemplate({ count, chart, folder, isLeftOut, chartWords, into, exclude }: HelmTemplate): Words {
-  const render = `"helm template ${chartWords} | ${into}"`;
-  if (folder === undefined) return ['a Helm template', `render it first, as with ${render}`];
-  if (chart === undefined) {
-    return [
-      count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${folder}`,
-      `render the chart first, as with ${render}${isLeftOut ? '' : ', or leave it out with --exclude'}`,
-    ];
-  }
-  const others = exclude === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude}`;
-  const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates`;
-  return [`${what} in the chart ${chart}`, `render it first, as with ${render}${others}`];
+function describeTemplate({ count: number, chart, folder, isLeftOut, chartWords, into, exclude }: HelmTemplate): Words {
+  const where = chart !== undefined ? ` in the chart ${chart}` : folder === undefined ? '' : ` below ${folder}`;
+  const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
+  return [
+    number === 1
+      ? `a Helm template${chart === undefined ? '' : where}`
+      : `the first of ${number} Helm templates${where}`,
+    `render it first, as with "helm template ${chartWords} | ${into}"${others}`,
+  ];
 }
 
-interface UnrenderedTemplate {
-  /** How many files of the folder are templates; this is the first. */
-  readonly count: number;
-  readonly folder?: string | undefined;
-  /** Whether the result lacks it already. */
-  readonly isLeftOut: boolean;
-  /** The placeholder, as it is written. */
-  readonly mark: string;
-  /** What reads manifests: "kpc compile -f -". */
-  readonly into: string;
-}
+/** `mark` is the placeholder, as it is written. */
+type UnrenderedTemplate = Pick<HelmTemplate, 'count' | 'folder' | 'isLeftOut' | 'into'> & Texts<'mark'>;
 
-function describeUnrendered({ count, folder, isLeftOut, mark, into }: UnrenderedTemplate): Words {
-  const more = count === 1 ? '' : ` (as in ${formatCount(count - 1)} more files of ${folder ?? 'the input'})`;
+function describeUnrendered({ count: number, folder, isLeftOut, mark, into }: UnrenderedTemplate): Words {
+  const more = number === 1 ? '' : ` (as in ${formatCount(number - 1)} more files of ${folder ?? 'the input'})`;
   const others = folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude';
   return [
     `${quote(mark)} is a part of a template that is not filled in${more}`,
@@ -98,82 +80,85 @@ function describeUnrendered({ count, folder, isLeftOut, mark, into }: Unrendered
   ];
 }
 
-interface Kustomized {
-  /** Those of its fields that change the objects. */
-  readonly fields: readonly string[];
-  /** How many other kustomizations do so. */
-  readonly more: number;
-  /** How to name the folder to build on a command line. */
-  readonly folderWord: string;
-  /** What reads manifests: "kpc compile -f -". */
-  readonly into: string;
-}
-
-function countFiles(files: number): string {
-  return files === 1 ? '1 file' : `${formatCount(files)} files`;
-}
-
 type FileNames = Lists<'files'>;
 
-/** What is wrong with files and folders, whatever they hold, and what keeps a text from being read as YAML or JSON. */
+interface OtherHost {
+  /** What was printed there. */
+  readonly outputs: readonly string[];
+  readonly host: NamedHost;
+  /** The host whose output is read. */
+  readonly first: NamedHost;
+}
+
+type NamedHost = Texts<'kind' | 'name'>;
+
+function describeOtherHost({ outputs, host, first }: OtherHost): Words {
+  const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
+  return [
+    `ignored output of ${nameHost(host)} (${printed}), because ${nameHost(first)} comes first`,
+    'give each node a file of its own',
+  ];
+}
+
+function nameHost({ kind, name }: NamedHost): string {
+  return kind === 'Pod' ? `Pod ${name}` : name;
+}
+
+type OfFolder = Texts<'folder'>;
+
+/** What is wrong with files, folders and texts, and with bundles, goldens and dumps: the sides of a comparison that are not manifests. */
 export const fileDiagnostics = {
-  'empty-file': {
-    severity: 'warning',
+  'empty-file': row('warning', {
     meaning: 'a file holds no objects',
-    example: () => manifests('# nothing here\n'),
+    example: manifests('# nothing here\n'),
     words: 'the file holds no objects',
-  },
-  'empty-folder': {
-    severity: 'warning',
+  }),
+  'empty-folder': row('warning', {
     meaning: 'a folder holds no YAML or JSON files',
-    example: () => ({ words: ['compile', '-f', 'folder'], files: { 'folder/notes.txt': '' } }),
-    // Others may be left out, by --exclude or a .kpcignore.
-    words: ({ hasOthers }: { readonly hasOthers: boolean }) =>
-      `the folder holds no files named *.yaml, *.yml or *.json${hasOthers ? ' that are not left out' : ''}`,
-  },
-  'helm-template': {
-    severity: 'error',
+    example: run('compile -f folder', { 'folder/notes.txt': '' }),
+    words: 'the folder holds no files named *.yaml, *.yml or *.json, or all are left out',
+  }),
+  'helm-template': row('error', {
     meaning: 'a file is a Helm template that is not rendered',
-    example: () => manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
+    example: manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
     words: describeTemplate,
-  },
-  'ignored-files': {
-    severity: 'note',
+  }),
+  'ignored-files': row('note', {
     meaning: 'a .kpcignore leaves files out',
-    example: () => ({
-      words: ['compile', '-f', 'folder'],
-      files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
+    example: run('compile -f folder', {
+      'folder/in.yaml': web,
+      'folder/old.yaml': web,
+      'folder/.kpcignore': 'old.yaml\n',
     }),
     words: ({ by, files }: FileNames & Texts<'by'>) => `left out by ${by}: ${nameSome(files)}`,
-  },
-  kustomized: {
-    severity: 'warning',
+  }),
+  kustomized: row('warning', {
     meaning: 'a kustomization changes Services that are read as their files have them',
-    example: () => ({
-      words: ['compile', '-f', 'folder'],
-      files: { 'folder/in.yaml': web, 'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n' },
+    example: run('compile -f folder', {
+      'folder/in.yaml': web,
+      'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n',
     }),
-    words: ({ fields, more, folderWord, into }: Kustomized) => {
+    // The `fields` that change objects, how many `more` kustomizations do so, the folder to build, and what reads manifests.
+    words: ({ fields, more, folderWord, into }: Lists<'fields'> & Numbers<'more'> & Texts<'folderWord' | 'into'>) => {
       const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
       return [
         `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without`,
         `run "kubectl kustomize ${folderWord} | ${into}"`,
       ];
     },
-  },
-  'left-out': {
-    severity: severityBy('problem', 'warning', { advice: 'note' }),
+  }),
+  'left-out': row(severityBy('problem', 'warning', { advice: 'note' }), {
     meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
-    example: () => manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
+    example: manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
     words: wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
       part: ({ reason, files, more }: Texts<'reason'> & Numbers<'files' | 'more'>) => {
-        const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
-        return `left out${files === 1 ? '' : ` ${countFiles(files)}`}: ${reason}${others}`;
+        const others = more === 0 ? '' : ` (and ${count(more, 'more error')})`;
+        return `left out${files === 1 ? '' : ` ${count(files, 'file')}`}: ${reason}${others}`;
       },
       all: ({ files, objects }: Numbers<'files' | 'objects'>) => {
-        const again = `${formatCount(objects)} ${objects === 1 ? 'object' : 'objects'} that the input defines twice`;
-        const parts = [...(files > 0 ? [`${countFiles(files)} with errors`] : []), ...(objects > 0 ? [again] : [])];
+        const again = `${count(objects, 'object')} that the input defines twice`;
+        const parts = [...(files > 0 ? [`${count(files, 'file')} with errors`] : []), ...(objects > 0 ? [again] : [])];
         return `the result lacks ${parts.join(' and ')} (--skip-invalid)`;
       },
       /** Nothing is left out, but could be. */
@@ -182,57 +167,41 @@ export const fileDiagnostics = {
         'leave out such files with --skip-invalid, which goes on with the others',
       ],
     }),
-  },
-  'skipped-files': {
-    severity: 'note',
+  }),
+  'skipped-files': row('note', {
     meaning: 'a folder holds files without any Kubernetes object',
-    example: () => ({
-      words: ['compile', '-f', 'folder'],
-      files: { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' },
-    }),
+    example: run('compile -f folder', { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' }),
     words: ({ files }: FileNames) =>
-      `skipped ${countFiles(files.length)} without any Kubernetes object: ${nameSome(files)}`,
-  },
-  'unrendered-template': {
-    severity: 'error',
+      `skipped ${count(files.length, 'file')} without any Kubernetes object: ${nameSome(files)}`,
+  }),
+  'unrendered-template': row('error', {
     meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
-    example: () => manifests(aService(`clusterIP: $ADDRESS`)),
+    example: manifests(aService(`clusterIP: $ADDRESS`)),
     words: describeUnrendered,
-  },
-  'unreadable-file': {
-    severity: 'error',
+  }),
+  'unreadable-file': row('error', {
     meaning: 'a file or folder is missing, cannot be read, or is not text',
-    example: () => ({ words: ['compile', '-f', 'missing.yaml'], files: {} }),
+    example: run('compile -f missing.yaml', {}),
     words: wordsBy('problem', unreadableWords),
-  },
-  'alias-bomb': {
-    severity: 'error',
+  }),
+  'alias-bomb': row('error', {
     meaning: 'YAML aliases expand a short text to more than fits in memory',
-    example: () =>
-      manifests(
-        `a: &a [${'x, '.repeat(9)}x]\n${Array.from('bcde', (name, i) => `${name}: &${name} [${`*${'abcd'[i]}, `.repeat(9)}x]\n`).join('')}`,
-      ),
+    example: manifests(
+      `a: &a [${'x, '.repeat(9)}x]\n${Array.from('bcde', (name, i) => `${name}: &${name} [${`*${'abcd'[i]}, `.repeat(9)}x]\n`).join('')}`,
+    ),
     words: ({ copies, values }: Numbers<'copies' | 'values'>) => [
       `aliases multiply to ${copies} of ${values} values`,
       'write the values out',
     ],
-  },
-  'bad-json': {
-    severity: 'error',
+  }),
+  'bad-json': row('error', {
     meaning: 'a text begins like JSON, but is not valid JSON',
-    example: () => ({
-      words: ['compile', '-f', 'in.json'],
-      files: { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' },
-    }),
-    words: wordsBy('problem', {
-      invalid: ({ reason }: Texts<'reason'>) => `not valid JSON: ${reason}`,
-      'text-after-json': ['text follows the JSON', 'put a line "---" before another document'],
-    }),
-  },
-  'bad-yaml': {
-    severity: 'error',
+    example: run('compile -f in.json', { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' }),
+    words: ({ reason }: Texts<'reason'>) => `not valid JSON: ${reason}`,
+  }),
+  'bad-yaml': row('error', {
     meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
-    example: () => manifests('kind: Service\nmetadata: { name: web\n'),
+    example: manifests('kind: Service\nmetadata: { name: web\n'),
     // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
     words: ({ reason, lines }: Texts<'reason'> & { readonly lines?: string }) => [
       `not valid YAML: ${reason}`,
@@ -241,42 +210,165 @@ export const fileDiagnostics = {
         : (adviseOnOddSpace(lines) ??
           'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
     ],
-  },
-  'duplicate-key': {
-    severity: 'error',
+  }),
+  'duplicate-key': row('error', {
     meaning: 'a mapping has the same key twice',
-    example: () => manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
+    example: manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
     words: ({ isTwoObjects }: { readonly isTwoObjects?: true }) =>
       isTwoObjects
         ? ['a second object begins here without a line "---" before it', 'add that line']
         : ['this key is in the same mapping twice', 'keep one of them'],
-  },
-  'merge-conflict': {
-    severity: 'error',
+  }),
+  'merge-conflict': row('error', {
     meaning: 'Git left the marks of a merge conflict in the file',
-    example: () => manifests(`<<<<<<< ours\n${web}=======\n${web}>>>>>>> theirs\n`),
+    example: manifests(`<<<<<<< ours\n${web}=======\n${web}>>>>>>> theirs\n`),
     words: ['Git left a merge conflict here', 'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>'],
-  },
-  'too-deep': {
-    severity: 'error',
+  }),
+  'too-deep': row('error', {
     meaning: 'lists or mappings nest deeper than in any Kubernetes object',
-    example: () => manifests('- '.repeat(2000)),
-    words: wordsBy('what', {
-      values: 'lists and mappings nest too deeply',
-      lists: ({ limit }: Numbers<'limit'>) => [
-        `lists are nested more than ${limit} deep`,
-        'put the objects into one list',
+    example: manifests('- '.repeat(2000)),
+    words: 'lists and mappings nest too deeply',
+  }),
+  'yaml-tab': row('error', {
+    meaning: 'a tab indents YAML, which takes spaces only',
+    example: manifests('kind: Service\nmetadata:\n\tname: web\n'),
+    words: ['a tab is used for indentation', 'indent with spaces: YAML takes nothing else'],
+  }),
+  'bad-bundle': row('error', {
+    meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
+    example: run('diff bundle in.yaml', { 'in.yaml': web, 'bundle/manifest.json': '{}' }),
+    words: ({ path, problem }: Texts<'path' | 'problem'>) => `${path}: ${problem}`,
+  }),
+  'cut-off-file': row('warning', {
+    meaning: "a tool's output is cut off",
+    example: dump({ 'iptables-save': rules.replace('COMMIT\n', '') }),
+    words: ({ expected }: Texts<'expected'>) => [
+      `what ${expected} printed was cut off, and is not compared`,
+      'print it again',
+    ],
+  }),
+  'dump-folder': row('error', {
+    meaning: 'a folder holds dumps of several nodes, where kpc needs one',
+    example: run('diff dumps in.yaml', { 'in.yaml': web, 'dumps/worker-1/iptables-save': rules }),
+    words: ({ path, example }: Texts<'path' | 'example'>) => [
+      `${path} holds dumps of nodes, not one`,
+      `name one of them, such as ${example}`,
+    ],
+  }),
+  'fleet-folder': row('error', {
+    meaning: 'a folder holds the bundles of several nodes, where kpc needs one',
+    example: run('diff fleet in.yaml', { 'in.yaml': web, 'fleet/worker-1/manifest.json': '{ "formatVersion": 1 }' }),
+    words: ({ path, example }: Texts<'path' | 'example'>) => [
+      `${path} holds the bundles of a fleet`,
+      `name the folder of one node, such as ${example}, or the node with --node`,
+    ],
+  }),
+  'legacy-tables': row('note', {
+    meaning: 'iptables-legacy has rules that a dump does not show',
+    example: dump({
+      'iptables-save': `# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n${rules}`,
+    }),
+    words: ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+  }),
+  'no-manifests': row('error', {
+    meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
+    example: run('compile -f node.txt', { 'node.txt': rules }),
+    words: ({ path, what }: Texts<'path' | 'what'>) => [
+      `${path} is a ${what}, not manifests: nothing of it is compiled`,
+      `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
+    ],
+  }),
+  'no-table': row('note', {
+    meaning: 'a dump has iptables rules without the line that names their table',
+    example: dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
+    words: ({ tables }: Lists<'tables'>) =>
+      `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
+  }),
+  'nothing-to-check': row('error', {
+    meaning: '--check names a folder that kpc cannot compare with',
+    example: run('compile -f in.yaml --check nowhere', { 'in.yaml': web }),
+    words: wordsBy('problem', {
+      missing: ({ folder }: OfFolder) => [
+        `--check ${folder}: there is no such folder`,
+        `write it first with -o ${folder}, or with --golden for git`,
+      ],
+      'no-bundle': ({ folder }: OfFolder) => [
+        `--check ${folder}: kpc compile wrote no bundle and no golden there`,
+        'name another folder, or write one with -o or --golden',
+      ],
+      'one-node': ({ folder }: OfFolder) => [
+        `--check ${folder}: it is the bundle of one node`,
+        'name the folder of all nodes, or one node with --node',
+      ],
+      fleet: ({ folder, example }: OfFolder & Texts<'example'>) => [
+        `--check ${folder}: it holds the bundles of many nodes`,
+        `use --all-nodes, or name one of them, such as ${example}`,
       ],
     }),
-  },
-  'yaml-tab': {
-    severity: 'error',
-    meaning: 'a tab indents YAML, which takes spaces only',
-    example: () => manifests('kind: Service\nmetadata:\n\tname: web\n'),
-    words: ['a tab is used for indentation', 'indent with spaces: YAML takes nothing else'],
-  },
+  }),
+  'other-host': row('warning', {
+    meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
+    example: dump({
+      'node.txt': `root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n`,
+    }),
+    words: describeOtherHost,
+  }),
+  'second-listing': row('warning', {
+    meaning: "a dump holds a tool's output twice, of two nodes or two times, and kpc takes the first",
+    example: dump({
+      'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
+    }),
+    words: ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
+      `skipped a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}`,
+      'give each node a file of its own',
+    ],
+  }),
+  'stray-lines': row('note', {
+    meaning: 'a dump has lines that no tool printed',
+    example: dump({ 'node.txt': `${rules}the addresses:\n$ ipset save\ncreate KUBE-CLUSTER-IP hash:ip,port\n` }),
+    words: ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
+  }),
+  'taken-whole': row('note', {
+    meaning: 'kpc takes a list of virtual servers for the whole list of a node',
+    example: dump({ 'node.txt': '-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1\n' }),
+    words: [
+      'treated as the complete list of virtual servers of the node',
+      'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
+    ],
+  }),
+  unreadable: row('error', {
+    meaning: 'a side of a comparison cannot be read',
+    example: run('diff bundle in.yaml', {
+      'in.yaml': web,
+      'bundle/manifest.json': '{}',
+      'bundle/ipset.restore/x': '',
+    }),
+    words: ({ path, reason }: Texts<'path' | 'reason'>) => `${path} cannot be read: ${reason}`,
+  }),
+  'unread-file': row('warning', {
+    meaning: "a file of a dump is not a tool's output",
+    example: dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
+    // `expected` is what its name says that it holds; `reason`, why it cannot be read as a text at all.
+    words: ({ expected, reason }: { readonly expected: string | undefined; readonly reason?: string }) =>
+      `skipped: ${expected === undefined ? 'not a text' : `not what ${expected} prints`}${reason === undefined ? '' : `: ${reason}`}`,
+  }),
+  'unread-line': row('warning', {
+    meaning: 'a line of a dump cannot be read, and is left out',
+    example: dump({ 'iptables-save': rules.replace('COMMIT', 'nonsense\nCOMMIT') }),
+    // `more` other lines cannot be read for the same reason.
+    words: ({ reason, more }: Texts<'reason'> & Numbers<'more'>) =>
+      `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
+  }),
+  'unread-output': row(
+    warningIf(({ isAll }: { readonly isAll: boolean }) => !isAll),
+    {
+      meaning: 'a tool printed its output in a form that lacks what kpc needs',
+      example: dump({ 'node.txt': 'Chain KUBE-SERVICES (2 references)\ntarget prot opt source destination\n' }),
+      // `isAll`: nothing else of the dump can be read.
+      words: ({ output, reason }: Texts<'output' | 'reason'> & { readonly isAll: boolean }) => `${output} ${reason}`,
+    },
+  ),
 } satisfies DiagnosticTable;
-
 /** What keeps a text from being read as YAML or JSON. */
 export type SyntaxCode =
   'alias-bomb' | 'bad-json' | 'bad-yaml' | 'duplicate-key' | 'merge-conflict' | 'too-deep' | 'yaml-tab';

@@ -1,19 +1,32 @@
-import { aNode, aService, manifests, web } from './examples.ts';
-import { formatCount } from '../base/format-count.ts';
+import { run, aService, manifests, web, configuration } from './examples.ts';
+import { count } from '../base/format-count.ts';
 import { quote } from '../base/printable.ts';
-import { describeFound, type Found } from './value-in-words.ts';
-import { type DiagnosticTable, type Texts, type Words, wordsBy, warningIf, type Numbers } from './diagnostic-rows.ts';
+import { describeFound, type Found } from './fields.ts';
+import {
+  row,
+  type DiagnosticTable,
+  type Texts,
+  type Words,
+  wordsBy,
+  warningIf,
+  type Numbers,
+} from './diagnostic-rows.ts';
 import { nameSome } from '../base/join-words.ts';
 
 type WrongName = Texts<'field' | 'value'> & {
-  readonly rule: 'label' | 'subdomain';
+  readonly rule: 'label' | 'subdomain' | 'label-value';
   /** No rule depends on it: the API server refuses it, but kube-proxy does not. */
   readonly isUnused?: true;
 };
 
+const nameSigns = {
+  label: 'lower-case letters, digits and dashes, 63',
+  subdomain: 'lower-case letters, digits, dashes and dots, 253',
+  'label-value': 'letters, digits, dashes, underscores and dots, 63',
+} as const;
+
 /** Another object of the same kind and name, which has its namespace, if it has one. */
 export interface DuplicateObject extends Texts<'kind' | 'name'> {
-  readonly what: 'object';
   readonly first: Texts<'file'> & Numbers<'line'>;
   /** How many more objects of one folder another folder holds too. */
   readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
@@ -24,7 +37,7 @@ export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
 }
 
-function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<DuplicateObject, 'what'>): Words {
+function describeDuplicate({ kind, name, first, among, leaveOut }: DuplicateObject): Words {
   const one = `duplicate ${kind} ${name}, first defined at ${first.file}:${first.line}`;
   const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
   return [`${one}${more}`, leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them'];
@@ -52,19 +65,13 @@ const makers = {
 
 /** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
 function pluralOf(name: string): string {
-  const [kind = '', version] = name.split(' of ', 2);
-  return version === undefined ? pluralOfKind(kind) : `${pluralOfKind(kind)} of ${version}`;
+  const [kind = '', ...version] = name.split(/(?= of )/);
+  const plural = kind.replace(/([^aeiou])y$/, '$1ie').replace(/(ss|x|ch|sh)$/, '$1e');
+  return [plural.replace(/s?$/, 's'), ...version].join('');
 }
 
-function pluralOfKind(kind: string): string {
-  if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
-  if (/(ss|x|ch|sh)$/.test(kind)) return `${kind}es`;
-  return kind.endsWith('s') ? kind : `${kind}s`;
-}
-
-/** How many kinds are named, and how much of a name is shown. */
+/** How many kinds are named. */
 const mostKinds = 5;
-const longestKind = 100;
 
 interface SkippedKinds {
   /** The most frequent first; a kind of a version that kpc does not read is "Service of v2". */
@@ -74,17 +81,11 @@ interface SkippedKinds {
 }
 
 function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
-  const list = kinds.map(({ kind: written, count }) => {
-    // No kind of Kubernetes is longer.
-    const kind = written.length > longestKind ? `${written.slice(0, longestKind)}...` : written;
-    return `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`;
-  });
-  if (list.length > mostKinds) {
-    const rest = kinds.slice(mostKinds);
-    const count = rest.reduce((sum, each) => sum + each.count, 0);
-    const objects = `${formatCount(count)} ${count === 1 ? 'object' : 'objects'}`;
-    list.length = mostKinds;
-    list.push(`and ${objects} of ${rest.length === 1 ? 'another kind' : `${formatCount(rest.length)} other kinds`}`);
+  const list = kinds.slice(0, mostKinds).map((each) => count(each.count, each.kind, pluralOf(each.kind)));
+  const rest = kinds.slice(mostKinds);
+  if (rest.length > 0) {
+    const objects = rest.reduce((sum, each) => sum + each.count, 0);
+    list.push(`and ${count(objects, 'object')} of ${count(rest.length, 'other kind')}`);
   }
   const cronJobs = leavesOutCronJobs ? '; CronJob Pods are temporary and not assumed' : '';
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
@@ -107,7 +108,7 @@ const leftOutWords: { readonly [R in LeftOutReason]: string } = {
 /** In the order of the message. */
 export const leftOutReasons = Object.keys(leftOutWords) as readonly LeftOutReason[];
 
-/** `services`: how many there are. */
+/** `services`: how many there are; of none, nothing is left out. */
 interface NothingProgrammed extends Numbers<'services'> {
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
   readonly isRefused: boolean;
@@ -128,6 +129,9 @@ function describeNothingProgrammed(details: NothingProgrammed): Words {
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${leftOutWords[reason]}: ${nameSome(names)}`,
   );
+  if (services === 0) {
+    return isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services';
+  }
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
   const wrong = `nothing would be programmed for ${which}, and ${removesAll}: ${groups.join('; ')}`;
   if (!lacksClusterIp(details)) return [wrong, isRefused ? allowing : undefined];
@@ -138,44 +142,38 @@ function describeNothingProgrammed(details: NothingProgrammed): Words {
 
 /** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
 export const objectDiagnostics = {
-  'bad-name': {
-    severity: warningIf(({ isUnused }: WrongName) => isUnused === true),
-    meaning: 'a name is not valid in Kubernetes',
-    example: () => manifests(web.replace('web', 'Web')),
-    words: ({ field, value, rule }: WrongName) => {
-      const [signs, most] = rule === 'label' ? ['digits and dashes', 63] : ['digits, dashes and dots', 253];
-      return [
+  'bad-name': row(
+    warningIf(({ isUnused }: WrongName) => isUnused === true),
+    {
+      meaning: 'a name is not valid in Kubernetes',
+      example: manifests(web.replace('web', 'Web')),
+      words: ({ field, value, rule }: WrongName) => [
         `${field} cannot be ${quote(value)}`,
-        `write lower-case letters, ${signs}, ${most} characters at most, with a letter or digit at both ends`,
-      ];
+        `write ${nameSigns[rule]} characters at most, with a letter or digit at both ends`,
+      ],
     },
-  },
-  'duplicate-object': {
-    severity: 'error',
+  ),
+  'duplicate-object': row('error', {
     meaning: 'the input holds two objects of the same kind, namespace and name',
-    example: () => manifests(web + web),
-    words: wordsBy('what', {
-      object: describeDuplicate,
-      /** Another configuration, in a file of --config or among the manifests. */
-      configuration: ({ where }: { readonly where: 'file' | 'input' }) =>
-        where === 'file'
-          ? ['the file holds another KubeProxyConfiguration before this one', 'keep only one of them']
-          : ['the input holds another KubeProxyConfiguration', 'keep one of them, or name one with --config'],
-    }),
-  },
-  'missing-name': {
-    severity: 'error',
+    example: manifests(web + web),
+    words: describeDuplicate,
+  }),
+  'duplicate-configuration': row('error', {
+    meaning: 'the input, or the file of --config, holds two configurations of kube-proxy',
+    example: manifests(`${web}${configuration}---\n${configuration}`),
+    words: ['there is another KubeProxyConfiguration before this one', 'keep one of them, or name one with --config'],
+  }),
+  'missing-name': row('error', {
     meaning: 'an object has no name',
-    example: () => manifests(web.replace('name: web', '')),
+    example: manifests(web.replace('name: web', '')),
     words: ({ isGenerated }: { readonly isGenerated: boolean }) => [
       `the object has no metadata.name${isGenerated ? ': the name that the cluster made of generateName is not in this file' : ''}`,
       isGenerated ? 'give the object as the cluster has it, or write a name' : 'write one',
     ],
-  },
-  'not-an-object': {
-    severity: 'error',
+  }),
+  'not-an-object': row('error', {
     meaning: 'a document is not a Kubernetes object',
-    example: () => manifests('- one\n- two\n'),
+    example: manifests('- one\n- two\n'),
     words: wordsBy('problem', {
       'no-mapping': ({ found }: { readonly found: Found }) => [
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
@@ -193,26 +191,23 @@ export const objectDiagnostics = {
         'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
       ],
     }),
-  },
-  'skipped-kinds': {
-    severity: 'note',
+  }),
+  'skipped-kinds': row('note', {
     meaning: 'the input holds objects of kinds that kube-proxy does not read',
-    example: () => manifests(web + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web }\n'),
+    example: manifests(web + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web }\n'),
     words: describeSkipped,
-  },
-  'unknown-kind': {
-    severity: 'warning',
+  }),
+  'unknown-kind': row('warning', {
     meaning: 'kind or apiVersion looks misspelled, and the object is ignored',
-    example: () => manifests(web.replace('kind: Service', 'kind: Servcie')),
+    example: manifests(web.replace('kind: Service', 'kind: Servcie')),
     words: (details: Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }) => [
       `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
       `did you mean ${details.meant}?`,
     ],
-  },
-  'no-input': {
-    severity: 'error',
+  }),
+  'no-input': row('error', {
     meaning: 'there is nothing to compile',
-    example: () => ({ words: ['compile'], files: {} }),
+    example: run('compile', {}),
     words: wordsBy('problem', {
       'nothing-named': [
         'nothing to compile',
@@ -228,18 +223,13 @@ export const objectDiagnostics = {
         `run "${build}"`,
       ],
     }),
-  },
-  'no-services': {
-    severity: warningIf(({ isRefused }: { readonly isRefused: boolean }) => !isRefused),
-    meaning: 'the input holds no Services, and the result would remove all Services from a node',
-    example: () => manifests(aNode('spec: {}')),
-    words: ({ isRefused }: { readonly isRefused: boolean }) =>
-      isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services',
-  },
-  'nothing-programmed': {
-    severity: warningIf((details: NothingProgrammed) => !details.isRefused && !lacksClusterIp(details)),
-    meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
-    example: () => manifests(aService('clusterIP: None')),
-    words: describeNothingProgrammed,
-  },
+  }),
+  'nothing-programmed': row(
+    warningIf((details: NothingProgrammed) => !details.isRefused && !lacksClusterIp(details)),
+    {
+      meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
+      example: manifests(aService('clusterIP: None')),
+      words: describeNothingProgrammed,
+    },
+  ),
 } satisfies DiagnosticTable;

@@ -1,30 +1,33 @@
-import { aService, anIP, annotated, endpoint, largeInput, manifests, withFields, withPorts } from './examples.ts';
-import { quote } from '../base/printable.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
-import { severityBy, type DiagnosticTable, type Lists, type Numbers, type Texts, wordsBy } from './diagnostic-rows.ts';
-import { formatCount } from '../base/format-count.ts';
+import {
+  balanced,
+  runningPod,
+  aSelector,
+  aService,
+  anIP,
+  annotated,
+  container,
+  deployment,
+  endpoint,
+  largeInput,
+  manifests,
+  slice,
+  web,
+  withFields,
+  withPorts,
+} from './examples.ts';
+import { printable, quote } from '../base/printable.ts';
+import {
+  type DiagnosticTable,
+  type Lists,
+  type Numbers,
+  type Texts,
+  row,
+  severityBy,
+  wordsBy,
+} from './diagnostic-rows.ts';
+import { count } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
-
-/** The kind of Service for which a field means nothing. */
-export type IgnoredFieldReason =
-  | { readonly reason: 'type' | 'no-external-addresses'; readonly type: string }
-  | { readonly reason: 'no-local-load-balancer' };
-
-function describeKind(details: IgnoredFieldReason): string {
-  switch (details.reason) {
-    case 'type':
-      return `of type ${details.type}`;
-    case 'no-external-addresses':
-      return `of type ${details.type} without externalIPs`;
-    case 'no-local-load-balancer':
-      return 'that is not of type LoadBalancer with externalTrafficPolicy Local';
-  }
-}
-
-/** `first` is the index of the port that is there already. */
-type SamePort = Numbers<'index' | 'first'>;
-
-type Lack = 'no-endpoints' | 'no-local-endpoints';
+import { type Family, familyNames } from '../kernel/family.ts';
 
 /** `service` is the largest one. */
 type TooLarge = Numbers<'lines' | 'limit'> &
@@ -32,9 +35,6 @@ type TooLarge = Numbers<'lines' | 'limit'> &
 
 const asTheClusterHasThem =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
-
-/** The Service, "namespace/name", that lacks something. */
-type Lacking = Texts<'service'>;
 
 /** What took the place of what manifests from git lack. */
 interface Assumed extends Lists<'nodes'> {
@@ -49,45 +49,44 @@ export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
 }
 
 function describeAssumed({ values, nodes, isDefault }: Assumed): string {
-  const counts = values.map(({ what, count, from }) => {
+  const counts = values.map(({ what, count: number, from }) => {
     const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
     const networks = from.length === 0 ? '' : ` from ${from.join(' and ')}`;
-    return `${formatCount(count)} ${count === 1 ? what : plural}${networks}`;
+    return `${count(number, what, plural)}${networks}`;
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
   const way = isDefault ? '; --no-assume forbids this' : '';
   return `assumed, because the input lacks them: ${counts.join(', ')}${named}${way}`;
 }
 
-/** What is wrong with Services, their ports and kpc's annotations of them, and what a cluster would give them that they lack. */
+const serviceNameLabel = 'kubernetes.io/service-name';
+
+/** `found`: the ports that are there, "http/TCP" each. */
+interface UnknownPort extends Texts<'service' | 'protocol'>, Lists<'found'> {}
+
+function listFound({ found }: UnknownPort): string {
+  return found.length === 0 ? 'none of their ports has a name' : `their ports: ${printable(nameSome(found))}`;
+}
+
+type Limited = Numbers<'count' | 'limit'>;
+
+/** What is wrong with Services, their ports and endpoints, and what a cluster would give them that they lack. */
 export const serviceDiagnostics = {
-  'address-conflict': {
-    severity: 'warning',
+  'address-conflict': row('warning', {
     meaning: 'two Service ports claim the same address, port and protocol',
-    example: () =>
-      manifests(
-        aService(`${anIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
-          aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
-      ),
+    example: manifests(
+      aService(`${anIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
+        aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
+    ),
     // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
     words: ({ what, holder, rival }: Texts<'what' | 'holder' | 'rival'>) => [
       `${what} is claimed by ${holder} and ${rival}: ${holder} gets it, in every run`,
       'give one of them another address or port',
     ],
-  },
-  'bad-annotation': {
-    severity: 'error',
-    meaning: "an annotation of kpc's own has a value that it does not take",
-    example: () => manifests(annotated('kpc.dev/ipvs-forwarding-method: nat')),
-    words: (details: Texts<'annotation' | 'value'> & Lists<'known'>) => [
-      `${details.annotation} cannot be "${details.value}"`,
-      `write one of ${details.known.join(', ')}`,
-    ],
-  },
-  'bad-cluster-ips': {
-    severity: 'error',
+  }),
+  'bad-cluster-ips': row('error', {
     meaning: 'clusterIP and clusterIPs contradict each other, the families or the type of the Service',
-    example: () => manifests(aService('clusterIP: none, ports: [{ port: 80 }]')),
+    example: manifests(aService('clusterIP: none, ports: [{ port: 80 }]')),
     words: wordsBy('problem', {
       'external-name': ({ field }: { readonly field: 'clusterIP' | 'clusterIPs' }) => [
         'a Service of type ExternalName has no cluster IP',
@@ -111,233 +110,303 @@ export const serviceDiagnostics = {
       'other-family': (details: Texts<'value'> & Numbers<'index'> & { readonly family: 'IPv4' | 'IPv6' }) =>
         `${quote(details.value)} is not an ${details.family} address, which ipFamilies[${details.index}] requires`,
     }),
-  },
-  'bad-traffic-distribution': {
-    severity: 'warning',
-    meaning: 'trafficDistribution is not a value that Kubernetes knows',
-    example: () => withFields('trafficDistribution: PreferFar'),
-    words: ({ value, hint }: Texts<'value'> & { /** What to write. */ readonly hint: string }) => [
-      `trafficDistribution is ${quote(value)}, which Kubernetes ${newestRelease} does not know`,
-      `write ${hint}`,
-    ],
-  },
-  'duplicate-port': {
-    severity: severityBy('problem', 'error', { 'slice-port': 'warning' }),
+  }),
+  'duplicate-port': row(severityBy('isOfSlice', 'error', { true: 'warning' }), {
     meaning: 'two ports of one object have the same name or number',
-    example: () => withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),
-    words: wordsBy('problem', {
-      value: (details: Texts<'value'> & Numbers<'first'> & { readonly field: 'name' | 'port' | 'nodePort' }) => [
-        `${details.field} ${details.value} is already used by ports[${details.first}]`,
-        `give each port a ${details.field} of its own`,
-      ],
-      unnamed: ({ index, first, protocol }: SamePort & Texts<'protocol'>) => [
-        `ports[${index}] has no name, nor has ports[${first}] of ${protocol}: kube-proxy keeps one of them`,
-        'name both',
-      ],
-      'slice-port': (details: SamePort & { readonly name: string; readonly sameProtocol: boolean }) => {
-        const { index, name, first, sameProtocol } = details;
-        const what = name === '' ? 'has no name' : `is named ${name}`;
-        const other = sameProtocol ? 'the same' : 'another';
-        return [
-          `ports[${index}] ${what}, like ports[${first}] of ${other} protocol`,
-          'name them differently: the API server accepts each name once',
-        ];
-      },
-    }),
-  },
-  'forwarding-changes-port': {
-    severity: 'error',
+    example: withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),
+    // `first` is the index of the port that has it. The API server takes each name of a slice once, kube-proxy once for a protocol.
+    words: (details: Texts<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }) => [
+      `${details.field} ${details.value || '""'} is already used by ports[${details.first}]`,
+      `give each port a ${details.field} of its own`,
+    ],
+  }),
+  'forwarding-changes-port': row('error', {
     meaning: 'a Service asks for a forwarding method that cannot change the port, but its ports differ',
-    example: () =>
-      manifests(annotated('kpc.dev/ipvs-forwarding-method: direct') + endpoint('conditions: { ready: true }')),
+    example: manifests(annotated('kpc.dev/ipvs-forwarding-method: direct') + endpoint('conditions: { ready: true }')),
     // `wrong` is which port would change.
     words: ({ method, wrong, help }: Texts<'method' | 'wrong' | 'help'>) => [
       `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
       help,
     ],
-  },
-  'ignored-field': {
-    severity: 'warning',
+  }),
+  'ignored-field': row('warning', {
     meaning: 'a field means nothing for a Service of this type, and the API server refuses it',
-    example: () => withFields('healthCheckNodePort: 30100'),
-    words: (details: IgnoredFieldReason & Texts<'field'>) => [
-      `${details.field} means nothing for a Service ${describeKind(details)}, and the API server refuses it`,
+    example: withFields('healthCheckNodePort: 30100'),
+    words: ({ field, needs }: Texts<'field' | 'needs'>) => [
+      `${field} means nothing here, and the API server refuses it: it needs ${needs}`,
       'leave it out',
     ],
-  },
-  'long-comment': {
-    severity: 'warning',
+  }),
+  'long-comment': row('warning', {
     meaning: 'the names of a Service port are too long for an nft comment: kube-proxy could program nothing',
-    example: () =>
-      manifests(
-        aService(`${anIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
-        '--proxy-mode',
-        'nftables',
-        '--kubernetes-version',
-        '1.36',
-      ),
+    example: manifests(
+      aService(`${anIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
+      '--proxy-mode nftables --kubernetes-version 1.36',
+    ),
     // `lack` is what the Service has not on the nodes where kube-proxy writes the comment.
-    words: ({ servicePort, lack, limit }: Texts<'servicePort'> & Numbers<'limit'> & { readonly lack: Lack }) => [
+    words: ({ servicePort, lack, limit }: Texts<'servicePort' | 'lack'> & Numbers<'limit'>) => [
       `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack.replaceAll('-', ' ')}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
       'shorten the names',
     ],
-  },
-  'missing-cluster-ip': {
-    severity: 'warning',
+  }),
+  'missing-cluster-ip': row('warning', {
     meaning: 'a Service has clusterIPs, but no clusterIP',
-    example: () => manifests(aService('clusterIPs: [10.96.0.10], ports: [{ port: 80 }]')),
+    example: manifests(aService('clusterIPs: [10.96.0.10], ports: [{ port: 80 }]')),
     words: ({ first }: Texts<'first'>) => [
       'the API server accepts clusterIPs only with a clusterIP',
       `add clusterIP: ${first}`,
     ],
-  },
-  'missing-ip-families': {
-    severity: 'warning',
+  }),
+  'missing-ip-families': row('warning', {
     meaning: 'a Service has more clusterIPs than ipFamilies: kube-proxy takes only the first address',
-    example: () =>
-      manifests(aService('clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd00:10:96::10"], ports: [{ port: 80 }]')),
+    example: manifests(
+      aService('clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd00:10:96::10"], ports: [{ port: 80 }]'),
+    ),
     words: ({ families }: Numbers<'families'>) => [
       `kube-proxy takes only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
       'name the family of each address in ipFamilies',
     ],
-  },
-  'no-ports': {
-    severity: 'warning',
+  }),
+  'no-ports': row('warning', {
     meaning: 'a Service has no ports, and kube-proxy programs nothing for it',
-    example: () => manifests(aService(anIP)),
+    example: manifests(aService(anIP)),
     words: 'kube-proxy programs nothing for this Service: it has no ports',
-  },
-  'stale-ingress': {
-    severity: 'warning',
+  }),
+  'stale-ingress': row('warning', {
     meaning: 'a Service that is not of type LoadBalancer has load balancer addresses in its status',
-    example: () =>
-      manifests(aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }')),
+    example: manifests(
+      aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }'),
+    ),
     words: ({ type }: Texts<'type'>) => [
       `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway`,
       'remove them if the load balancer is gone',
     ],
-  },
-  'too-large': {
-    severity: 'error',
+  }),
+  'too-large': row('error', {
     meaning: 'ports, endpoints and addresses multiply to more rules than kpc compiles',
     example: () => manifests(largeInput()),
     words: ({ lines, limit, service, factors }: TooLarge) =>
       `the input comes to about ${lines} rules, but the limit for an input of this size is ${limit}: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
-  },
-  'unloadable-range': {
-    severity: 'warning',
+  }),
+  'unloadable-range': row('warning', {
     meaning: 'a source range has prefix length 0, which no ipset takes',
-    example: () =>
-      manifests(
-        aService(
-          `type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [0.0.0.0/0], ports: [{ port: 80 }]`,
-          '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }',
-        ) + endpoint('conditions: { ready: true }'),
-        '--kubernetes-version',
-        '1.33',
-      ),
+    example: manifests(
+      aService(
+        `type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [0.0.0.0/0], ports: [{ port: 80 }]`,
+        '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }',
+      ) + endpoint('conditions: { ready: true }'),
+      '--kubernetes-version 1.33',
+    ),
     words: (details: Texts<'servicePort' | 'range'> & { readonly family: 'ipv4' | 'ipv6' }) => [
       `${details.servicePort}: no ipset takes the source range ${details.range}: kube-proxy of this release goes on without it and lets no client in, and ipset.restore does not load`,
       `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
     ],
-  },
-  'unnamed-port': {
-    severity: 'warning',
+  }),
+  'unnamed-port': row('warning', {
     meaning: 'a port has no name, though the object has several ports',
-    example: () => withPorts('{ name: a, port: 80 }, { port: 81 }'),
+    example: withPorts('{ name: a, port: 80 }, { port: 81 }'),
     words: ['a port without a name', 'name each port if there are several'],
-  },
-  assumed: {
-    severity: 'note',
+  }),
+  assumed: row('note', {
     meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
-    example: () => manifests(aService('ports: [{ port: 80 }]'), '--assume'),
+    example: manifests(aService('ports: [{ port: 80 }]'), '--assume'),
     words: describeAssumed,
-  },
-  'no-cluster-ip': {
-    severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
+  }),
+  'no-cluster-ip': row('warning', {
     meaning: 'a Service has no cluster IP, and kpc has none to give it',
-    example: () => manifests(aService('ports: [{ port: 80 }]'), '--allow-empty'),
-    words: wordsBy('problem', {
-      'not-assigned': ({ service }: Lacking) => [
-        `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
-        `${asTheClusterHasThem} --service-cluster-ip-range`,
-      ],
-      'no-range': (
-        details: Lacking & {
-          readonly family: 'ipv4' | 'ipv6';
-          /** What the ranges come from. */
-          readonly source: 'ServiceCIDR' | '--service-cluster-ip-range';
-        },
-      ) => {
-        const { service, family, source } = details;
-        const [what, help] =
-          source === 'ServiceCIDR'
-            ? ['no ServiceCIDR has one', 'add a ServiceCIDR of that family']
-            : [`${source} has none`, 'name a range of each family'];
-        return [`${service}: the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${what}`, help];
-      },
-      'range-is-full': ({ service, range }: Lacking & Texts<'range'>) => [
-        `${service}: no address of ${range} is free for this Service`,
-        'name a larger range',
-      ],
-    }),
-  },
-  'no-health-check-port': {
-    severity: 'warning',
+    example: manifests(aService('ports: [{ port: 80 }]'), '--allow-empty'),
+    words: ({ service }: Texts<'service'>) => [
+      `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
+      `${asTheClusterHasThem} --service-cluster-ip-range`,
+    ],
+  }),
+  'no-health-check-port': row('warning', {
     meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
-    example: () =>
-      manifests(
-        aService(`type: LoadBalancer, ${anIP}, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]`),
-      ),
-    words: ({ service }: Lacking) => [
+    example: manifests(balanced('externalTrafficPolicy: Local')),
+    words: ({ service }: Texts<'service'>) => [
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
       `${asTheClusterHasThem} --service-node-port-range`,
     ],
-  },
-  'no-load-balancer-ip': {
-    severity: severityBy('problem', 'error', { 'not-assigned': 'note', 'not-the-one-asked-for': 'warning' }),
-    meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
+  }),
+  'no-load-balancer-ip': row('note', {
+    meaning: 'load balancers have no address yet',
+    example: manifests(balanced('loadBalancerClass: a.example/b')),
+    // All Services that lack an address, sorted.
+    words: ({ services }: Lists<'services'>) => {
+      const [have, owner] = services.length === 1 ? ['has', 'its load balancer'] : ['have', 'their load balancers'];
+      return [
+        `${count(services.length, 'Service')} of type LoadBalancer ${have} no address yet, so kube-proxy has no rules for ${owner}: ${nameSome(services)}`,
+        'let kpc choose with --load-balancer-ip-range',
+      ];
+    },
+  }),
+  'no-node-port': row('warning', {
+    meaning: 'a Service has no node port, and kpc has none to give it',
+    example: manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
+    // "80/TCP" each.
+    words: ({ service, ports }: Texts<'service'> & Lists<'ports'>) => [
+      `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
+      `${asTheClusterHasThem} --service-node-port-range`,
+    ],
+  }),
+  'other-load-balancer-ip': row('warning', {
+    meaning: 'a load balancer does not get the address that it asks for',
+    example: manifests(balanced('loadBalancerIP: 192.0.2.1'), '--load-balancer-ip-range 198.51.100.0/24'),
+    words: ({ service, ranges, asked }: Texts<'service' | 'asked'> & Lists<'ranges'>) => [
+      `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+      'name a range that holds it with --load-balancer-ip-range',
+    ],
+  }),
+  'range-is-full': row('error', {
+    meaning:
+      'kpc has no cluster IP, node port or load balancer address to give a Service, or no address for assumed Pods',
+    example: manifests(balanced('externalIPs: [192.0.2.1]'), '--load-balancer-ip-range 192.0.2.1/32'),
+    // `service` is what wants it: a Service, or Pods.
+    words: ({ what, service, ranges }: Texts<'what' | 'service'> & Lists<'ranges'>) => [
+      `${service}: no ${what} of ${nameSome(ranges)} is free`,
+      'name a larger range, or one of each family',
+    ],
+  }),
+  'assumed-endpoints': row('note', {
+    meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
+    example: manifests(aSelector + deployment(container), '--assume-endpoints=10.244.0.0/16'),
+    // "3 of Deployment default/web" each.
+    words: ({ pods, workloads }: Numbers<'pods'> & Lists<'workloads'>) => {
+      const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
+      return `${which} assumed: ${nameSome(workloads)}; the manifest.json of a bundle lists all`;
+    },
+  }),
+  'empty-selector': row('warning', {
+    meaning: 'the selector of a Service is empty: an API server stores it as no selector',
+    example: manifests(aService(`${anIP}, selector: {}, ports: [{ port: 80 }]`) + runningPod),
+    words: ({ service }: Texts<'service'>) => [
+      `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none`,
+      'name labels, or leave it out',
+    ],
+  }),
+  'endpoints-from-pods': row('note', {
+    meaning: 'kpc makes endpoints from the Pods in the input',
+    example: manifests(aSelector + runningPod),
+    // The Services whose endpoints are made from Pods of the input, and how many keep those that the input holds.
+    words: ({ services, kept }: Lists<'services'> & Numbers<'kept'>) => {
+      const which = services.length === 1 ? nameSome(services) : `${services.length} Services (${nameSome(services)})`;
+      const made = `the endpoints of ${which} are made from the Pods in the input, as the endpointslice controller makes them`;
+      const keep = `${kept} ${kept === 1 ? 'Service keeps' : 'Services keep'} the EndpointSlices or Endpoints in the input`;
+      return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
+    },
+  }),
+  'extra-addresses': row('warning', {
+    meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
+    example: manifests(
+      web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
+    ),
+    words: ({ index, count: number }: Numbers<'index' | 'count'>) => [
+      `endpoints[${index}] has ${number} addresses: kube-proxy uses only the first`,
+      'give each address an endpoint of its own',
+    ],
+  }),
+  'no-endpoints-given': row('warning', {
+    meaning: 'the input holds no endpoints of Services that have a selector',
+    example: manifests(aSelector),
+    // `services` are those without, `selecting` is how many have a selector.
+    words: (details: Lists<'services'> & Numbers<'selecting'> & { readonly hasWorkloads: boolean }) => {
+      const { services, selecting, hasWorkloads } = details;
+      const names = nameSome(services);
+      return [
+        selecting === 1
+          ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
+          : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
+        `add them (kubectl get endpointslices -A -o yaml)${hasWorkloads ? ", or assume the input's workloads have ready Pods: --assume-endpoints" : ''}`,
+      ];
+    },
+  }),
+  'no-pod-address': row(
+    severityBy('problem', 'error', { 'host-network': 'warning', 'no-network-of-family': 'warning' }),
+    {
+      meaning: 'there is no address for an assumed Pod',
+      example: manifests(aSelector + deployment(container), '--assume-endpoints'),
+      words: wordsBy('problem', {
+        'no-network': [
+          'assumed endpoints need the network of the Pods',
+          'name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs',
+        ],
+        'no-network-of-family': ({ family }: { readonly family: Family }) => [
+          `assumed Pods have no ${familyNames[family]} address, though Services have`,
+          'name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56',
+        ],
+        'host-network': ({ pods }: Lists<'pods'>) => [
+          `Pods on the host network have the addresses of their Nodes, and the input holds none of these: ${nameSome(pods)} cannot be assumed`,
+          'add the Nodes (kubectl get nodes -o yaml)',
+        ],
+      }),
+    },
+  ),
+  'no-such-service': row('note', {
+    meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
+    example: manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
+    words: ({ services }: Lists<'services'>) => [
+      `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+      'add the Service, or leave them out',
+    ],
+  }),
+  'selects-nothing': row('warning', {
+    meaning: 'a Service matches no Pod in the input',
+    example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
+    // `selector` is that of the first, as "app=web".
+    words: ({ services, selector }: Lists<'services'> & Texts<'selector'>) =>
+      services.length === 1
+        ? `${nameSome(services)} matches no Pod in the input (${printable(selector)}), so it has no endpoints`
+        : `${services.length} Services (${nameSome(services)}) match no Pod in the input, so they have no endpoints`,
+  }),
+  'slice-without-service': row('warning', {
+    meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
+    example: manifests(web + slice('addressType: IPv4').replace(', labels: { kubernetes.io/service-name: web }', '')),
+    // `service` is what the label says, if that is no name; undefined without a label.
+    words: ({ service }: { readonly service?: string | undefined }) => [
+      `kube-proxy skips this EndpointSlice: ${service === undefined ? `it has no label ${serviceNameLabel}` : `no Service can have the name ${quote(service)}`}`,
+      `write the name of its Service as the label ${serviceNameLabel}`,
+    ],
+  }),
+  'too-many': row('warning', {
+    meaning: 'an EndpointSlice has more endpoints or ports than the API server takes',
     example: () =>
       manifests(
-        aService(`type: LoadBalancer, ${anIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
-        '--load-balancer-ip-range',
-        '192.0.2.1/32',
+        web + endpoint('').replace(/endpoints:.*/, `endpoints: [${'{ addresses: [10.244.0.1] }, '.repeat(1001)}]`),
       ),
-    words: wordsBy('problem', {
-      /** All Services that lack an address, sorted. */
-      'not-assigned': ({ services }: Lists<'services'>) => {
-        const which = services.length === 1 ? '1 Service' : `${formatCount(services.length)} Services`;
-        const [verb, owner] = services.length === 1 ? ['has', 'its load balancer'] : ['have', 'their load balancers'];
-        return [
-          `${which} of type LoadBalancer ${verb} no address yet, so kube-proxy has no rules for ${owner}: ${nameSome(services)}`,
-          'let kpc choose with --load-balancer-ip-range',
-        ];
-      },
-      'range-is-full': ({ service, ranges }: Lacking & Lists<'ranges'>) => [
-        `${service}: no address of ${ranges.join(', ')} is free for this Service`,
-        'name a larger range with --load-balancer-ip-range',
-      ],
-      // `asked` is what loadBalancerIP is.
-      'not-the-one-asked-for': ({ service, ranges, asked }: Lacking & Lists<'ranges'> & Texts<'asked'>) => [
-        `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
-        'name a range that holds it with --load-balancer-ip-range',
-      ],
-    }),
-  },
-  'no-node-port': {
-    severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
-    meaning: 'a Service has no node port, and kpc has none to give it',
-    example: () => manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
-    words: wordsBy('problem', {
-      /** "80/TCP" each. */
-      'not-assigned': ({ service, ports }: Lacking & Lists<'ports'>) => [
-        `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
-        `${asTheClusterHasThem} --service-node-port-range`,
-      ],
-      'range-is-full': ({ service, first, last }: Lacking & Numbers<'first' | 'last'>) => [
-        `${service}: no node port from ${first} to ${last} is free for this Service`,
-        'name a larger range with --service-node-port-range',
-      ],
-    }),
-  },
+    words: ({ field, count: number, limit }: Limited & Texts<'field'>) => [
+      `the EndpointSlice has ${number} ${field}, and the API server takes ${limit} in one`,
+      'use more slices',
+    ],
+  }),
+  'too-many-pods': row('error', {
+    meaning: 'the Pods of the input, or those that its Services select, are more than kpc takes',
+    example: manifests(aSelector + deployment(container).replace('replicas: 3', 'replicas: 200000'), '--assume'),
+    // A Pod counts once for each Service that selects it.
+    words: ({ of, count: number, limit, largest, most }: Limited & Texts<'of' | 'largest'> & Numbers<'most'>) =>
+      `the ${of} of the input come to ${number} Pods, and the limit is ${limit}: ${largest} alone has ${most}`,
+  }),
+  'unknown-slice-port': row('warning', {
+    meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
+    example: manifests(
+      aService(`${anIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: htpp, port'),
+    ),
+    words: (details: UnknownPort & Texts<'name'> & Numbers<'port'>) => {
+      const { service, port, protocol, name } = details;
+      const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
+      return [
+        `no EndpointSlice or Endpoints of ${service} has a ${what}, so the Service port ${port} has no endpoints`,
+        listFound(details),
+      ];
+    },
+  }),
+  'unknown-target-port': row('warning', {
+    meaning: 'no container has a port with the name that a Service port targets',
+    example: manifests(
+      aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) + runningPod,
+    ),
+    words: (details: UnknownPort & Texts<'targetPort'>) => [
+      `no container of the Pods that ${details.service} selects has a ${details.protocol} port named ${printable(details.targetPort)}, so this port has no endpoints`,
+      listFound(details),
+    ],
+  }),
 } satisfies DiagnosticTable;

@@ -1,45 +1,45 @@
-import { compile, configured, manifests, aNode, aNodePort, web } from './examples.ts';
-import { quote } from '../base/printable.ts';
-import { modeFacts, proxyModeNames, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
-  behaviourChanges,
-  kubeProxyVersions,
-  newestRelease,
-  releaseRange,
+  itsAddress,
+  aNode,
+  aNodePort,
+  aSelector,
+  annotated,
+  container,
+  endpoint,
+  manifests,
+  pod,
+  run,
+  web,
+} from './examples.ts';
+import { quote } from '../base/printable.ts';
+import { type ProxyMode, modeFacts } from '../kube-proxy/modes.ts';
+import {
   type BehaviourChange,
   type Release,
+  behaviourChanges,
+  kubeProxyVersions,
   modeHistories,
+  newestRelease,
+  releaseRange,
 } from '../kube-proxy/releases.ts';
+import { type OfOneMode, endByMode } from './fields.ts';
 import {
-  wordsBy,
-  type DetailsBy,
   type DiagnosticTable,
-  type Wordings,
   type Lists,
+  type Numbers,
   type Texts,
+  type Words,
+  row,
+  severityBy,
   warningIf,
+  wordsBy,
 } from './diagnostic-rows.ts';
+import { findNearest } from '../base/find-nearest.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
+import { type Family, familyNames } from '../kernel/family.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
 type Setting = Texts<'name' | 'value'>;
-
-function cannotBe({ name, value }: Setting): string {
-  return `${name} cannot be ${quote(value)}`;
-}
-
-/** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
-interface OfOneMode {
-  /** The mode to compile for, if it is another one. */
-  readonly ignoredIn?: ProxyMode | undefined;
-}
-
-function isOfOtherMode({ ignoredIn }: OfOneMode): boolean {
-  return ignoredIn !== undefined;
-}
-
-function endByMode({ ignoredIn }: OfOneMode): string {
-  return ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
-}
 
 /** `name` is undefined if no flag or field is meant, but the mode that is compiled for. */
 interface ModeOfRelease {
@@ -58,48 +58,36 @@ function gateOf(mode: ProxyMode): string {
   return change?.gate?.name ?? '';
 }
 
-type Flag = Texts<'flag'>;
-
-type WrongVersion = Flag & Texts<'value'>;
-
-/** A node, '' if none is named, and what its object says that it runs, '' if nothing. */
-type VersionOfNode = Flag & Texts<'node' | 'version'>;
-
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-type Gate = Texts<'gate'>;
-
-interface GateOfRelease extends Gate {
+/** `asRelease` is set if `release` is not the one that the input was read for. */
+interface GateOfRelease extends Texts<'gate'> {
   readonly release: Release;
+  readonly asRelease?: Release | undefined;
 }
 
-/** The words for a feature gate with which kube-proxy of a release does not start, by `problem`. */
-const gateWords = {
-  unknown: ({ gate, release, meant }: GateOfRelease & { readonly meant?: string | undefined }) => [
-    `kube-proxy ${kubeProxyVersions[release]} knows no feature gate ${quote(gate)}, and does not start`,
-    meant === undefined ? 'leave it out' : `did you mean ${meant}?`,
-  ],
-  /** It is locked to the other value. */
-  locked: ({ gate, release, value }: GateOfRelease & { readonly value: boolean }) => [
-    `the feature gate ${gate} is ${!value} for good, and kube-proxy ${kubeProxyVersions[release]} does not start with ${value}`,
-    'leave it out',
-  ],
-  needs: ({ gate, needed }: Gate & Lists<'needed'>) => [
-    `kube-proxy does not start: the feature gate ${gate} is on, and needs ${needed.join(' and ')}, too`,
-    'turn all of them on, or none',
-  ],
-} as const satisfies Wordings;
-
-/** Why kube-proxy of a release does not start with a feature gate. */
-export type GateProblem = DetailsBy<'problem', typeof gateWords>;
+function startOf({ asRelease }: GateOfRelease): string {
+  return asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
+}
 
 const describeGate = wordsBy('problem', {
-  ...gateWords,
-  'no-gate': ({ flag, value }: Flag & Texts<'value'>) => [
-    `${flag} cannot be ${quote(value)}`,
-    'write the name of a gate, = and true or false',
+  unknown: (details: GateOfRelease & { readonly meant?: string | undefined }) => [
+    `${startOf(details)}kube-proxy ${kubeProxyVersions[details.release]} knows no feature gate ${quote(details.gate)}, and does not start`,
+    details.meant === undefined ? 'leave it out' : `did you mean ${details.meant}?`,
+  ],
+  /** It is locked to the other value. */
+  locked: (details: GateOfRelease & { readonly value: boolean }) => [
+    `${startOf(details)}the feature gate ${details.gate} is ${!details.value} for good, and kube-proxy ${kubeProxyVersions[details.release]} does not start with ${details.value}`,
+    'leave it out',
+  ],
+  needs: (details: GateOfRelease & { readonly needed: readonly string[] }) => [
+    `${startOf(details)}kube-proxy does not start: the feature gate ${details.gate} is on, and needs ${details.needed.join(' and ')}, too`,
+    'turn all of them on, or none',
   ],
 });
+
+/** Why kube-proxy of a release does not start with a feature gate. */
+export type GateProblem = Parameters<typeof describeGate>[0];
 
 const defaultModes = {
   'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty",
@@ -108,76 +96,93 @@ const defaultModes = {
   nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
 } as const;
 
-/** What is wrong with kube-proxy's flags and the fields of its configuration, and what kpc chose where they are silent. */
+/** `known` are all that the input holds. */
+interface UnknownFlagNode extends Lists<'names' | 'known'> {
+  readonly flag: '--node' | 'hostnameOverride';
+}
+
+function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
+  const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
+  // A fleet's names would take long.
+  const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
+  const any = '(without any Node object, any name is accepted)';
+  if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];
+  const held = known.length === 1 ? `only ${known[0]}` : nameSome(known);
+  return [`${wrong}: it holds ${held}`, `name one of them ${any}`];
+}
+
+const addAllNodes = 'add all Nodes (kubectl get nodes -o yaml)';
+
+/** What follows from a node's addresses being unknown. */
+interface UnknownAddresses {
+  /** Node ports have no address to listen on. */
+  readonly lacksAddresses: boolean;
+  /** Node ports listen on all addresses, because the node's own are unknown. */
+  readonly listensOnAll: boolean;
+}
+
+function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: UnknownAddresses): string {
+  return joinWords([
+    ...known,
+    ...(lacksAddresses ? ['node ports have no address to listen on'] : []),
+    ...(listensOnAll ? ["node ports listen on all addresses, because the node's own are unknown"] : []),
+  ]);
+}
+
+/** `nodes` is how many the input holds. */
+function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode }): Words {
+  const { nodes, mode } = details;
+  const which = nodes === 0 ? 'no node' : `none of the ${nodes} nodes is named with --node`;
+  return [
+    `${which}: ${listGaps(['no endpoint counts as local', ...modeFacts[mode].gapsWithoutNode], details)}`,
+    nodes === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one',
+  ];
+}
+
+/**
+ * `picked` is the value of --nodeport-addresses; `addresses` are those that the node is known to have. `areAll`: whether
+ * --host-addresses gives all of them.
+ */
+type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
+
+/** `ofNodes`: whether many nodes are compiled for, some of which may have no endpoints for it. */
+type LocalhostNodePort = Texts<'servicePort'> &
+  Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
+
+/** What is wrong with kube-proxy's flags and configuration, and with the nodes to compile for, and what kpc chose where they are silent. */
 export const settingDiagnostics = {
-  'bad-detect-local': {
-    severity: 'error',
-    meaning: 'detectLocalMode is not one of its four values, or lacks the name of an interface',
-    example: () => manifests(web, '--detect-local-mode', 'PodCIDR'),
-    words: wordsBy('problem', {
-      unknown: (details: Setting & Texts<'hint'>) => [cannotBe(details), `write ${details.hint}`],
-      missing: ({ mode, field, flag }: Flag & Texts<'mode' | 'field'>) => [
-        `detectLocalMode ${mode} needs ${field}`,
-        `write it, or ${flag}`,
-      ],
-      /** A name has a byte more than a prefix. */
-      interface: ({ value, most }: Texts<'value'> & { readonly most: 14 | 15 }) => [
-        `${quote(value)} is not ${most === 15 ? 'an interface name' : 'a prefix of interface names'}: kube-proxy takes it, and its rules fail or match other interfaces`,
-        `leave out blanks, quotes, slashes and *, and write at most ${most} bytes`,
-      ],
-    }),
-  },
-  'bad-duration': {
-    severity: warningIf(isOfOtherMode),
-    meaning: 'a value is not a duration, or is out of range',
-    example: () => configured('ipvs: { tcpTimeout: 15 minutes }'),
-    // `most` is set for what goes to ipvsadm, which takes no more.
-    words: (details: Setting & OfOneMode & { readonly most?: string }) => [
-      `${cannotBe(details)}${endByMode(details)}`,
-      `write a duration such as 15m0s or 30s, from 0 up${details.most === undefined ? '' : ` to ${details.most}`}`,
+  'bad-detect-local': row('error', {
+    meaning: 'detectLocalMode lacks the name of an interface, or kube-proxy writes wrong rules with it',
+    example: manifests(web, '--detect-local-mode BridgeInterface'),
+    // An interface's name has a byte more than a prefix: `most`.
+    words: ({ mode, field, value, most }: Texts<'mode' | 'field' | 'value'> & { readonly most: number }) => [
+      value === ''
+        ? `detectLocalMode ${mode} needs ${field}`
+        : `${field} cannot be ${quote(value)}: kube-proxy takes it, and its rules fail or match other interfaces`,
+      `write at most ${most} bytes without blanks, quotes, slashes and *`,
     ],
-  },
-  'bad-feature-gate': {
-    severity: 'error',
+  }),
+  'bad-feature-gate': row('error', {
     meaning: 'kube-proxy does not start with this feature gate, or not with this value',
-    example: () => manifests(web, '--feature-gates', 'NoSuchGate=true'),
-    // `asRelease` is set if that is not the release that the input was read for.
-    words: (details: Parameters<typeof describeGate>[0] & { readonly asRelease?: Release | undefined }) => {
-      const words = describeGate(details);
-      if (details.asRelease === undefined || typeof words === 'string') return words;
-      return [`Kubernetes ${details.asRelease}: ${words[0]}`, words[1]];
-    },
-  },
-  'bad-flag': {
-    severity: 'error',
-    meaning: 'a flag that takes true or false has another value',
-    example: () => manifests(web, '--masquerade-all=maybe'),
-    words: (details: Setting) => [cannotBe(details), 'write true or false'],
-  },
-  'bad-kubernetes-version': {
-    severity: 'error',
-    meaning: 'kpc does not follow this release of Kubernetes, or cannot tell the release',
-    example: () => manifests(web, '--kubernetes-version', '1.12'),
-    words: (details: WrongVersion | VersionOfNode) => {
-      if ('value' in details)
-        return [
-          `${details.flag} cannot be ${quote(details.value)}`,
-          `write a release of Kubernetes ${releaseRange}, or auto`,
-        ];
-      const { flag, node, version } = details;
+    example: manifests(web, '--feature-gates NoSuchGate=true'),
+    words: describeGate,
+  }),
+  'bad-kubernetes-version': row('error', {
+    meaning: 'kpc cannot tell the release of Kubernetes from the Node, or does not follow it',
+    example: manifests(web, '--kubernetes-version auto'),
+    /** A node, '' if none is named, and what its object says that it runs, '' if nothing. */
+    words: ({ flag, node, version }: Texts<'flag' | 'node' | 'version'>) => {
       const whose = node === '' ? 'no node is named' : `the input does not say what the Node ${quote(node)} runs`;
       return [
         `${flag}: ${version === '' ? whose : `the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`}`,
         `${version === '' ? 'give its Node object with -f, or name' : 'name'} a release of Kubernetes ${releaseRange}`,
       ];
     },
-  },
-  'bad-mode': {
-    severity: 'error',
-    meaning: 'kpc does not compile for this mode, or not for this mode of this release of Kubernetes',
-    example: () => configured('mode: userspace'),
+  }),
+  'bad-mode': row('error', {
+    meaning: 'kpc does not compile for this mode of this release of Kubernetes',
+    example: manifests(web, '--proxy-mode nftables --kubernetes-version 1.30'),
     words: wordsBy('problem', {
-      unknown: (details: Setting) => [cannotBe(details), `write ${proxyModeNames}`],
       'not-in-release': (details: ModeOfRelease) => {
         const { title } = modeFacts[details.mode];
         const { since } = modeHistories[details.mode];
@@ -191,56 +196,161 @@ export const settingDiagnostics = {
         'leave the gate out, or take another mode with --proxy-mode',
       ],
     }),
-  },
-  'bad-scheduler': {
-    severity: warningIf(isOfOtherMode),
-    meaning: 'IPVS has no scheduler of that name',
-    example: () => manifests(web, '--ipvs-scheduler', 'fastest'),
-    words: (details: Setting & OfOneMode & Lists<'known'>) => [
-      `${cannotBe(details)}${endByMode(details)}`,
-      `write one of ${details.known.join(', ')}`,
-    ],
-  },
-  'covered-addresses': {
-    severity: 'warning',
+  }),
+  'bad-setting': row(
+    warningIf(({ ignoredIn }: OfOneMode) => ignoredIn !== undefined),
+    {
+      meaning: 'a flag, a field of the configuration or an annotation has a value that it does not take',
+      example: manifests(annotated('kpc.dev/ipvs-forwarding-method: nat')),
+      words: (details: Setting & OfOneMode & Texts<'expected'>) => [
+        `${details.name} cannot be ${quote(details.value)}${endByMode(details)}`,
+        `write ${details.expected}`,
+      ],
+    },
+  ),
+  'covered-addresses': row('warning', {
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
-    example: () => manifests(aNodePort, '--nodeport-addresses', '10.0.0.0/8'),
+    example: manifests(aNodePort, '--nodeport-addresses 10.0.0.0/8'),
     words: ({ network, socket }: Texts<'network' | 'socket'>) => [
       `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first`,
       "name the node's own network alone",
     ],
-  },
-  'default-mode': {
-    severity: 'note',
+  }),
+  'default-mode': row('note', {
     meaning: 'nothing names a mode: which one kpc took',
-    example: () => manifests(web),
+    example: manifests(web),
     // `named` is what leaves the mode to kube-proxy.
     words: ({ named }: { readonly named: keyof typeof defaultModes }) => defaultModes[named],
-  },
-  'kubernetes-version': {
-    severity: 'note',
+  }),
+  'kubernetes-version': row('note', {
     meaning: 'the release that --kubernetes-version auto took from the Node',
-    example: () =>
-      manifests(web + aNode('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version', 'auto'),
-    words: (details: Texts<'node' | 'version'> & { readonly release: Release }) =>
-      `Kubernetes ${details.release}, as the Node ${quote(details.node)} says: ${details.version}`,
-  },
-  'no-config': {
-    severity: 'error',
+    example: manifests(web + aNode('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version auto'),
+    words: ({ node, version, release }: Texts<'node' | 'version'> & { readonly release: Release }) =>
+      `Kubernetes ${release}, as the Node ${quote(node)} says: ${version}`,
+  }),
+  'no-config': row('error', {
     meaning: 'the file of --config holds no configuration that kube-proxy reads',
-    example: () => ({ words: [...compile, '--config', 'in.yaml'], files: { 'in.yaml': web } }),
+    example: run('compile -f in.yaml --config in.yaml', { 'in.yaml': web }),
     words: () => [
       'the file holds no configuration of kube-proxy',
       `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s`,
     ],
-  },
-  'not-applicable': {
-    severity: 'warning',
+  }),
+  'not-applicable': row('warning', {
     meaning: 'kube-proxy takes a setting that kpc-apply does not: it refuses the bundle',
-    example: () => manifests(web, '--conntrack-max-per-core', '12'),
+    example: manifests(web, '--conntrack-max-per-core 12'),
     words: ({ name, value, must }: Setting & Texts<'must'>) => [
       `${name} is ${quote(value)}, and kpc-apply takes no bundle with it`,
       `it must ${must}`,
     ],
-  },
+  }),
+  'bad-host-addresses': row('error', {
+    meaning: 'what --host-addresses names is not what ip addr prints on a node',
+    example: run('compile -f in.yaml --host-addresses addresses.json', { 'in.yaml': web, 'addresses.json': '{}' }),
+    words: wordsBy('problem', {
+      content: ({ reason }: Texts<'reason'>) => [reason, 'write what `ip -j addr` prints on the node to a file'],
+      'no-folder': ({ path }: Texts<'path'>) => [
+        `--host-addresses ${path} is not a folder`,
+        'for several nodes, name a folder with the output of `ip -j addr` on each in NODE.json',
+      ],
+    }),
+  }),
+  'bad-prune': row('error', {
+    meaning: '--prune is used without --all-nodes',
+    example: manifests(web, '--prune'),
+    words: ['--prune needs --all-nodes: only then is it known which nodes are gone', 'add --all-nodes'],
+  }),
+  'bad-shard': row('error', {
+    meaning: '--shard does not name a part of the nodes',
+    example: run('compile -f in.yaml --all-nodes --shard 8/8 -o out', { 'in.yaml': web + aNode('') }),
+    words: ({ shard }: Texts<'shard'>) => [
+      `--shard cannot be ${shard}`,
+      'write I/N for part I of N; I counts from 0, so the last of eight is 7/8',
+    ],
+  }),
+  'localhost-node-port': row('warning', {
+    meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',
+    example: manifests(
+      aNodePort + endpoint('nodeName: worker-1, conditions: { ready: true }') + aNode(itsAddress),
+      '--proxy-mode nftables --nodeport-addresses localhost --feature-gates KubeProxyNFTablesLocalhostNodePorts=true',
+    ),
+    words: ({ servicePort, nodePort, families, ofNodes }: LocalhostNodePort) => {
+      const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
+      const where = ofNodes ? ' of each node that has endpoints for it' : '';
+      return `${servicePort}: kube-proxy itself listens for node port ${nodePort} on ${joinWords(addresses)}${where}, and passes connections on; no rule can, so a node with these rules and no kube-proxy does not answer there`;
+    },
+  }),
+  'no-host-addresses': row('note', {
+    meaning: 'the folder of --host-addresses has no file for some of the nodes',
+    example: run('compile -f in.yaml --all-nodes --host-addresses hosts -o out', {
+      'in.yaml': web + aNode(''),
+      'hosts/worker-2.json': '[]',
+    }),
+    // `nodes` is how many nodes are compiled for.
+    words: ({ path, nodes, without }: Texts<'path'> & Numbers<'nodes'> & Lists<'without'>) =>
+      `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
+  }),
+  'no-node': row(severityBy('problem', 'error', { 'compiled-for-any': 'note' }), {
+    meaning: 'no node is named, and the input holds no Node or several',
+    example: manifests(web),
+    words: wordsBy('problem', {
+      'none-chosen': [
+        'no node to compile for: none is named, and none is taken from the input',
+        'add --all-nodes and the output of kubectl get nodes -o yaml, or name nodes with --node',
+      ],
+      'compiled-for-any': describeAnyNode,
+    }),
+  }),
+  'no-node-object': row('note', {
+    meaning: 'the input holds no Node object of a node that is named',
+    example: manifests(web, '--node worker-1'),
+    words: (details: UnknownAddresses & Lists<'names'>) => [
+      `no Node object ${nameSome(details.names)} in the input: ${listGaps(['zone, pod CIDRs and addresses are unknown'], details)}`,
+      `give it with -f (kubectl get nodes -o yaml)${details.lacksAddresses ? ', or give --host-addresses' : ''}`,
+    ],
+  }),
+  'no-node-port-address': row('warning', {
+    meaning: 'node ports listen on none of the addresses of the node',
+    example: manifests(aNodePort + aNode(itsAddress), '--nodeport-addresses 172.31.0.0/16'),
+    words: ({ node, picked, addresses, areAll }: UnreachableNodePorts) => [
+      `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} has none of its addresses ` +
+        `(${nameSome(addresses)}) that node ports can listen on`,
+      areAll
+        ? 'write a network that holds one of them'
+        : 'if it has more, give what ip -j addr prints there with --host-addresses',
+    ],
+  }),
+  'no-pod-cidr': row('error', {
+    meaning: "the networks of a node's Pods are not known, and they are needed",
+    example: manifests(web, '--node worker-1 --detect-local-mode NodeCIDR'),
+    // No names if no node is named at all.
+    words: ({ names }: Lists<'names'>) => [
+      'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them',
+      `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} as the cluster has it, with -f (kubectl get nodes -o yaml)`,
+    ],
+  }),
+  'unknown-node': row('error', {
+    meaning: 'a flag names no Node of the input',
+    example: manifests(web + aNode(''), '--node worker-2'),
+    words: describeUnknownNode,
+  }),
+  'unknown-node-of-pod': row('warning', {
+    meaning: 'Pods have no Node, or one that the input does not hold',
+    example: manifests(
+      aSelector + pod(`nodeName: worker-2, ${container}`, 'phase: Running, podIP: 10.244.0.1') + aNode(''),
+    ),
+    words: ({ pods }: Lists<'pods'>) => [
+      `the input holds no Node of ${nameSome(pods)}, and the endpointslice controller leaves such Pods out`,
+      addAllNodes,
+    ],
+  }),
+  'wrong-family': row(severityBy('of', 'warning', { podCIDRs: 'error' }), {
+    meaning: "the networks of the Pods are of another family than the node's address",
+    example: manifests(web, '--bind-address fd00::1 --cluster-cidr 10.244.0.0/16'),
+    // `of` is "clusterCIDR", or "podCIDRs" of the Node.
+    words: ({ of, node, family, cidrs }: Texts<'of' | 'node'> & Lists<'cidrs'> & { readonly family: Family }) => [
+      `the address of ${node === '' ? 'the node' : `node ${node}`} is ${familyNames[family]}, and ${of} ${cidrs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and without both families kube-proxy does not start`,
+      `name a network of each family in ${of}`,
+    ],
+  }),
 } satisfies DiagnosticTable;

@@ -4,7 +4,6 @@ import { familyNames } from '../kernel/family.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import {
   describeListeners,
-  describeLocalhostHandling,
   findLocalhostHandling,
   findNodePortListeners,
   type NodePort,
@@ -181,8 +180,7 @@ function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
 /** What becomes of connections to a node port on localhost, in words; undefined if the side has no rules of nftables mode. */
 function localhostOf({ state }: Side): (nodePort: NodePort) => string | undefined {
   if (!state.nftables.some(({ name }) => isKubeProxyTable(name))) return () => undefined;
-  const find = findLocalhostHandling(state);
-  return (nodePort) => describeLocalhostHandling(find(nodePort));
+  return findLocalhostHandling(state);
 }
 
 /** In words; undefined if the side does not show it. */

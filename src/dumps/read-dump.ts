@@ -55,7 +55,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
     return;
   }
   const [firstStray] = strays;
-  if (firstStray !== undefined) draft.fault(name, 'stray-lines', { count: strays.length }, firstStray);
+  if (firstStray !== undefined) draft.fault(name, 'stray-lines', { lines: strays.length }, firstStray);
   if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault(name, 'legacy-tables', {});
   // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
@@ -72,7 +72,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   const isEmpty = text.split('\n').every((line) => line.trim() === '' || line.startsWith('#'));
   // Every network has a loopback link, and every kernel sysctls.
   if (!isEmpty || kind === 'ip -j addr' || kind === 'sysctl') {
-    draft.fault(file, 'unread-file', { problem: 'other-content', expected: kind });
+    draft.fault(file, 'unread-file', { expected: kind });
     return;
   }
   if (kind === 'iptables-save' || kind === 'ip6tables-save') {
@@ -133,7 +133,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'ip addr': {
       const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
       if (links.length === 0) {
-        draft.fault(file, 'unread-file', { problem: 'other-content', expected: kind });
+        draft.fault(file, 'unread-file', { expected: kind });
         return;
       }
       if (isSecond(listLinks(links), false)) return;

@@ -12,10 +12,9 @@ import {
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { accessFilter } from './access-filter.ts';
+import { accessFilter, isKubeProxySet } from './ipvs-sets.ts';
 import { baseChains } from './chain-names.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';
-import { isKubeProxySet } from './ipvs-sets.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:

@@ -13,13 +13,6 @@ export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or
 /** What a manifest counts of a kernel's objects. */
 export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
 
-/** A number in the line that says how much came out, in words. */
-interface SummaryPart {
-  readonly count: CountName;
-  readonly one: string;
-  readonly more: string;
-}
-
 /** The facts of a mode. Whatever differs between modes, and needs no code of its own, is a field here. */
 export interface ModeFacts {
   /** What people call it, in a sentence. */
@@ -38,7 +31,8 @@ export interface ModeFacts {
   readonly sysctls: readonly string[];
   /** Further sysctls, which it sets if the configuration or the kernel's release asks for it. */
   readonly conditionalSysctls: readonly string[];
-  readonly summary: readonly SummaryPart[];
+  /** What the line that says how much came out counts, and the words for one and for more of it. */
+  readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
   /** How many of the kernel's objects name the Services that they stem from, in comments or in names. */
   readonly namesServices: 'all' | 'some' | 'none';
   /** Whether rules have an iptables chain for each Service port: KUBE-SVC- and so on. */
@@ -80,11 +74,11 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
       'net.ipv4.vs.conn_reuse_mode',
     ],
     summary: [
-      { count: 'virtualServers', one: 'virtual server', more: 'virtual servers' },
-      { count: 'realServers', one: 'real server', more: 'real servers' },
-      { count: 'addresses', one: 'address', more: 'addresses' },
-      { count: 'setEntries', one: 'set entry', more: 'set entries' },
-      { count: 'rules', one: 'iptables rule', more: 'iptables rules' },
+      ['virtualServers', 'virtual server'],
+      ['realServers', 'real server'],
+      ['addresses', 'address', 'addresses'],
+      ['setEntries', 'set entry', 'set entries'],
+      ['rules', 'iptables rule'],
     ],
     namesServices: 'none',
     hasServiceChains: false,
@@ -105,8 +99,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     sysctls: ['net.ipv4.conf.all.route_localnet'],
     conditionalSysctls: [],
     summary: [
-      { count: 'chains', one: 'chain', more: 'chains' },
-      { count: 'rules', one: 'iptables rule', more: 'iptables rules' },
+      ['chains', 'chain'],
+      ['rules', 'iptables rule'],
     ],
     namesServices: 'all',
     hasServiceChains: true,
@@ -129,9 +123,9 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     sysctls: [],
     conditionalSysctls: [],
     summary: [
-      { count: 'chains', one: 'chain', more: 'chains' },
-      { count: 'rules', one: 'nftables rule', more: 'nftables rules' },
-      { count: 'setEntries', one: 'set element', more: 'set elements' },
+      ['chains', 'chain'],
+      ['rules', 'nftables rule'],
+      ['setEntries', 'set element'],
     ],
     namesServices: 'some',
     hasServiceChains: false,

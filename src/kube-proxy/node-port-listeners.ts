@@ -137,19 +137,10 @@ export function describeListeners(listeners: NodePortListeners): string {
 }
 
 /**
- * How kube-proxy in nftables mode handles connections to a node port on localhost, with the words for it, as after "on
- * localhost:". `kube-proxy` listens there itself, and copies bytes to an endpoint. Where ports are `untouched`, the node
- * answers as for any port.
+ * How connections to a node port on localhost end in nftables mode, as after "on localhost:". kube-proxy that listens there copies
+ * bytes to an endpoint. Without a rule, the node answers as for any port.
  */
-const localhostWords = { 'kube-proxy': 'kube-proxy itself listens', rejected: 'rejected', untouched: 'no rule' };
-
-/** What happens to a connection to a node port on localhost in nftables mode. */
-export type LocalhostHandling = keyof typeof localhostWords;
-
-/** In words, as after "on localhost:". */
-export function describeLocalhostHandling(handling: LocalhostHandling): string {
-  return localhostWords[handling];
-}
+export type LocalhostHandling = 'kube-proxy itself listens' | 'rejected' | 'no rule';
 
 /**
  * Finds how connections to node ports on localhost end, by the rules of nftables mode. If those of UDP are rejected and
@@ -158,7 +149,7 @@ export function describeLocalhostHandling(handling: LocalhostHandling): string {
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };
-  return (nodePort) => ofFamily[nodePort.family]?.(nodePort) ?? 'untouched';
+  return (nodePort) => ofFamily[nodePort.family]?.(nodePort) ?? 'no rule';
 }
 
 function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => LocalhostHandling) | undefined {
@@ -170,6 +161,8 @@ function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => L
   return ({ protocol, port }) => {
     const key = `${protocol.toLowerCase()} . ${port}`;
     if (rejected.has(key)) return 'rejected';
-    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key) ? 'kube-proxy' : 'untouched';
+    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key)
+      ? 'kube-proxy itself listens'
+      : 'no rule';
   };
 }

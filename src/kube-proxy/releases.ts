@@ -298,17 +298,11 @@ export function isSince(release: Release, since: Release): boolean {
   return releases.indexOf(release) >= releases.indexOf(since);
 }
 
-/** What a text says of a release. */
-export type ReleaseReading =
-  | { readonly kind: 'release'; readonly release: Release }
-  /** A release that kpc does not follow. */
-  | { readonly kind: 'unsupported'; readonly minor: string }
-  | { readonly kind: 'unreadable' };
-
-/** Reads "1.34", "v1.34.2" or a provider's version such as "v1.34.2-gke.100" or "v1.34.1+k3s1". */
-export function parseRelease(text: string): ReleaseReading {
+/**
+ * Reads "1.34", "v1.34.2" or a provider's version such as "v1.34.2-gke.100" or "v1.34.1+k3s1"; undefined for anything else, and
+ * for a release that kpc does not follow.
+ */
+export function parseRelease(text: string): Release | undefined {
   const minor = /^v?(\d{1,3}\.\d{1,3})(?:\.\d{1,5})?(?:[-+][\w.+-]{1,100})?$/.exec(text)?.[1];
-  if (minor === undefined) return { kind: 'unreadable' };
-  const release = releases.find((known) => known === minor);
-  return release === undefined ? { kind: 'unsupported', minor } : { kind: 'release', release };
+  return releases.find((known) => known === minor);
 }

@@ -4,7 +4,7 @@ import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { readingOrder } from '../diff/changes/list-changes.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { formatCount } from '../base/format-count.ts';
+import { count } from '../base/format-count.ts';
 
 /** What the other files of a bundle hold. No tool reads these. */
 const otherFiles = {
@@ -55,9 +55,8 @@ type Counted = Pick<Manifest, 'counts' | 'mode' | 'families'> & { readonly node:
 
 /** One line that says how much was compiled. */
 export function summarize({ counts, mode, node, families }: Counted): string {
-  const many = (count: number | undefined, one: string, more = `${one}s`) =>
-    `${formatCount(count ?? 0)} ${count === 1 ? one : more}`;
-  const parts = modeFacts[mode].summary.map(({ count, one, more }) => many(counts[count], one, more));
+  const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
+  const parts = modeFacts[mode].summary.map((part) => many(...part));
   const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}, ${families.join(' and ')}`;
-  return `${many(counts['services'], 'Service')} (${many(counts['servicePorts'], 'port')}) on ${where}: ${parts.join(', ')}`;
+  return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;
 }

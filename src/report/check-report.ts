@@ -1,5 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
-import { printable } from '../base/printable.ts';
+import { printable, printableLines } from '../base/printable.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeKernelChange } from '../diff/changes/kernel-change.ts';
@@ -64,11 +64,8 @@ const mostLines = 20;
 
 /** A single line that is too many takes no more room than the number of those that are hidden. */
 function limit(lines: readonly string[]): readonly string[] {
-  return lines.length <= mostLines + 1 ? lines : cut(lines, mostLines);
-}
-
-function cut(lines: readonly string[], most: number): readonly string[] {
-  return lines.length <= most ? lines : [...lines.slice(0, most), `and ${formatCount(lines.length - most)} more`];
+  if (lines.length <= mostLines + 1) return lines;
+  return [...lines.slice(0, mostLines), `and ${formatCount(lines.length - mostLines)} more`];
 }
 
 /** Two for people and programs, and two that report to a CI what --check found. */
@@ -90,11 +87,6 @@ interface FleetReport {
   readonly stale: readonly NodeChange[];
   /** One of the nodes that change, Service by Service. */
   readonly example: CheckReport | undefined;
-}
-
-/** "3 of 40 nodes change". */
-function summarizeFleet({ changed, nodes }: FleetReport): string {
-  return `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
 }
 
 /** Compares the bundle in a folder with what was compiled, Service by Service. */
@@ -124,19 +116,49 @@ export function formatCheck(
   format: OutputFormat,
   diagnostics: readonly Diagnostic[],
 ): { readonly printed: string; readonly note: string } {
-  const print = {
-    text: () => (result.kind === 'differs' ? formatFileDiffs(report.folder, result) : ''),
-    json: () => checkToJson(report, diagnostics),
-    github: () => checkToGithub(report, diagnostics),
-    junit: () => checkToJunit(report),
-  };
-  return { printed: print[format](), note: format === 'text' ? checkToText(report) : '' };
+  const { folder, files } = report;
+  switch (format) {
+    case 'text':
+      return { printed: result.kind === 'differs' ? formatFileDiffs(folder, result) : '', note: checkToText(report) };
+    case 'json': {
+      const same = files.length === 0;
+      const told = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
+      return { printed: formatJson(told), note: '' };
+    }
+    case 'github':
+      return { printed: diagnosticsToGithub(diagnostics) + checkToGithub(report), note: '' };
+    case 'junit':
+      return { printed: checkToJunit(report), note: '' };
+  }
 }
 
 /** What `--check` prints of many nodes; '' if there is nothing to say. */
-export function formatFleetCheck(report: FleetReport, format: OutputFormat): string {
-  const print = { text: fleetToText, json: fleetToJson, github: fleetToGithub, junit: fleetToJunit };
-  return print[format](report);
+export function formatFleetCheck(
+  { folder, nodes, changed, stale, example }: FleetReport,
+  format: OutputFormat,
+): string {
+  const differing = [...changed, ...stale];
+  const lines = differing.map(({ node, what }) => `${node}: ${what}`);
+  const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
+  switch (format) {
+    case 'text':
+      return printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join(''));
+    case 'json': {
+      const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
+      return formatJson({ folder, same: differing.length === 0, nodes: nodes.length, changed, stale, ...diff });
+    }
+    case 'github':
+      if (differing.length === 0) return '';
+      return (
+        (example ? checkToGithub({ ...example, folder }) : '') + annotate('error', summary, limit(lines).join('\n'))
+      );
+    case 'junit': {
+      const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [] }]));
+      const names = new Set([...nodes, ...failures.keys()]);
+      const cases = Array.from(names, (name) => ({ name, place: undefined, failure: failures.get(name) }));
+      return formatTestSuite(`kpc compile --check ${folder}`, cases);
+    }
+  }
 }
 
 /** What changed in words, for people who have the lines that differ before them already. */
@@ -154,57 +176,25 @@ function checkToText({ comparison, problems }: CheckReport): string {
   return releases + formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
-/** The nodes whose folders are not as they should be, a line each. */
-function fleetToText(report: FleetReport): string {
-  const lines = [...report.changed, ...report.stale].map(({ node, what }) => `${node}: ${what}`);
-  if (report.changed.length > 0) lines.push(summarizeFleet(report));
-  return lines.map((line) => `${printable(line)}\n`).join('');
-}
-
-/** The comparison and what was said of the input, for programs. */
-function checkToJson(report: CheckReport, diagnostics: readonly Diagnostic[]): string {
-  const { folder, files } = report;
-  const same = files.length === 0;
-  return formatJson({ folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) });
-}
-
-function fleetToJson({ folder, nodes, changed, stale, example }: FleetReport): string {
-  const same = changed.length + stale.length === 0;
-  const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
-  return formatJson({ folder, same, nodes: nodes.length, changed, stale, ...diff });
-}
-
 function comparisonToJson({ files, comparison, problems }: CheckReport): object {
-  return {
-    files,
-    problems,
-    ...(comparison ? { diff: diffToJson(comparison.from, comparison.to, comparison.diff) } : {}),
-  };
+  const diff = comparison && { diff: diffToJson(comparison.from, comparison.to, comparison.diff) };
+  return { files, problems, ...diff };
 }
 
 /** GitHub shows ten annotations of one kind of a step, and drops the others without a word. */
 const mostAnnotations = 10;
 
-/** Annotations of the faults of the input, and of each Service port that is not as in the golden bundle. */
-function checkToGithub(report: CheckReport, diagnostics: readonly Diagnostic[]): string {
+/** Annotations of each Service port that is not as in the golden bundle. */
+function checkToGithub(report: CheckReport): string {
   const { folder, form } = report;
   const advice = `If this is intended, write ${folder} again with kpc compile ${form === 'golden' ? '--golden' : '-o'} ${folder}`;
   const all = findFailures(report);
   const shown = all.length <= mostAnnotations ? all : all.slice(0, mostAnnotations - 1);
   const hidden = all.length - shown.length;
   return [
-    diagnosticsToGithub(diagnostics),
     ...shown.map(({ title, lines, place }) => annotate('error', title, [...lines, advice].join('\n'), place)),
     ...(hidden > 0 ? [annotate('error', 'kpc', `and ${formatCount(hidden)} more`)] : []),
   ].join('');
-}
-
-/** An annotation that names the nodes whose folders differ, and those of the Services that do. */
-function fleetToGithub(report: FleetReport): string {
-  const all = [...report.changed, ...report.stale].map(({ node, what }) => `${node}: ${what}`);
-  if (all.length === 0) return '';
-  const services = report.example ? checkToGithub({ ...report.example, folder: report.folder }, []) : '';
-  return services + annotate('error', summarizeFleet(report), cut(all, mostLines).join('\n'));
 }
 
 /** A JUnit report: a test case for each Service port that is compiled, and for each thing that differs. */
@@ -214,16 +204,6 @@ function checkToJunit(report: CheckReport): string {
   for (const [name, { place }] of failed) places.set(name, place);
   return formatTestSuite(
     `kpc compile --check ${report.folder}`,
-    [...places].map(([name, place]) => ({ name, place, failure: failed.get(name) })),
+    Array.from(places, ([name, place]) => ({ name, place, failure: failed.get(name) })),
   );
-}
-
-/** A JUnit report: a test case for each node. */
-function fleetToJunit({ folder, nodes, changed, stale }: FleetReport): string {
-  const failures = new Map([...changed, ...stale].map(({ node, what }) => [node, what]));
-  const cases = [...new Set([...nodes, ...failures.keys()])].map((name) => {
-    const what = failures.get(name);
-    return { name, place: undefined, failure: what === undefined ? undefined : { title: what, lines: [] } };
-  });
-  return formatTestSuite(`kpc compile --check ${folder}`, cases);
 }

@@ -13,11 +13,10 @@ import { describeConflict } from '../apply/plan/share-draft.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { formatJson } from './format-json.ts';
 import { printableLines } from '../base/printable.ts';
-import { readKubeProxyVersion } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { accessFilter } from '../kube-proxy/access-filter.ts';
-import { newestRelease, type Release } from '../kube-proxy/releases.ts';
+import { accessFilter } from '../kube-proxy/ipvs-sets.ts';
+import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
@@ -139,7 +138,7 @@ function nameSetting(path: string): string {
 
 /** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */
 function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
-  const release = readKubeProxyVersion(manifest.kubeProxyVersion);
+  const release = parseRelease(manifest.kubeProxyVersion);
   return release === newestRelease ? undefined : release;
 }
 

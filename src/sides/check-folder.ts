@@ -7,7 +7,6 @@ import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { CheckedFolderProblem } from '../diagnostics/sides.ts';
 import { readAnyFile } from './dump-files.ts';
 
 /** What --check is to compare with: the bundle of one node, or a folder with those of many. */
@@ -15,30 +14,26 @@ export type Expected = { readonly kind: 'bundle' } | { readonly kind: 'fleet'; r
 
 /** Why nothing can be compared with a folder; undefined if something can. */
 export function checkFolder(folder: string, expected: Expected): Diagnostic | undefined {
-  const problem = findProblem(folder, expected);
-  return problem && diagnose('nothing-to-check', { folder, ...problem });
-}
-
-function findProblem(folder: string, expected: Expected): CheckedFolderProblem | undefined {
-  let names: readonly string[];
+  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node') => diagnose('nothing-to-check', { folder, problem });
   try {
-    if (!statSync(folder).isDirectory()) return { problem: 'no-folder' };
-    names = readdirSync(folder).toSorted();
+    if (!statSync(folder).isDirectory()) return refuse('no-bundle');
+    const isFleet = expected.kind === 'fleet';
+    if (isFleet && expected.nodes === 0) return undefined;
+    const names = readdirSync(folder).toSorted();
+    const isGolden = holdsFile(folder, goldenHead);
+    if (isGolden || holdsFile(folder, 'manifest.json')) {
+      if (isFleet) return refuse('one-node');
+      return isGolden || isBundle(folder, names) ? undefined : refuse('no-bundle');
+    }
+    const node = findNode(folder, names);
+    if (node === undefined) return refuse('no-bundle');
+    return isFleet
+      ? undefined
+      : diagnose('nothing-to-check', { folder, problem: 'fleet', example: join(folder, node) });
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return { problem: 'missing' };
-    return { problem: 'unreadable', reason: describeError(error) };
+    if (hasCode(error, 'ENOENT')) return refuse('missing');
+    return diagnose('unreadable', { path: folder, reason: describeError(error) });
   }
-  const isFleet = expected.kind === 'fleet';
-  if (isFleet && expected.nodes === 0) return undefined;
-  if (names.length === 0) return { problem: 'empty' };
-  const isGolden = holdsFile(folder, goldenHead);
-  if (isGolden || holdsFile(folder, 'manifest.json')) {
-    if (isFleet) return { problem: 'one-node' };
-    return isGolden ? undefined : findManifestProblem(folder, names);
-  }
-  const node = findNode(folder, names);
-  if (isFleet) return node === undefined ? { problem: 'no-bundle-of-a-node' } : undefined;
-  return node === undefined ? { problem: 'no-bundle' } : { problem: 'fleet', example: join(folder, node) };
 }
 
 /** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */
@@ -48,11 +43,9 @@ export function holdsFile(folder: string, name: string): boolean {
 }
 
 /** A bundle that was edited is still one, as long as something of one is left. */
-function findManifestProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
+function isBundle(folder: string, names: readonly string[]): boolean {
   const manifest = readManifest(join(folder, 'manifest.json'));
-  if (manifest?.dumped === true) return { problem: 'dump' };
-  if (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1) return undefined;
-  return { problem: 'other-manifest' };
+  return manifest?.dumped !== true && (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1);
 }
 
 /** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */

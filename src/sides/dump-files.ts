@@ -37,7 +37,7 @@ export function readDumpFiles(
       texts.set(name, file.text);
       paths.set(name, path);
     } else {
-      const details = { problem: 'no-text', expected, reason: file.reason } as const;
+      const details = { expected, reason: file.reason };
       passedOver.push(diagnose('unread-file', details, placeAtLine(path)));
     }
   }

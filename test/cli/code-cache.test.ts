@@ -69,10 +69,10 @@ describe('the compiled code beside an installed program', () => {
     const program = join(install, 'dist', 'kpc.js');
     const text = readFileSync(program, 'latin1');
     // As long as before: V8 would take the code.
-    writeFileSync(program, text.replaceAll('virtual servers', 'virtual SERVERS'), 'latin1');
+    writeFileSync(program, text.replaceAll('virtual server', 'virtual SERVER'), 'latin1');
     const run = await installed();
     expect(run.status).toBe(0);
-    expect(run.stderr).toContain('virtual SERVERS');
+    expect(run.stderr).toContain('virtual SERVERs');
   });
 
   test.each([

@@ -63,7 +63,7 @@ test('of two that ask for one address, the first by name gets it, in any order',
   expect(second).not.toBe(first);
   expect(describe(all.diagnostics)).toEqual([
     expect.stringMatching(
-      /^4:\d+ warning: default\/b: loadBalancerIP 203\.0\.113\.3 is not free in 203\.0\.113\.0\/24: kpc chooses another address: name a range that holds it with --load-balancer-ip-range \[no-load-balancer-ip\]$/,
+      /^4:\d+ warning: default\/b: loadBalancerIP 203\.0\.113\.3 is not free in 203\.0\.113\.0\/24: kpc chooses another address: name a range that holds it with --load-balancer-ip-range \[other-load-balancer-ip\]$/,
     ),
   ]);
 });
@@ -84,8 +84,8 @@ test('an address that no range has, or that another Service has already, is not 
     '',
   ]);
   expect(all.diagnostics.map(({ severity, code }) => `${severity} ${code}`)).toEqual([
-    'warning no-load-balancer-ip',
-    'warning no-load-balancer-ip',
+    'warning other-load-balancer-ip',
+    'warning other-load-balancer-ip',
   ]);
 });
 
@@ -104,7 +104,7 @@ test('what is no address says nothing to a load balancer, and nothing where no r
 });
 
 const noRange =
-  'the Service wants an IPv6 address, but --service-cluster-ip-range has none: name a range of each family [no-cluster-ip]';
+  'no IPv6 address of --service-cluster-ip-range is free: name a larger range, or one of each family [range-is-full]';
 
 test('a Service that requires both families is an error where there is a range of one', () => {
   const all = assign(

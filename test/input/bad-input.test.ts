@@ -136,7 +136,7 @@ suite('lists in lists', () => {
   });
 
   test('more than a cluster has are not', () => {
-    const text = 'lists are nested more than 8 deep: put the objects into one list [too-deep]';
+    const text = 'lists and mappings nest too deeply [too-deep]';
     const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
     expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);
   });
@@ -188,13 +188,13 @@ suite('Services', () => {
 
   test('protocol "tcp"', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: tcp}'])).toEqual([
-      '7:26 error: protocol cannot be "tcp": write TCP [bad-protocol]',
+      '7:26 error: protocol cannot be "tcp": write TCP [bad-word]',
     ]);
   });
 
   test('a protocol that is none', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: ICMP}'])).toEqual([
-      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-protocol]',
+      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-word]',
     ]);
   });
 
@@ -313,7 +313,7 @@ suite('EndpointSlices', () => {
       '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
     ]);
     expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
-      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-address-type]',
+      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-word]',
     ]);
   });
 });
@@ -343,11 +343,11 @@ suite('files', () => {
     );
     expect(shown).toEqual([
       'undefined: 3 of 6 files have errors: leave out such files with --skip-invalid, which goes on with the others [left-out]',
-      'binary.yaml: the file is binary: name YAML or JSON: kpc reads nothing else [unreadable-file]',
+      'binary.yaml: the file is binary: name YAML or JSON in UTF-8: kpc reads nothing else [unreadable-file]',
       'comments.yaml: the file holds no objects [empty-file]',
       'empty.yaml: the file holds no objects [empty-file]',
-      'latin1.yaml: the file is not UTF-8 text: name YAML or JSON: kpc reads nothing else [unreadable-file]',
-      'utf16.json: the file is UTF-16: save it as UTF-8 [unreadable-file]',
+      'latin1.yaml: the file is not UTF-8 text: name YAML or JSON in UTF-8: kpc reads nothing else [unreadable-file]',
+      'utf16.json: the file is UTF-16: name YAML or JSON in UTF-8: kpc reads nothing else [unreadable-file]',
     ]);
     expect([...files.values()].map(({ name }) => name.slice(folder.length + 1))).toEqual([
       'comments.yaml',
@@ -365,7 +365,7 @@ suite('files', () => {
     const { diagnostics } = readInputs([join(folder, 'nowhere.yaml'), join(folder, 'sub', 'empty')]);
     expect(describe(diagnostics)).toEqual([
       '1:1 error: there is no such file or folder [unreadable-file]',
-      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json [empty-folder]',
+      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json, or all are left out [empty-folder]',
     ]);
   });
 

@@ -144,7 +144,10 @@ describe('--load-balancer-ip-range', () => {
       ['compile', '-f', write(balanced('web') + balanced('shop')), '--load-balancer-ip-range', '203.0.113.7/32'],
       { cwd },
     );
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('no address of 203.0.113.7/32 is free') });
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('no load balancer address of 203.0.113.7/32 is free'),
+    });
   });
 
   test('is refused where it is no network', async () => {

@@ -69,7 +69,7 @@ describe('an address that no node should have is a warning', () => {
     ['::1', 'a loopback address'],
   ])('%s', (address, kind) => {
     expect(tell(node('a', `type: InternalIP, address: "${address}"`), 'nftables')).toEqual([
-      `7:33 warning special-address: node a: InternalIP "${address}" is ${kind}: kube-proxy uses it anyway, but other networks cannot reach the node there`,
+      `7:33 warning special-address: node a: InternalIP "${address}" is ${kind}, which other networks cannot reach: kube-proxy uses it anyway`,
     ]);
   });
 });

@@ -305,7 +305,7 @@ describe('what is left out', () => {
     const cwd = write({ ...files, '.kpcignore': '*.yaml\n' });
     expect(await compile(cwd, '-f', 'base/web.yaml')).toMatchObject({ status: 0, stdout: servers(10) });
     const run = await compile(cwd, '-f', 'base');
-    expect(run.stderr).toContain('the folder holds no files named *.yaml, *.yml or *.json that are not left out');
+    expect(run.stderr).toContain('the folder holds no files named *.yaml, *.yml or *.json, or all are left out');
   });
 
   test('and what is compared is chosen likewise', async () => {

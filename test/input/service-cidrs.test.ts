@@ -170,7 +170,7 @@ suite('kpc compile with a ServiceCIDR', () => {
   test('says what lacks a family', async () => {
     const dual = web.replace('spec:\n', 'spec:\n  ipFamilies: [IPv6]\n');
     const run = await compile([dual, serviceCidr('kubernetes', '[10.50.0.0/24]')].join('---\n'));
-    expect(run.stderr).toMatch(/error: default\/web: the Service wants an IPv6 address, but no ServiceCIDR has one/);
+    expect(run.stderr).toMatch(/error: default\/web: no IPv6 address of the ServiceCIDRs is free/);
   });
 
   test('does not speak of networks in a mode that does not look at them', async () => {

@@ -113,9 +113,9 @@ test('a flag wins over the config', () => {
 suite('what is wrong with a config', () => {
   const networkHint = 'is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]';
   test.each([
-    ['mode: userspace', '3:7 error: mode cannot be "userspace": write ipvs, iptables or nftables [bad-mode]'],
-    ['mode: kernelspace', '3:7 error: mode cannot be "kernelspace": write ipvs, iptables or nftables [bad-mode]'],
-    ['mode: IPVS', '3:7 error: mode cannot be "IPVS": write ipvs, iptables or nftables [bad-mode]'],
+    ['mode: userspace', '3:7 error: mode cannot be "userspace": write ipvs, iptables or nftables [bad-setting]'],
+    ['mode: kernelspace', '3:7 error: mode cannot be "kernelspace": write ipvs, iptables or nftables [bad-setting]'],
+    ['mode: IPVS', '3:7 error: mode cannot be "IPVS": write ipvs, iptables or nftables [bad-setting]'],
     ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR "10.0.0.0/33" ${networkHint}`],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
@@ -136,31 +136,31 @@ suite('what is wrong with a config', () => {
     ],
     [
       'ipvs: {tcpTimeout: 15x}',
-      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'ipvs: {udpTimeout: -5s}',
-      '3:20 error: udpTimeout cannot be "-5s": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      '3:20 error: udpTimeout cannot be "-5s": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'ipvs: {scheduler: fastest}',
-      '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',
+      '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-setting]',
     ],
     [
       'iptables: {masqueradeBit: 32}',
-      '3:27 error: masqueradeBit cannot be 32: the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+      '3:27 error: masqueradeBit cannot be 32: the bit of the packet mark is a number from 0 to 31 [bad-number]',
     ],
     [
       'detectLocalMode: clusterCIDR',
-      '3:18 error: detectLocalMode cannot be "clusterCIDR": write ClusterCIDR [bad-detect-local]',
+      '3:18 error: detectLocalMode cannot be "clusterCIDR": write ClusterCIDR [bad-setting]',
     ],
     [
       'detectLocalMode: BridgeInterface',
-      '3:18 error: detectLocalMode BridgeInterface needs detectLocal.bridgeInterface: write it, or --pod-bridge-interface [bad-detect-local]',
+      '3:18 error: detectLocalMode BridgeInterface needs --pod-bridge-interface: write at most 15 bytes without blanks, quotes, slashes and * [bad-detect-local]',
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: "a b" is not a prefix of interface names: kube-proxy takes it, and its rules fail or match other interfaces: leave out blanks, quotes, slashes and *, and write at most 14 bytes [bad-detect-local]',
+      '4:36 error: detectLocal.interfaceNamePrefix cannot be "a b": kube-proxy takes it, and its rules fail or match other interfaces: write at most 14 bytes without blanks, quotes, slashes and * [bad-detect-local]',
     ],
     [
       'bindAddress: here',
@@ -189,11 +189,11 @@ suite('what is wrong with a config', () => {
     });
     expect(describe(diagnostics)).toEqual(
       [
-        'error: --masquerade-all cannot be "maybe": write true or false [bad-flag]',
-        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
-        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-masquerade-bit]',
-        'error: --proxy-mode cannot be "userspace": write ipvs, iptables or nftables [bad-mode]',
+        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-number]',
+        'error: --masquerade-all cannot be "maybe": write true or false [bad-setting]',
         'error: --hostname-override cannot be " ": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-name]',
+        'error: --proxy-mode cannot be "userspace": write ipvs, iptables or nftables [bad-setting]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
     );
   });
@@ -241,7 +241,7 @@ suite("kube-proxy's ConfigMap", () => {
       '1:1 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s [no-config]',
     ]);
     expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
-      '4:1 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',
+      '4:1 error: there is another KubeProxyConfiguration before this one: keep one of them, or name one with --config [duplicate-configuration]',
     ]);
   });
 });

@@ -58,7 +58,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'configSyncPeriod: soon',
-      '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'bindAddress: localhost',
@@ -74,7 +74,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'conntrack: {udpTimeout: -1s}',
-      '3:25 error: udpTimeout cannot be "-1s": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      '3:25 error: udpTimeout cannot be "-1s": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'clientConnection: {burst: -1}',
@@ -97,19 +97,19 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
   test.each([
     [
       'nftables: {minSyncPeriod: 31d}',
-      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'ipvs: {syncPeriod: "30"}',
-      'syncPeriod cannot be "30": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      'syncPeriod cannot be "30": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'iptables: {syncPeriod: ""}',
-      'syncPeriod cannot be "": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      'syncPeriod cannot be "": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'ipvs: {tcpTimeout: 1e3s}',
-      'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
+      'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
     ],
     [
       'conntrack: {udpTimeout: null}',
@@ -273,12 +273,12 @@ suite('flags', () => {
     });
     expect(describe(diagnostics)).toEqual([
       'error: --bind-address "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
-      'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-duration]',
-      'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-feature-gate]',
-      'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-feature-gate]',
       'error: kube-proxy v1.37.2 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
       'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-number]',
       'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-number]',
+      'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-setting]',
+      'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-setting]',
     ]);
   });
 });
@@ -310,7 +310,7 @@ suite("kube-proxy's ConfigMap", () => {
   test('with two', () => {
     const { diagnostics } = readConfig(new TextFile('map.yaml', map(`${entry('config')}${entry('config.conf')}`)));
     expect(describe(diagnostics)).toEqual([
-      '10:5 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',
+      '10:5 error: there is another KubeProxyConfiguration before this one: keep one of them, or name one with --config [duplicate-configuration]',
     ]);
   });
 

@@ -95,8 +95,8 @@ describe('compile', () => {
     ['conntrackMin', -1, 'bad-number'],
     ['conntrackMaxPerCore', 1.5, 'bad-number'],
     ['conntrackMaxPerCore', Number.NaN, 'bad-number'],
-    ['masqueradeAll', {}, 'bad-flag'],
-    ['ipvsStrictArp', -1, 'bad-flag'],
+    ['masqueradeAll', {}, 'bad-setting'],
+    ['ipvsStrictArp', -1, 'bad-setting'],
   ])('refuses %s: %s', (name, value, code) => {
     const { bundle, diagnostics } = compile({ manifests: [quickstart], [name]: value });
     expect(bundle).toBeUndefined();

@@ -6,8 +6,14 @@ import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { jumpChain, restrictState, type Ownership } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../../kube-proxy/access-filter.ts';
-import { setName, type SetId } from '../../kube-proxy/ipvs-sets.ts';
+import {
+  accessFilter,
+  accessFilterRules,
+  accessOutFilterChain,
+  openSets,
+  setName,
+  type SetId,
+} from '../../kube-proxy/ipvs-sets.ts';
 import { socketOf } from '../../kube-proxy/virtual-servers.ts';
 import { chainKey, jumpKey, noBelongings, type Belongings } from '../state/belongings.ts';
 

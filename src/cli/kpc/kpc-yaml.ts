@@ -1,6 +1,6 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';

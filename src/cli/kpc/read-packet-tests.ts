@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { loadFile, type Stdin } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
@@ -140,7 +140,7 @@ function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string
   });
   const releases = givenList(raw.release);
   for (const release of releases ?? []) {
-    if (parseRelease(release).kind === 'release') continue;
+    if (parseRelease(release)) continue;
     const details = { field: 'release', found: findingOf(release), expected: 'a release such as "1.36"' } as const;
     report.add([...path, 'release'], 'bad-type', details);
   }

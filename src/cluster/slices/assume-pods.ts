@@ -1,4 +1,5 @@
 import type { Names } from '../by-name.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../node-context.ts';
@@ -83,14 +84,14 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
   if (total > maxPods) return { pods: real, hasIdle: false, diagnostics: [describeTooMany(keyed, total)] };
   const podSets = withoutKinds(keyed);
-  const networksOf = (node: Node | undefined): readonly Network[] => chooseNetworks(node, assumption);
   const taken = new Set([
     ...assumption.taken,
     ...real.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? []),
     ...nodes.flatMap((node) => nodeAddresses(node).map(({ text }) => text)),
   ]);
-  const addresses = choosePodAddresses((least) => claimsOf(podSets, least, networksOf), taken);
-  const placed = podSets.flatMap((podSet) => placePods(podSet, networksOf, addresses));
+  const claims = (least: number) => podSets.flatMap((podSet) => claimsOf(podSet, least, assumption));
+  const addresses = choosePodAddresses(claims, taken);
+  const placed = podSets.flatMap((podSet) => placePods(podSet, assumption, addresses));
   return {
     pods: [...real, ...placed.map(({ pod }) => pod)],
     hasIdle: workloads.some(({ object }) => object.replicas === 0),
@@ -183,8 +184,8 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   if (replicas === undefined) {
     const place = (index: number): Place => {
       const node = nodes[index];
-      const nameAfter = (nodeName: string): string => `${metadata.name}-${nodeName}`;
-      return { name: nameAfter(node?.metadata.name ?? '0'), seat: nameAfter(node ? seatName(node) : '0'), node };
+      const [name, seat] = node ? [node.metadata.name, seatName(node)] : ['0', '0'];
+      return { name: `${metadata.name}-${name}`, seat: `${metadata.name}-${seat}`, node };
     };
     return { ...base, scales: false, replicas: Math.max(1, nodes.length), place };
   }
@@ -202,15 +203,6 @@ function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes
   const place = (): Place => ({ name, seat: name, node: spread(metadata, spec, nodes)(0) });
   const key = ownerKey(namespace, owner);
   return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, place };
-}
-
-function placesOf({ place }: PodSet, count: number): readonly Place[] {
-  return Array.from({ length: count }, (_, index) => place(index));
-}
-
-/** What an address is chosen by. The Pod of a DaemonSet is named by its Node: another Node must not change its address. */
-function claimantOf({ key, scales }: PodSet, { seat }: Place, index: number): Pick<Claim, 'workload' | 'index'> {
-  return scales ? { workload: key, index } : { workload: `${key}/${seat}`, index: 0 };
 }
 
 /** One Node after the other, from where the name points; the one that the spec names, if it does. */
@@ -243,20 +235,30 @@ function isInside(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-function claimsOf(
-  podSets: readonly PodSet[],
-  least: number,
-  networksOf: (node: Node | undefined) => readonly Network[],
-): readonly Claim[] {
-  return podSets.flatMap((podSet) => {
-    const { template, scales, replicas } = podSet;
-    if (template.spec.hostNetwork) return [];
-    const room = scales ? roomFor(replicas, least) : replicas;
-    return placesOf(podSet, room).flatMap((place, index) => {
-      const claimant = claimantOf(podSet, place, index);
-      return networksOf(place.node).map((network) => ({ ...claimant, network, wanted: index < replicas }));
-    });
+/** A place with what its address is chosen by, and from. */
+interface Seat extends Place, Pick<Claim, 'workload' | 'index'> {
+  readonly networks: readonly Network[];
+}
+
+/**
+ * So many seats for the Pods of a workload. The Pod of a DaemonSet is named by its Node: another Node must not change its
+ * address.
+ */
+function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption): readonly Seat[] {
+  return Array.from({ length: count }, (_, index) => {
+    const where = place(index);
+    const claimant = scales ? { workload: key, index } : { workload: `${key}/${where.seat}`, index: 0 };
+    return { ...where, ...claimant, networks: chooseNetworks(where.node, assumption) };
   });
+}
+
+function claimsOf(podSet: PodSet, least: number, assumption: Assumption): readonly Claim[] {
+  const { template, scales, replicas } = podSet;
+  if (template.spec.hostNetwork) return [];
+  return seatsOf(podSet, scales ? roomFor(replicas, least) : replicas, assumption).flatMap(
+    ({ networks, workload, index }, at) =>
+      networks.map((network) => ({ workload, index, network, wanted: at < replicas })),
+  );
 }
 
 /** A Pod with the addresses that it got. */
@@ -266,19 +268,14 @@ interface PlacedPod {
   readonly networks: readonly Network[];
 }
 
-function placePods(
-  podSet: PodSet,
-  networksOf: (node: Node | undefined) => readonly Network[],
-  chosen: ReadonlyMap<string, Address>,
-): readonly PlacedPod[] {
+function placePods(podSet: PodSet, assumption: Assumption, chosen: ReadonlyMap<string, Address>): readonly PlacedPod[] {
   const { hostNetwork: onHost } = podSet.template.spec;
-  return placesOf(podSet, podSet.replicas).map((place, index) => {
-    const networks = networksOf(place.node);
-    const claimant = claimantOf(podSet, place, index);
+  return seatsOf(podSet, podSet.replicas, assumption).map((seat) => {
+    const { node, networks, workload, index } = seat;
     const addresses = onHost
-      ? hostAddresses(place.node)
-      : networks.flatMap((network) => chosen.get(claimKey({ ...claimant, network })) ?? []);
-    return { pod: makePod(podSet, place, addresses), onHost, networks };
+      ? hostAddresses(node)
+      : networks.flatMap((network) => chosen.get(claimKey({ workload, index, network })) ?? []);
+    return { pod: makePod(podSet, seat, addresses), onHost, networks };
   });
 }
 
@@ -313,12 +310,12 @@ function makePod(
 
 function describeTooMany(podSets: readonly PodSet[], count: number): Diagnostic {
   const largest = podSets.reduce((most, each) => (each.replicas > most.replicas ? each : most));
-  const details = { count, limit: maxPods, largest: { name: largest.key, count: largest.replicas } };
-  return diagnose('too-many', { of: 'workloads', ...details }, largest.source.place(['spec', 'replicas']));
+  const details = { of: 'workloads', count, limit: maxPods, largest: largest.key, most: largest.replicas };
+  return diagnose('too-many-pods', details, largest.source.place(['spec', 'replicas']));
 }
 
 /** Pods without an address. */
-function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: Assumption): readonly Diagnostic[] {
+function describeLacks(all: readonly PlacedPod[], { services, given }: Assumption): readonly Diagnostic[] {
   // A Pod that no Service selects needs no address.
   const selecting = selectPods(
     services,
@@ -333,23 +330,22 @@ function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: As
   const namesOf = (pods: readonly PlacedPod[]) => pods.map(({ pod }) => fullName(pod.object.metadata));
   const lacks: Diagnostic[] = [];
   if (placed.some((each) => !each.onHost && each.networks.length === 0)) {
-    lacks.push(diagnose('no-pod-cidr', { problem: 'assumed-pods' }));
+    lacks.push(diagnose('no-pod-address', { problem: 'no-network' }));
   }
   const crowded = placed.filter((each) => !each.onHost && ownOf(each) < each.networks.length);
   if (crowded.length > 0) {
     const networks = [...new Set(crowded.flatMap((each) => each.networks.map(({ text }) => text)))];
-    lacks.push(diagnose('no-pod-address', { problem: 'range-is-full', networks, pods: namesOf(crowded) }));
+    lacks.push(diagnose('range-is-full', { what: 'address', ranges: networks, service: nameSome(namesOf(crowded)) }));
   }
   const known = new Set(placed.flatMap(({ networks }) => networks.map(({ family }) => family)));
   for (const family of families) {
     if (known.size === 0 || known.has(family)) continue;
     if (!selecting.some(({ service }) => hasFamily(service.object, family))) continue;
-    lacks.push(diagnose('no-pod-cidr', { problem: 'assumed-pods-of-family', family }));
+    lacks.push(diagnose('no-pod-address', { problem: 'no-network-of-family', family }));
   }
   const onHost = placed.filter((each) => each.onHost && ownOf(each) === 0);
   if (onHost.length > 0) {
-    const lack = nodes.length === 0 ? 'Node' : 'address';
-    lacks.push(diagnose('no-pod-address', { problem: 'host-network', lack, pods: namesOf(onHost) }));
+    lacks.push(diagnose('no-pod-address', { problem: 'host-network', pods: namesOf(onHost) }));
   }
   return lacks;
 }

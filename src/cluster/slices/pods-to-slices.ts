@@ -65,7 +65,7 @@ export function podsToSlices({ services, pods, nodes, hasIdle }: PodInputs, give
       ...describeOrigin(made, selecting.length - open.length),
       ...describeAssumed(assumed),
       ...describeLeftOut(made, known),
-      ...describeUnselective(made, pods),
+      ...describeUnselective(made),
       ...wrongPorts,
     ],
   };
@@ -81,17 +81,15 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic
   const limit = freeEndpoints + endpointsPerObject * objects;
   if (total <= limit) return undefined;
   const largest = open.reduce((most, each) => (each.pods.length > most.pods.length ? each : most));
-  const most = { name: largest.label, count: largest.pods.length };
-  const place = largest.service.source.place(['spec', 'selector']);
-  return diagnose('too-many', { of: 'selected-pods', count: total, limit, largest: most }, place);
+  const details = { of: 'Services', count: total, limit, largest: largest.label, most: largest.pods.length };
+  return diagnose('too-many-pods', details, largest.service.source.place(['spec', 'selector']));
 }
 
 /** Shows where endpoints come from: no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];
-  const services = real.map(({ label }) => label);
-  return [diagnose('endpoints-from-pods', { services, kept, made: made.length > 0 })];
+  return [diagnose('endpoints-from-pods', { services: real.map(({ label }) => label), kept })];
 }
 
 /** The assumed Pods that are endpoints of a Service. */
@@ -115,8 +113,8 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
 
 function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnostic[] {
   if (assumed.length === 0) return [];
-  const workloads = assumed.map(({ workload, pods }) => ({ name: workload, pods: pods.length }));
-  return [diagnose('assumed-endpoints', { pods: workloads.reduce((sum, { pods }) => sum + pods, 0), workloads })];
+  const workloads = assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`);
+  return [diagnose('assumed-endpoints', { pods: assumed.reduce((sum, { pods }) => sum + pods.length, 0), workloads })];
 }
 
 /** Pods that look like endpoints, and that the controller leaves out all the same: those on no Node, and those on unknown ones. */
@@ -127,12 +125,8 @@ function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonl
       if (isEndpoint(pod.object) && isOnUnknownNode(pod.object, service.object, known)) left.add(pod);
     }
   }
-  return [...groupBy([...left], ({ object }) => (object.spec.nodeName === '' ? '' : 'on a Node'))]
-    .toSorted(([a], [b]) => compareText(a, b))
-    .flatMap(([, its]) => {
-      const pods = its.map(({ object }) => fullName(object.metadata)).toSorted(compareText);
-      const nodeNames = new Set(its.map(({ object }) => object.spec.nodeName).filter((name) => name !== ''));
-      const details = { what: 'pods', pods, nodes: [...nodeNames].toSorted(compareText) } as const;
-      return [diagnose('unknown-node', details, its[0]?.source.place(['spec', 'nodeName']))];
-    });
+  const [first, ...others] = left;
+  if (!first) return [];
+  const pods = [first, ...others].map(({ object }) => fullName(object.metadata)).toSorted(compareText);
+  return [diagnose('unknown-node-of-pod', { pods }, first.source.place(['spec', 'nodeName']))];
 }

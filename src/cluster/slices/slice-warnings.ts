@@ -1,4 +1,3 @@
-import { findNearest } from '../../base/find-nearest.ts';
 import { namesOf } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
@@ -9,16 +8,11 @@ import {
   type Endpoints,
   type EndpointSlice,
   type FieldPath,
-  type Pod,
   type Service,
   type Sourced,
 } from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Selecting } from './select-pods.ts';
-
-/** More names, Pods and Services than these are not compared with each other: it would take long. */
-const mostCompared = 200;
-const mostPods = 10_000;
 
 /**
  * One note for all slices and Endpoints that name no Service of the input. A cluster's output may hold many of them, as where
@@ -114,62 +108,19 @@ export function describeTargetPorts(services: readonly Selecting[]): readonly Di
   });
 }
 
-/** Says which Services select no Pod: each that a Pod has nearly the labels of in a warning of its own, and the others in one. */
-export function describeUnselective(
-  services: readonly Selecting[],
-  pods: readonly Sourced<Pod>[],
-): readonly Diagnostic[] {
-  // The first of each name: another Service of that name is an error of its own.
-  const lost = new Map(services.toReversed().flatMap((each) => (each.pods.length > 0 ? [] : [[each.label, each]])));
+/** Says which Services select no Pod. */
+export function describeUnselective(services: readonly Selecting[]): readonly Diagnostic[] {
   // The endpointslice controller takes an empty selector for one that takes all, but no API server hands it one.
   const empty = services
-    .filter(({ service: { object } }) => Object.keys(object.spec.selector ?? {}).length === 0)
-    .map(({ service: { source }, label }) =>
-      diagnose('empty-selector', { service: label }, source.place(['spec', 'selector'])),
+    .filter(({ service }) => Object.keys(service.object.spec.selector ?? {}).length === 0)
+    .map(({ service, label }) =>
+      diagnose('empty-selector', { service: label }, service.source.place(['spec', 'selector'])),
     );
-  const near: Diagnostic[] = [];
-  const far: Selecting[] = [];
-  const describe = ({ service, label }: Selecting, meant: string | undefined): Diagnostic => {
-    const { selector = {} } = service.object.spec;
-    const details = { services: [label], selector: spellLabels(selector, selector), meant };
-    return diagnose('selects-nothing', details, service.source.place(['spec', 'selector']));
-  };
-  for (const [i, each] of [...lost.values()].toReversed().entries()) {
-    const meant = i < mostCompared ? findMeantLabels(each, pods) : undefined;
-    if (meant === undefined) far.push(each);
-    else near.push(describe(each, meant));
-  }
-  const [first] = far;
-  if (!first || far.length === 1) return [...near, ...far.map((each) => describe(each, undefined)), ...empty];
-  const place = first.service.source.place(['spec', 'selector']);
-  return [...near, diagnose('selects-nothing', { services: far.map(({ label }) => label) }, place), ...empty];
-}
-
-/** What Pods of the namespace have of the labels that a Service looks for, where the values are spelled alike. */
-function findMeantLabels({ service: { object } }: Selecting, pods: readonly Sourced<Pod>[]): string | undefined {
-  const { selector = {} } = object.spec;
-  const here = pods.slice(0, mostPods).filter((pod) => pod.object.metadata.namespace === object.metadata.namespace);
-  // The keys are the same on both sides: long ones would make any values look alike.
-  const values = (labels: Labels): string =>
-    keysIn(selector, labels)
-      .map((key) => labels[key])
-      .join(',');
-  const texts = new Map(
-    here.map(({ object: { metadata } }) => [values(metadata.labels), spellLabels(selector, metadata.labels)]),
-  );
-  const near = findNearest(values(selector), [...texts.keys()].toSorted(compareText));
-  return near === undefined ? undefined : texts.get(near);
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-/** "app=web,tier=front": the labels that a selector asks for, with the values that they have elsewhere. */
-function spellLabels(selector: Labels, labels: Labels): string {
-  return keysIn(selector, labels)
-    .map((key) => `${key}=${labels[key]}`)
-    .join(',');
-}
-
-function keysIn(selector: Labels, labels: Labels): readonly string[] {
-  return Object.keys(selector).filter((key) => Object.hasOwn(labels, key));
+  const lost = services.filter(({ pods }) => pods.length === 0);
+  const [first] = lost;
+  if (!first) return empty;
+  const { object, source } = first.service;
+  const selector = Object.entries(object.spec.selector ?? {}).map(([name, value]) => `${name}=${value}`);
+  const details = { services: [...new Set(lost.map(({ label }) => label))], selector: selector.join() };
+  return [diagnose('selects-nothing', details, source.place(['spec', 'selector'])), ...empty];
 }

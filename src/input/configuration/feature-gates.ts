@@ -107,7 +107,7 @@ function checkDependencies(
     const [first] = missing;
     if (first === undefined) return [];
     const gate = gates.has(name) ? name : (missing.find((other) => gates.has(other)) ?? first);
-    return [{ gate, fault: { problem: 'needs', gate: name, needed: missing } }];
+    return [{ gate, fault: { problem: 'needs', gate: name, needed: missing, release } }];
   });
 }
 
@@ -139,6 +139,7 @@ function readGate(source: GatesSource, text: string): readonly (readonly [name: 
   const [name = '', ...values] = text.split('=');
   const isOn = readSwitch(values.join('=').trim());
   if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
-  refuse(source, onCommandLine, 'bad-feature-gate', { problem: 'no-gate', flag: featureGatesFlag.name, value: text });
+  const expected = 'the name of a gate, = and true or false';
+  refuse(source, onCommandLine, 'bad-setting', { name: featureGatesFlag.name, value: text, expected });
   return [];
 }

@@ -2,10 +2,10 @@ import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic
 import type { Sourced } from '../../cluster/objects.ts';
 import type { ClusterFacts } from './cluster-config.ts';
 import { placeAt } from '../documents/document.ts';
-import { TextFile } from '../documents/text-file.ts';
 import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
-import { collectFiles } from '../read-inputs.ts';
 import { sortDiagnostics } from '../sort-diagnostics.ts';
+import { TextFile } from '../documents/text-file.ts';
+import { collectFiles } from '../read-inputs.ts';
 
 /** What --config names. Without a config there is an error among the diagnostics. */
 export interface ConfigFile {
@@ -29,7 +29,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   const { configs, facts, diagnostics } = collectFiles([file], { areConfigs: true });
   const [config, ...others] = configs;
   for (const { source } of others) {
-    diagnostics.push(diagnose('duplicate-object', { what: 'configuration', where: 'file' }, source.place([])));
+    diagnostics.push(diagnose('duplicate-configuration', {}, source.place([])));
   }
   const isExplained = config ?? (diagnostics.some(isError) || facts.some(({ configures }) => configures));
   if (!isExplained) {

@@ -9,7 +9,7 @@ import {
 } from '../../kube-proxy/releases.ts';
 import { splitList, type SettingFault, type SettingSource } from '../../kube-proxy/settings/setting.ts';
 import { diagnose, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
 import { readSettings } from '../../kube-proxy/settings/values.ts';
 import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
@@ -89,7 +89,7 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
 function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
-  return { mode: 'ipvs', errors: [diagnose('bad-mode', { problem: 'unknown', name, value }, place)] };
+  return { mode: 'ipvs', errors: [diagnose('bad-setting', { name, value, expected: proxyModeNames }, place)] };
 }
 
 /** Why the kube-proxy does not start in a mode, or not as kpc knows it. `name` is the flag or field that names the mode. */

@@ -21,7 +21,7 @@ export function findJsonFaults(text: string): readonly SyntaxFault[] {
     const reason = printParseErrorCode(error)
       .replace(/(?!^)([A-Z])/g, ' $1')
       .toLowerCase();
-    return { offset, code: 'bad-json', arguments: { problem: 'invalid', reason } };
+    return { offset, code: 'bad-json', arguments: { reason } };
   });
 }
 

@@ -81,7 +81,7 @@ function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxF
 function faultsBehindJson(text: string): readonly SyntaxFault[] {
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
   if (faults.length > 0) return faults;
-  return [{ offset: 0, code: 'bad-json', arguments: { problem: 'text-after-json' } }];
+  return [{ offset: 0, code: 'bad-json', arguments: { reason: 'text follows it, without a line "---"' } }];
 }
 
 /** JSON values that follow each other, and what comes after them. */

@@ -5,7 +5,7 @@ import type { SyntaxCode } from '../../diagnostics/files.ts';
 export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };
 
 /** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
-export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: { what: 'values' } };
+export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: {} };
 
 /** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
 export const maxDepth = 500;

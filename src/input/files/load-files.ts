@@ -1,3 +1,4 @@
+import { describeError } from '../../base/system-errors.ts';
 import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../../base/odd-texts.ts';
@@ -79,8 +80,7 @@ function listFiles(
   try {
     if (!statSync(source).isDirectory()) return [{ path: source }];
     const { files, ignored } = listFolder(source, exclude);
-    const hasOthers = exclude.length > 0 || ignored.length > 0;
-    if (files.length === 0) diagnostics.push(diagnose('empty-folder', { hasOthers }, placeAtLine(source)));
+    if (files.length === 0) diagnostics.push(diagnose('empty-folder', {}, placeAtLine(source)));
     if (ignored.length > 0) diagnostics.push(diagnose('ignored-files', { by: ignoreFile, files: ignored }));
     const root = realPath(source);
     const inside: ListedFile[] = [];
@@ -96,10 +96,10 @@ function listFiles(
 function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Diagnostic {
   if (typeof bytes === 'string') return new TextFile(name, bytes.replace(/^\uFEFF/, ''), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
-    return fileError(name, { problem: 'utf-16' });
+    return fileError(name, { problem: 'no-text', what: 'UTF-16' });
   }
   const packed = describePacked(bytes);
-  if (packed !== undefined) return fileError(name, { problem: 'packed', how: packed });
+  if (packed !== undefined) return fileError(name, { problem: 'no-text', what: packed });
   if (bytes.includes(0)) return fileError(name, { problem: 'no-text', what: 'binary' });
   if (!isUtf8(bytes)) return fileError(name, { problem: 'no-text', what: 'not UTF-8 text' });
   return new TextFile(name, new TextDecoder().decode(bytes), origin);
@@ -113,19 +113,6 @@ function explainSystemError(path: string, error: unknown): FileProblem {
   if (error instanceof UnreadableFile) return { problem: 'system', reason: error.reason };
   if (error instanceof BadPattern) return { problem: 'system', reason: error.message };
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  switch (code) {
-    case 'ENOENT':
-      return { problem: isLink(path) ? 'broken-link' : 'missing' };
-    case 'EACCES':
-    case 'EPERM':
-      return { problem: 'no-permission' };
-    case 'ERR_STRING_TOO_LONG':
-    case 'ERR_FS_FILE_TOO_LARGE':
-      return { problem: 'too-large' };
-    default:
-      return {
-        problem: 'system',
-        reason: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      };
-  }
+  if (code === 'ENOENT') return { problem: isLink(path) ? 'broken-link' : 'missing' };
+  return { problem: 'system', reason: `cannot be read: ${describeError(error)}` };
 }

@@ -7,11 +7,9 @@ import {
   type Address,
   type Network,
 } from '../../kernel/address.ts';
-import type { AddressUse } from '../../diagnostics/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { StatusSharing } from '../../cluster/endpoint-status.ts';
-import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './schemas/node.ts';
 import type { RawMetadata } from './schemas/shared.ts';
@@ -88,7 +86,7 @@ const noTexts: Texts = {};
 /** Null is the empty text here, as it is to Kubernetes: few mean that. */
 export function readTexts(
   map: Readonly<Record<string, string | null>> | null | undefined,
-  of: ArgumentsOf<'null-value'>['of'],
+  of: 'label' | 'annotation' | 'selector',
   path: FieldPath,
   report: Report,
 ): Texts {
@@ -124,17 +122,17 @@ export function checkUsableAddress(text: string, path: FieldPath, report: Report
 }
 
 /** Warns of an address that no host on a network has, though Kubernetes accepts it. */
-export function warnOfSpecial(address: Address, text: string, use: AddressUse, path: FieldPath, report: Report): void {
+export function warnOfSpecial(address: Address, text: string, path: FieldPath, report: Report): void {
   const kind = describeSpecial(address);
   if (kind === undefined) return;
   const isRefused = describeUnusable(address) !== undefined;
-  report.add(path, 'special-address', { field: fieldName(path), value: text, use, kind, isRefused });
+  report.add(path, 'special-address', { field: fieldName(path), value: text, kind, isRefused });
 }
 
 /** Like checkUsableAddress, and warns of an address that no host on a network has. */
-export function checkHostAddress(text: string, use: AddressUse, path: FieldPath, report: Report): Address | undefined {
+export function checkHostAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = checkUsableAddress(text, path, report);
-  if (address) warnOfSpecial(address, text, use, path, report);
+  if (address) warnOfSpecial(address, text, path, report);
   return address;
 }
 

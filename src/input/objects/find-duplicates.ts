@@ -71,7 +71,7 @@ function describeGroup(
   const pattern = origin && pathBelow(origin.folder, folder);
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
   const describe = ({ kind, name, first: { file, line }, place }: Duplicate, among?: DuplicateObject['among']) =>
-    diagnose('duplicate-object', { what: 'object', kind, name, first: { file, line }, among, leaveOut }, place);
+    diagnose('duplicate-object', { kind, name, first: { file, line }, among, leaveOut }, place);
   if (group.length === 1 || !origin) return group.map((each) => ({ diagnostic: describe(each), again: [each.again] }));
   const diagnostic = describe(group[0], { more: group.length - 1, folder, otherFolder });
   return [{ diagnostic, again: group.map(({ again }) => again) }];

@@ -1,4 +1,4 @@
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { fieldName, printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
@@ -47,12 +47,12 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
 }
 
 /** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
-const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
+const most = { endpoints: 1000, ports: 20_000 };
 
 function checkSize(slice: RawEndpointSlice, report: Report): void {
   for (const field of ['endpoints', 'ports'] as const) {
     const [count, limit] = [slice[field]?.length ?? 0, most[field]];
-    if (count > limit) report.add([field], 'too-many', { of: 'slice', field, count, limit });
+    if (count > limit) report.add([field], 'too-many', { field, count, limit });
   }
 }
 
@@ -79,7 +79,7 @@ function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
     if (same === undefined) seen.set(`${name}/${protocol}`, index);
     if (first === undefined) seen.set(name, index);
     else {
-      const details = { problem: 'slice-port', index, name, first, sameProtocol: same !== undefined } as const;
+      const details = { field: 'name', value: name, first, isOfSlice: true } as const;
       report.add(['ports', index], 'duplicate-port', details);
     }
   }
@@ -106,7 +106,9 @@ function readEndpoint(
   if (addresses.length === 0) {
     report.addMissing(['endpoints', index, 'addresses'], `endpoints[${index}]`, 'one, or leave the endpoint out');
   }
-  if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
+  if (addresses.length > 1) {
+    report.add(['endpoints', index, 'addresses'], 'extra-addresses', { index, count: addresses.length });
+  }
   const address =
     addressType === 'FQDN'
       ? checkHostNames(addresses, index, report)
@@ -120,7 +122,7 @@ function readEndpoint(
   if (raw.zone && zone === undefined) {
     // No rule depends on it: the hints name zones, too.
     const path = ['endpoints', index, 'zone'];
-    report.add(path, 'bad-zone', { of: 'endpoint', field: fieldName(path), value: raw.zone });
+    report.add(path, 'bad-name', { field: 'zone', value: raw.zone, rule: 'label-value', isUnused: true });
   }
   return {
     address,
@@ -136,13 +138,6 @@ function readEndpoint(
       nodeHints: hints ? readHints(hints.forNodes, 'forNodes', names.nodes, index, report) : none,
     }),
   };
-}
-
-function checkAddressCount(count: number, index: number, report: Report): void {
-  const path = ['endpoints', index, 'addresses'];
-  const limit = most.addresses;
-  if (count > limit) report.add(path, 'too-many', { of: 'endpoint', index, count, limit });
-  else report.add(path, 'extra-addresses', { index, count });
 }
 
 /** Host names are for others than kube-proxy. */
@@ -167,7 +162,7 @@ function checkEndpointAddresses(
     const fits = address && (!addressType || address.family === familyOf[addressType]);
     if (fits && address.text === text && describeSpecial(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
-    if (!address || fits || !addressType) checkHostAddress(text, 'endpoint', path, report);
+    if (!address || fits || !addressType) checkHostAddress(text, path, report);
     else if (checkUsableAddress(text, path, report)) {
       const expected = `an ${addressType} address, as addressType says`;
       report.add(path, 'bad-address', { field: fieldName(path), value: text, expected });
@@ -186,13 +181,16 @@ function readHints(
 ): readonly string[] {
   if (!raw?.length) return none;
   const path = ['endpoints', index, 'hints', field];
-  if (raw.length > most.hints) {
-    report.add(path, 'too-many', { of: 'hints', field, count: raw.length, limit: most.hints });
-  }
   return raw.map(({ name }, i) => {
     const hint = known.find(name ?? '');
     if (hint !== undefined) return hint;
-    report.add([...path, i], 'bad-hint', { field, index: i, value: name ?? '' });
+    const details = {
+      field: `${field}[${i}]`,
+      value: name ?? '',
+      rule: field === 'forZones' ? 'label-value' : 'subdomain',
+      isUnused: true,
+    } as const;
+    report.add([...path, i], 'bad-name', details);
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');
   });
@@ -224,7 +222,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
 
 function readAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
   return raw.map(({ ip, hostname, nodeName }, i) => {
-    checkHostAddress(ip ?? '', 'endpoint', [...path, i, 'ip'], report);
+    checkHostAddress(ip ?? '', [...path, i, 'ip'], report);
     if (hostname) checkName(hostname, 'label', [...path, i, 'hostname'], report);
     if (nodeName) checkName(nodeName, 'subdomain', [...path, i, 'nodeName'], report);
     return { ip: ip ?? '', hostname: hostname || undefined, nodeName: nodeName || undefined };

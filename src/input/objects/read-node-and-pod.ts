@@ -37,13 +37,9 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
   if (listed.length > 2 || (listed.length === 2 && networks[0] && networks[0].family === networks[1]?.family)) {
     report.add(['spec', 'podCIDRs'], 'bad-cidr', { problem: 'families', field: 'podCIDRs' });
   }
-  if (single && listed[0] !== undefined && listed[0] !== single) {
-    const details = { problem: 'contradiction', podCIDRs: listed[0], podCIDR: single } as const;
-    report.add(['spec', 'podCIDRs', 0], 'bad-cidr', details);
-  }
   const zone = metadata.labels[zoneLabel];
   if (zone !== undefined && !isLabelValue(zone)) {
-    report.add(['metadata', 'labels', zoneLabel], 'bad-zone', { of: 'Node', value: zone });
+    report.add(['metadata', 'labels', zoneLabel], 'bad-name', { field: 'the zone', value: zone, rule: 'label-value' });
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',
@@ -69,7 +65,11 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   if (cpu === '') return 0n;
   const amount = parseQuantity(String(cpu));
   if (amount !== undefined) return amount;
-  report.add(['status', 'allocatable', 'cpu'], 'bad-quantity', { field: 'allocatable.cpu', value: String(cpu) });
+  report.add(['status', 'allocatable', 'cpu'], 'bad-setting', {
+    name: 'allocatable.cpu',
+    value: String(cpu),
+    expected: 'a quantity such as 4 or 3920m',
+  });
   return 0n;
 }
 
@@ -163,7 +163,7 @@ function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonl
   const texts = isOther ? [podIP] : listed.map(({ ip }) => ip ?? '');
   return texts.flatMap((text, i) => {
     const path = isOther ? ['status', 'podIP'] : ['status', 'podIPs', i, 'ip'];
-    return checkHostAddress(text, 'endpoint', path, report) ?? [];
+    return checkHostAddress(text, path, report) ?? [];
   });
 }
 

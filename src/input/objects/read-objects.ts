@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { isObject } from '../../base/json-shape.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { CommonNames } from './check-values.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
@@ -155,7 +155,7 @@ function collectItems(
   reading: Reading,
 ): void {
   const listDepth = reading.listDepth + 1;
-  if (listDepth > maxListDepth) return report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
+  if (listDepth > maxListDepth) return report.add([], 'too-deep', {});
   const implied = kind === 'List' ? undefined : { apiVersion, kind: kind.slice(0, -'List'.length) };
   const inner = { ...reading, listDepth };
   for (const [i, item] of items.entries()) {

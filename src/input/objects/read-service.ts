@@ -1,6 +1,5 @@
 import { findNearest } from '../../base/find-nearest.ts';
-import type { IgnoredFieldReason } from '../../diagnostics/services.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import {
@@ -43,7 +42,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
   externalIPs.forEach((text, i) => {
-    checkHostAddress(text, 'external-ip', ['spec', 'externalIPs', i], report);
+    checkHostAddress(text, ['spec', 'externalIPs', i], report);
   });
   const sourceRanges = spec.loadBalancerSourceRanges ?? none;
   sourceRanges.forEach((range, i) => {
@@ -120,7 +119,7 @@ function checkClusterIP(
   if (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address)) {
     const expected = 'an address that a Service can have';
     report.add(path, 'bad-address', { field: 'clusterIP', value: text, expected });
-  } else warnOfSpecial(address, text, 'cluster-ip', path, report);
+  } else warnOfSpecial(address, text, path, report);
   const wanted = spec.ipFamilies?.[index];
   if (wanted && wanted.toLowerCase() !== address.family) {
     report.add(path, 'bad-cluster-ips', { problem: 'other-family', value: text, family: wanted, index });
@@ -196,14 +195,13 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
       // Their protocols may be meant to differ.
       const areTold = [first, index].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
       if (field !== 'name' && areTold) continue;
-      report.add(['spec', 'ports', index, field], 'duplicate-port', { problem: 'value', field, value: key, first });
+      report.add(['spec', 'ports', index, field], 'duplicate-port', { field, value: key, first });
     }
     // kube-proxy identifies ports by name and protocol: of two without a name it keeps one. A port that is wrong may have lost its name.
     if (field !== 'name' || report.hasErrors) continue;
     const unnamed = findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
-    for (const { index, first, key } of unnamed) {
-      const protocol = key as ServicePortSpec['protocol'];
-      report.add(['spec', 'ports', index, 'name'], 'duplicate-port', { problem: 'unnamed', index, protocol, first });
+    for (const { index, first } of unnamed) {
+      report.add(['spec', 'ports', index, 'name'], 'duplicate-port', { field: 'name', value: '', first });
     }
   }
 }
@@ -240,7 +238,7 @@ function readIngress(
       const address = checkAddress(ingress.ip, path, report);
       // kube-proxy leaves the addresses of a proxy alone.
       const isUsed = isServed && ingress.ipMode !== 'Proxy';
-      if (address && isUsed) warnOfSpecial(address, ingress.ip, 'load-balancer', path, report);
+      if (address && isUsed) warnOfSpecial(address, ingress.ip, path, report);
     }
     return {
       ip: ingress.ip || undefined,
@@ -265,16 +263,17 @@ function checkCombinations(raw: RawService, spec: RawSpec, type: Type, report: R
     report.add(path, 'bad-cluster-ips', { problem: 'headless', type });
   }
   if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isSet(spec.externalIPs))) {
-    ignore('externalTrafficPolicy', { reason: 'no-external-addresses', type }, report);
+    ignore('externalTrafficPolicy', 'type NodePort or LoadBalancer, or externalIPs', report);
   }
   if (spec.healthCheckNodePort && !(type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local')) {
-    ignore('healthCheckNodePort', { reason: 'no-local-load-balancer' }, report);
+    ignore('healthCheckNodePort', 'type LoadBalancer with externalTrafficPolicy Local', report);
   }
   if (type !== 'LoadBalancer') checkLoadBalancerFields(raw, spec, type, report);
   const value = spec.trafficDistribution;
   if (!value || trafficDistributions.includes(value)) return;
-  const hint = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
-  report.add(['spec', 'trafficDistribution'], 'bad-traffic-distribution', { value, hint });
+  const expected = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
+  const details = { field: 'trafficDistribution', found: findingOf(value), expected, isLeftOut: true };
+  report.add(['spec', 'trafficDistribution'], 'bad-word', details);
 }
 
 /** Whether an optional list or text says anything. */
@@ -292,7 +291,7 @@ function checkExternalName(spec: RawSpec, report: Report): void {
     if (isSet(spec[field])) report.add(['spec', field], 'bad-cluster-ips', { problem: 'external-name', field });
   }
   for (const field of ['ipFamilies', 'ipFamilyPolicy'] as const) {
-    if (isSet(spec[field])) ignore(field, { reason: 'type', type: 'ExternalName' }, report);
+    if (isSet(spec[field])) ignore(field, 'another type', report);
   }
 }
 
@@ -302,11 +301,11 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   if (again) {
     const field = `ipFamilies[${again.index}]`;
     const details = { field, found: findingOf(again.key), expected: 'each family once' };
-    report.add(['spec', 'ipFamilies', again.index], 'bad-ip-family', details);
+    report.add(['spec', 'ipFamilies', again.index], 'bad-word', details);
   } else if (ipFamilyPolicy === 'SingleStack' && families.length > 1) {
     const expected = 'PreferDualStack or RequireDualStack for two ipFamilies';
     const details = { field: 'ipFamilyPolicy', found: findingOf(ipFamilyPolicy), expected, isLeftOut: true };
-    report.add(['spec', 'ipFamilyPolicy'], 'bad-ip-family', details);
+    report.add(['spec', 'ipFamilyPolicy'], 'bad-word', details);
   }
   if (!clusterIP && isSet(clusterIPs)) {
     report.add(['spec', 'clusterIPs'], 'missing-cluster-ip', { first: clusterIPs?.[0] ?? '' });
@@ -319,15 +318,16 @@ function checkLoadBalancerFields(
   type: Exclude<Type, 'LoadBalancer'>,
   report: Report,
 ): void {
-  const why = { reason: 'type', type } as const;
-  if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', why, report);
-  if (typeof spec.allocateLoadBalancerNodePorts === 'boolean') ignore('allocateLoadBalancerNodePorts', why, report);
+  const needed = 'type LoadBalancer';
+  if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', needed, report);
+  if (typeof spec.allocateLoadBalancerNodePorts === 'boolean') ignore('allocateLoadBalancerNodePorts', needed, report);
   const ingress = raw.status?.loadBalancer?.ingress ?? [];
   if (type === 'ExternalName' || !ingress.some(({ ip }) => Boolean(ip))) return;
   report.add(['status', 'loadBalancer', 'ingress'], 'stale-ingress', { type });
 }
 
 /** Warns of a field that means nothing for such a Service, unless something about the Service is wrong anyhow. */
-function ignore(field: string, why: IgnoredFieldReason, report: Report): void {
-  if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { ...why, field });
+/** `needs` is what gives the field a meaning. */
+function ignore(field: string, needs: string, report: Report): void {
+  if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

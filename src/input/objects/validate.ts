@@ -5,7 +5,7 @@ import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
-import { findingOf } from '../../diagnostics/value-in-words.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import { schemas, type RawObjects } from './schemas/all.ts';
@@ -175,7 +175,11 @@ function reportFault({ keyword, path, schema, data }: Fault, report: Report): vo
     case 'maximum':
       return report.add(path, code, details);
     case 'pattern':
-      return report.add(path, 'bad-duration', { name: String(path.at(-1)), value: String(data) });
+      return report.add(path, 'bad-setting', {
+        name: String(path.at(-1)),
+        value: String(data),
+        expected: 'a duration such as 15m0s or 30s, from 0 up',
+      });
     default:
       throw new Error(`a schema has the keyword ${keyword}, which there are no words for`);
   }

@@ -4,7 +4,7 @@ import { listOf, text as storedText, textThat } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../../kernel/ipvs/ipvs.ts';
 import { programs } from '../modes.ts';
-import { noNetwork, parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
+import { expectedDuration, noNetwork, parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
 import {
   group,
   ignoredUnlessIn,
@@ -35,7 +35,12 @@ export const ipvs = group({
       const { name, value } = written;
       if (value === '' || schedulers.includes(value)) return value || undefined;
       const ignoredIn = ignoredUnlessIn('ipvs', source);
-      return refuse(source, written, 'bad-scheduler', { name, value, known: schedulers, ignoredIn });
+      return refuse(source, written, 'bad-setting', {
+        name,
+        value,
+        expected: `one of ${schedulers.join(', ')}`,
+        ignoredIn,
+      });
     },
     stored: storedText,
     must: { text: `be one of ${schedulers.join(', ')}`, isMet: (name) => schedulers.includes(name) },
@@ -93,6 +98,6 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   }
   const whole = Math.floor(seconds);
   if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
-  const most = `${mostIpvsSeconds / 3600}h`;
-  return refuse(source, written, 'bad-duration', { name, value, most, ignoredIn: ignoredUnlessIn('ipvs', source) });
+  const expected = `${expectedDuration} to ${mostIpvsSeconds / 3600}h`;
+  return refuse(source, written, 'bad-setting', { name, value, expected, ignoredIn: ignoredUnlessIn('ipvs', source) });
 }

@@ -35,7 +35,9 @@ export function switchSetting<const U extends Usage, const N extends string>(
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
   // Users of the library may give anything.
   const isOn = readSwitch(String(value));
-  if (isOn === undefined) refuse(source, { path: undefined }, 'bad-flag', { name, value: String(value) });
+  if (isOn === undefined) {
+    refuse(source, { path: undefined }, 'bad-setting', { name, value: String(value), expected: 'true or false' });
+  }
   return isOn;
 }
 
@@ -109,12 +111,15 @@ function warnUnmet(
   return value;
 }
 
+/** How a duration is written. */
+export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
+
 /** Seconds of a duration as Go writes it. Reports anything else, and then gives undefined. */
 export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
   const { name, value } = written;
   const seconds = parseDuration(value);
   if (seconds !== undefined && seconds >= 0) return seconds;
-  return refuse(source, written, 'bad-duration', { name, value });
+  return refuse(source, written, 'bad-setting', { name, value, expected: expectedDuration });
 }
 
 /** Reads a network. Reports anything else, and then gives undefined. */

@@ -45,8 +45,8 @@ export const detectLocal = setting({
     const mode = detectLocalModes.find((known) => known === written?.value);
     if (mode || !written?.value) return mode && readDetectLocal(source, mode);
     const { name, value } = written;
-    const hint = findNearest(value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
-    return refuse(source, written, 'bad-detect-local', { problem: 'unknown', name, value, hint });
+    const expected = findNearest(value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
+    return refuse(source, written, 'bad-setting', { name, value, expected });
   },
   stored: storedDetectLocal,
   must: {
@@ -96,8 +96,8 @@ function refuseInterface(
     InterfaceNamePrefix: { field: prefixField, flag: prefixFlag },
   }[mode];
   const at = source.hasSection('detectLocal') ? field : modeField;
-  if (value !== '') return refuse(source, at, 'bad-detect-local', { problem: 'interface', value, most });
-  refuse(source, at, 'bad-detect-local', { problem: 'missing', mode, field: field.name, flag: flag.name });
+  const name = source.hasSection('detectLocal') ? field.name : flag.name;
+  refuse(source, at, 'bad-detect-local', { mode, field: name, value, most });
 }
 
 /** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */

@@ -1,8 +1,17 @@
-import { flag, integer } from '../../diagnostics/json-schema.ts';
+import { anyInteger, flag, integer } from '../../diagnostics/json-schema.ts';
 import { boolean, wholeNumber } from '../../base/json-shape.ts';
 import { modeFacts, type ModeFacts } from '../modes.ts';
 import { readSwitchOf } from './kinds.ts';
-import { given, onCommandLine, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
+import {
+  given,
+  ignoredUnlessIn,
+  onCommandLine,
+  proxyField,
+  proxyFlag,
+  refuse,
+  setting,
+  type SettingSource,
+} from './setting.ts';
 
 /** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
 type Section = ModeFacts['masqueradeSection'];
@@ -25,29 +34,33 @@ export const masqueradeAll = setting({
   stored: boolean,
 });
 
+const bitHint = 'the bit of the packet mark is a number from 0 to 31';
+
 const bitFlag = proxyFlag(
   'text',
   '--iptables-masquerade-bit <bit>',
   'the bit of the packet mark for masquerading, 0 to 31',
 );
-const bit = integer(0, 31, 'the bit of the packet mark is a number from 0 to 31', 'bad-masquerade-bit');
 const bitFields = {
-  iptables: proxyField('iptables.masqueradeBit', bit),
-  nftables: proxyField('nftables.masqueradeBit', bit),
+  iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint)),
+  // kube-proxy checks it in mode nftables only.
+  nftables: proxyField('nftables.masqueradeBit', anyInteger),
 } satisfies Record<Section, unknown>;
 
 /**
  * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read the section iptables, but kube-proxy
- * checks it in all modes.
+ * checks it in all modes. It checks the bit in the section nftables only in nftables mode.
  */
 export const masqueradeBit = setting({
   flags: [bitFlag],
   fields: Object.values(bitFields),
   defaultIn: () => 14,
   read: (source) => {
-    const section = modeFacts[source.mode].masqueradeSection;
-    const flagged = flaggedBit(source);
-    return (section === 'iptables' ? flagged : undefined) ?? source.field(bitFields[section]);
+    const bits: Record<Section, number | undefined> = {
+      iptables: flaggedBit(source) ?? source.field(bitFields.iptables),
+      nftables: nftablesBit(source),
+    };
+    return bits[modeFacts[source.mode].masqueradeSection];
   },
   stored: wholeNumber(0, 31),
 });
@@ -58,5 +71,17 @@ function flaggedBit(source: SettingSource): number | undefined {
   if (/^\d{1,2}$/.test(value) && Number(value) <= 31) return Number(value);
   const found = { type: 'string', value } as const;
   const expected = 'a number from 0 to 31';
-  return refuse(source, onCommandLine, 'bad-masquerade-bit', { field: bitFlag.name, found, expected });
+  return refuse(source, onCommandLine, 'bad-number', { field: bitFlag.name, found, expected });
+}
+
+function nftablesBit(source: SettingSource): number | undefined {
+  const value = source.field(bitFields.nftables);
+  if (value === undefined || (value >= 0 && value <= 31)) return value;
+  return refuse(source, bitFields.nftables, 'bad-number', {
+    field: 'masqueradeBit',
+    found: { type: 'number', value },
+    types: ['integer'],
+    expected: bitHint,
+    ignoredIn: ignoredUnlessIn('nftables', source),
+  });
 }

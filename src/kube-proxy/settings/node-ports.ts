@@ -38,7 +38,8 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
   const items = itemsOf(written);
   const word = repeatedWord(written.value);
   const repeated = items.findLast(({ value }) => value === word);
-  if (repeated && word) refuse(source, repeated, 'bad-cidr', { problem: 'repeated-word', field: written.name, word });
+  if (repeated && word)
+    refuse(source, repeated, 'bad-cidr', { problem: 'repeated-word', field: written.name, value: word });
   for (const item of items) {
     if (isNodePortWord(item.value) || parseNetwork(item.value)) continue;
     refuse(source, item, 'bad-cidr', { ...noNetwork(item), words: nodePortWords });
@@ -51,16 +52,15 @@ function checkUnmixed(written: Given<readonly string[]>, source: SettingSource):
   const { release } = source;
   if (!list.includes('primary')) {
     for (const item of itemsOf(written)) {
-      const { value: word } = item;
-      if (!isNodePortWord(word) || word === 'primary') readNetwork(item, source);
-      else refuse(source, item, 'bad-cidr', { problem: 'unknown-word', field, word, release });
+      const { value } = item;
+      if (!isNodePortWord(value)) readNetwork(item, source);
+      else refuse(source, item, 'bad-cidr', { problem: 'word-of-release', field, value, release, isRead: false });
     }
     return;
   }
-  if (list.length > 1) refuse(source, written, 'bad-cidr', { problem: 'primary-with-others', field, release });
-  if (!behavioursOf(release).has('primary-node-ports')) {
-    refuse(source, written, 'bad-cidr', { problem: 'unknown-primary', field, release });
-  }
+  const isRead = list.length === 1;
+  if (isRead && behavioursOf(release).has('primary-node-ports')) return;
+  refuse(source, written, 'bad-cidr', { problem: 'word-of-release', field, value: list.join(','), release, isRead });
 }
 
 /** modeFacts says which modes use it. */

@@ -14,9 +14,17 @@ import {
   returnToCaller,
   toNode,
 } from '../iptables/rule-args.ts';
-import { accessFilterRules, openSets } from '../../kube-proxy/access-filter.ts';
+import {
+  accessFilterRules,
+  openSets,
+  destinationOf,
+  setMatch,
+  type SetId,
+  setIds,
+  setName,
+  setType,
+} from '../../kube-proxy/ipvs-sets.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
-import { destinationOf, setMatch, type SetId, setIds, setName, setType } from '../../kube-proxy/ipvs-sets.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 

@@ -54,7 +54,7 @@ export const podSpecSchema = openObject({
 });
 
 const podStatus = openObject({
-  phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'bad-phase'),
+  phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']),
   conditions,
   podIP: text,
   podIPs: list(openItem({ ip: text })),

@@ -1,7 +1,7 @@
 import { anything, type DescribedValue, flag, integer, item, list, object, type Schema, text, texts } from '../../../diagnostics/json-schema.ts';
 import { metadata, objectConditions, optionalPort, port, protocol, targetRef, textMap, typed, word } from './shared.ts';
 
-const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');
+const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)');
 
 const ingressPorts = list(item({ port, protocol, error: text }));
 
@@ -17,12 +17,12 @@ const servicePort = item({
   appProtocol: text,
 });
 
-const ingress = item({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy'], 'bad-ip-mode'), ports: ingressPorts });
+const ingress = item({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy']), ports: ingressPorts });
 
 const family: Schema<'IPv4' | 'IPv6'> = {
   type: 'string',
   enum: ['IPv4', 'IPv6'],
-  code: 'bad-ip-family',
+  code: 'bad-word',
   expected: 'IPv4 or IPv6',
 };
 
@@ -31,20 +31,20 @@ export const serviceSchema = object({
   ...typed,
   metadata,
   spec: object({
-    type: word(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'], 'bad-type'),
+    type: word(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']),
     clusterIP: text,
     clusterIPs: texts,
     ipFamilies: list(family),
-    ipFamilyPolicy: word(['SingleStack', 'PreferDualStack', 'RequireDualStack'], 'bad-ip-family'),
+    ipFamilyPolicy: word(['SingleStack', 'PreferDualStack', 'RequireDualStack']),
     externalName: text,
     externalIPs: texts,
     loadBalancerIP: text,
     loadBalancerClass: text,
     ports: list(servicePort),
-    sessionAffinity: word(['None', 'ClientIP'], 'bad-session-affinity'),
+    sessionAffinity: word(['None', 'ClientIP']),
     sessionAffinityConfig: object({ clientIP: object({ timeoutSeconds: seconds }) }),
-    internalTrafficPolicy: word(['Cluster', 'Local'], 'bad-traffic-policy'),
-    externalTrafficPolicy: word(['Cluster', 'Local'], 'bad-traffic-policy'),
+    internalTrafficPolicy: word(['Cluster', 'Local']),
+    externalTrafficPolicy: word(['Cluster', 'Local']),
     healthCheckNodePort: optionalPort,
     loadBalancerSourceRanges: texts,
     publishNotReadyAddresses: flag,
@@ -82,7 +82,7 @@ const sliceEndpoint = item({
 export const endpointSliceSchema = object({
   ...typed,
   metadata,
-  addressType: word(['IPv4', 'IPv6', 'FQDN'], 'bad-address-type'),
+  addressType: word(['IPv4', 'IPv6', 'FQDN']),
   ports: list(endpointPort),
   endpoints: list(sliceEndpoint),
 });

@@ -1,12 +1,11 @@
 import { joinWords } from '../../../base/join-words.ts';
-import type { ShapeCode } from '../../../diagnostics/fields.ts';
 import { anyInteger, anything, flag, integer, item, list, map, object, openItem, text, texts, type DescribedValue, type Schema } from '../../../diagnostics/json-schema.ts';
 
 export const textMap = map(text, 'a mapping of strings');
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
-export function word<const Word extends string>(words: readonly Word[], code: ShapeCode): Schema<Word | '' | null> {
-  return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words, 'or') };
+export function word<const Word extends string>(words: readonly Word[]): Schema<Word | '' | null> {
+  return { type: ['string', 'null'], enum: [...words, '', null], code: 'bad-word', expected: joinWords(words, 'or') };
 }
 
 export const port = integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port');
@@ -14,7 +13,7 @@ export const port = integer(1, 65535, 'a port is a number from 1 to 65535', 'bad
 /** A port where 0 means that there is none. */
 export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535', 'bad-port');
 
-export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
+export const protocol = word(['TCP', 'UDP', 'SCTP']);
 
 /** Fields that Kubernetes knows and kpc does not read: their types alone are checked. */
 export function unread(schema: Schema, ...names: readonly string[]): object {
