@@ -9,9 +9,12 @@ import {
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { conditionOf } from '../diff/service-changes.ts';
+import { describeKernelChange, type KernelChange } from '../diff/changes/kernel-change.ts';
+import { listKernelChanges } from '../diff/changes/list-changes.ts';
+import type { Owners } from '../diff/changes/owners.ts';
+import { diffStates } from '../kernel/delta.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { View } from './described-node.ts';
-import { collectKernelItems } from './kernel-items.ts';
 import { dnsRecords, environmentVariables } from './service-discovery.ts';
 import { withoutName } from './service-table.ts';
 import type { ShownPort } from './shown-port.ts';
@@ -120,4 +123,39 @@ function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
     assumed: assumed ? true : undefined,
     place: endpoint.place?.locate(),
   };
+}
+
+/** One thing in the kernel that is there for a Service port. */
+export type KernelItem = ReturnType<typeof collectKernelItems>[number];
+
+/**
+ * All that stems from some Service ports of one label: what compiling them alone adds to a node without Services. Entries and
+ * addresses that several Service ports ask for are in a state once, under the name of the first.
+ */
+function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: View) {
+  const [without, alone] = [[], ports].map((servicePorts) =>
+    compile({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] }),
+  );
+  if (!without || !alone) return [];
+  // Of two Service ports that claim one address and port, the state shows which one has it.
+  const holders: Owners = {
+    ...owners,
+    ofServer: (server) => owners.ofServer({ ...server, origin: undefined }),
+    ofNftElement: (family, set, { value, key, ...element }) =>
+      owners.ofNftElement(family, set, value ? { key } : { key, ...element }),
+  };
+  return listKernelChanges(diffStates(without, alone), { from: holders, to: holders }).flatMap((change) => {
+    const { owner, kind, fields, place } = change;
+    if (owner === undefined) return [];
+    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
+    const text = describeKernelChange(change) + options;
+    const takenBy = owner === label ? undefined : owner;
+    return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
+  });
+}
+
+/** The rules of a chain, as the tools list them. */
+function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
+  if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
+  return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
 }

@@ -4,14 +4,19 @@ import { count, formatCount } from '../base/format-count.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Location } from '../kernel/place.ts';
 import { tableWords } from '../diff/changes/kernel-change.ts';
-import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
+import type {
+  EndpointDescription,
+  KernelItem,
+  PortDescription,
+  PortInFamily,
+  ServiceDescription,
+} from './describe-services.ts';
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
 import { splitName } from './parse-asked.ts';
 import type { SharedSubject } from './find-items.ts';
 import type { PortRole } from './find-ports.ts';
 import type { Because } from './find-subject.ts';
 import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
-import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
 export interface DescriptionLine {
@@ -250,33 +255,9 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
   }
 }
 
-function kernelLines(item: KernelItem): readonly string[] {
-  const place = at(item.place);
-  const taken =
-    'takenBy' in item && item.takenBy !== undefined ? `taken by ${item.takenBy}, which claims it too` : undefined;
-  switch (item.kind) {
-    case 'virtual-server': {
-      const servers = count(item.realServers.length, 'real server');
-      return [`virtual server ${item.name} ${item.options}, ${servers}${taken ? `: ${taken}` : ''}${place}`];
-    }
-    case 'address':
-      return [`address ${item.address} on ${item.link}${place}`];
-    case 'set-entry':
-      return [`set ${item.set}: ${item.value}${place}`];
-    case 'nft-element': {
-      const set = `${item.set} (${tableWords(item.family, 'nftables')})`;
-      return [`in ${set}: ${item.element}${taken ? `, ${taken}` : ''}${place}`];
-    }
-    case 'nft-set':
-      return [`set ${item.set} (${tableWords(item.family, 'nftables')})${place}`];
-    case 'chain':
-    case 'rules':
-    case 'nft-chain': {
-      const table = tableWords(item.family, item.kind === 'nft-chain' ? 'nftables' : item.table);
-      const rules = item.rules.map((rule) => `  ${rule}`);
-      return [`${item.kind === 'rules' ? 'in ' : ''}chain ${item.chain} (${table})${place}`, ...rules];
-    }
-  }
+function kernelLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
+  const taken = takenBy === undefined ? '' : `: taken by ${takenBy}, which claims it too`;
+  return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
 }
 
 /** A chain or a set that belongs to no single Service port. */
