@@ -79,10 +79,7 @@ class TableReader {
     const leadsTo = value?.kind === 'goto' ? parseNftName(value.chain) : undefined;
     const kind = address === undefined ? undefined : this.#kindOf(address, set, leadsTo);
     if (address === undefined || kind === undefined) draft.nodePort ??= parsePort(port);
-    else {
-      draft.addAddress(kind, address);
-      draft.port ??= parsePort(port);
-    }
+    else draft.addAddress(kind, address, parsePort(port));
     if (set === nftSets.firewallIPs) draft.hasFirewall = true;
     const policy = kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
     if (kind === 'cluster-ip' && leadsTo) {

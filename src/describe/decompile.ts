@@ -96,48 +96,25 @@ export function findShown(
 }
 
 /** What another mode left on a node, a line for each kind; nothing if it left nothing. */
-export function describeLeftovers(
-  { chains, virtualServers, sets, addresses }: Leftovers,
-  owners: Owners,
-): readonly string[] {
-  const dead = chains.filter(({ reachedFrom }) => reachedFrom.length === 0);
-  const live = chains.filter(({ reachedFrom }) => reachedFrom.length > 0);
+export function describeLeftovers({ chains, virtualServers, sets, addresses }: Leftovers): readonly string[] {
   const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
     names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];
-  const deadNames = dead.map(({ chain }) => chain.name);
-  const serverNames = virtualServers.map(
-    ({ address, port, protocol }) => `${joinHostPort(address.text, port)}/${protocol}`,
-  );
+  const dead = chains.filter(({ reachedFrom }) => reachedFrom.length === 0).map(({ chain }) => chain.name);
+  const live = chains.filter(({ reachedFrom }) => reachedFrom.length > 0);
   const ofIpvs = [
-    ...counted(serverNames, 'virtual server'),
+    ...counted(
+      virtualServers.map(({ address, port, protocol }) => `${joinHostPort(address.text, port)}/${protocol}`),
+      'virtual server',
+    ),
     ...counted(sets, 'set'),
     ...counted(addresses, 'address', 'addresses', ' on kube-ipvs0'),
   ];
   return [
-    ...counted(deadNames, 'chain').map(
-      (text) =>
-        `Left by iptables mode, nothing jumps to them: ${text}${nameOwners(
-          ', of',
-          dead.map(({ chain }) => owners.ofChain(chain)),
-        )}`,
-    ),
+    ...counted(dead, 'chain').map((text) => `Left by iptables mode, nothing jumps to them: ${text}`),
     ...live.map(({ table, chain: { name, rules }, reachedFrom }) => {
-      const refuses = rules.every(({ args }) =>
-        args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'reject'),
-      );
-      const refusing = refuses ? ` that ${rules.length === 1 ? 'refuses' : 'refuse'} packets` : '';
       const from = `Left by iptables mode, still reached from ${nameSome(reachedFrom)}`;
-      const ofServices = nameOwners(
-        ', for',
-        rules.map((rule) => owners.ofRule(rule, name)),
-      );
-      return `${from}: chain ${name} (${table}) with ${count(rules.length, 'rule')}${refusing}${ofServices}`;
+      return `${from}: chain ${name} (${table}) with ${count(rules.length, 'rule')}`;
     }),
     ...(ofIpvs.length > 0 ? [`Left by IPVS mode: ${ofIpvs.join(', ')}`] : []),
   ];
-}
-
-function nameOwners(before: string, labels: readonly (string | undefined)[]): string {
-  const names = [...new Set(labels.filter((label) => label !== undefined))].sort();
-  return names.length === 0 ? '' : `${before} ${nameSome(names)}`;
 }

@@ -1,10 +1,11 @@
-import { explainEndpoints, isLocalNode, isUsed } from '../cluster/endpoint-choice.ts';
+import { explainEndpoints, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
 import { changeOf, type ChangeKind } from './changes/kernel-change.ts';
 import type { SideServices } from './compared-side.ts';
+import { diffFacts, factsOf } from './port-facts.ts';
 import {
   diffEndpointStates,
   field,
@@ -14,6 +15,7 @@ import {
   scaled,
   whole,
   type EndpointState,
+  uniqueReasons,
   type ServiceReason,
 } from './service-reasons.ts';
 
@@ -160,63 +162,26 @@ function diffPorts(
   fromSide: SideServices,
   toSide: SideServices,
 ): readonly ServiceReason[] {
-  const reasons = new Map<string, ServiceReason>();
-  const add = (found: readonly ServiceReason[]): void => {
-    for (const reason of found) reasons.set(JSON.stringify(reason), reason);
-  };
+  const reasons: ServiceReason[] = [];
   for (const port of to) {
     const ofFamily = from.filter(({ family }) => family === port.family);
     const old =
       ofFamily.find(({ protocol }) => protocol === port.protocol) ?? (ofFamily.length === 1 ? ofFamily[0] : undefined);
     if (!old) {
-      add(list('families', [], [port.family]));
+      reasons.push(...list('families', [], [port.family]));
       continue;
     }
-    const ofPort = diffPort(old, port);
-    add(ofPort);
+    const ofPort = diffFacts(factsOf(old, undefined), factsOf(port, undefined), false);
+    reasons.push(...ofPort);
     // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
-      add(diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide)));
+      for (const each of diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide))) reasons.push(each);
     }
-    add(diffHealthCheck(old, port, fromSide, toSide));
   }
   for (const port of from) {
-    if (to.every(({ family }) => family !== port.family)) add(list('families', [port.family], []));
+    if (to.every(({ family }) => family !== port.family)) reasons.push(...list('families', [port.family], []));
   }
-  return [...reasons.values()];
-}
-
-function diffPort(from: ServicePort, to: ServicePort): readonly ServiceReason[] {
-  const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
-  return [
-    ...field('protocol', from.protocol, to.protocol),
-    ...field('clusterIP', from.clusterIP.text, to.clusterIP.text),
-    ...field('port', String(from.port), String(to.port)),
-    ...field('nodePort', numberText(from.nodePort), numberText(to.nodePort)),
-    ...field('internalTrafficPolicy', policy(from.internalPolicyLocal), policy(to.internalPolicyLocal)),
-    ...field('externalTrafficPolicy', policy(from.externalPolicyLocal), policy(to.externalPolicyLocal)),
-    ...field('healthCheckNodePort', numberText(from.healthCheckNodePort), numberText(to.healthCheckNodePort)),
-    ...field('sessionAffinity', affinity(from.affinitySeconds), affinity(to.affinitySeconds)),
-    ...field('scheduler', from.scheduler ?? '', to.scheduler ?? ''),
-    ...field('forwarding method', from.forwarding, to.forwarding),
-    ...list('externalIPs', texts(from.externalIPs), texts(to.externalIPs)),
-    ...list('load balancer addresses', texts(from.loadBalancerIPs), texts(to.loadBalancerIPs)),
-    ...list('loadBalancerSourceRanges', texts(from.sourceRanges), texts(to.sourceRanges)),
-  ];
-}
-
-/** '' for none. */
-function numberText(number: number): string {
-  return number === 0 ? '' : String(number);
-}
-
-function policy(local: boolean): string {
-  return local ? 'Local' : 'Cluster';
-}
-
-/** The session affinity as a Service has it. */
-export function affinity(seconds: number | undefined): string {
-  return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
+  return uniqueReasons(reasons);
 }
 
 /** Whether two ports that differ in no field of their own have the same endpoints, and the same node looks at them. */
@@ -234,24 +199,6 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, t
       (['nodeHints', 'zoneHints'] as const).every((name) => status[name].join() === other.status[name].join())
     );
   });
-}
-
-/** kube-proxy answers on the health check node port by how many of the Service's ready endpoints are on the node. */
-function diffHealthCheck(
-  from: ServicePort,
-  to: ServicePort,
-  fromSide: SideServices,
-  toSide: SideServices,
-): readonly ServiceReason[] {
-  if (from.healthCheckNodePort === 0 || to.healthCheckNodePort === 0) return [];
-  const name = `ready endpoints on this node that health check node port ${to.healthCheckNodePort} answers for`;
-  return field(name, String(countLocal(from, fromSide)), String(countLocal(to, toSide)));
-}
-
-function countLocal({ namespace, service, family }: ServicePort, { cluster, node }: SideServices): number {
-  return cluster.healthChecks
-    .filter((check) => check.namespace === namespace && check.service === service && check.family === family)
-    .reduce((sum, check) => sum + check.readyEndpoints.filter(({ nodeName }) => isLocalNode(nodeName, node)).length, 0);
 }
 
 /** What a node makes of the endpoints of a port, by "ip:port". */

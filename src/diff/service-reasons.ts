@@ -9,6 +9,7 @@ import {
   findNodePortListeners,
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
+import { turn } from './changes/kernel-change.ts';
 import type { Side } from './compared-side.ts';
 import type { PortFacts } from './port-facts.ts';
 
@@ -50,11 +51,6 @@ export function whole(kind: keyof typeof wholeReasons): ServiceReason {
 /** A port that has another name. */
 export function portRenamed(from: string, to: string): ServiceReason {
   return { kind: 'port-renamed', text: `port renamed: ${turn(from, to)}`, fields: { from, to } };
-}
-
-/** "a → b". */
-function turn(from: string, to: string): string {
-  return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
 type Skip = ServiceInfo['skipped'] | 'absent';
@@ -153,43 +149,44 @@ export function findNodePortReasons(
   from: Side,
   to: Side,
 ): (before: readonly PortFacts[] | undefined, after: readonly PortFacts[] | undefined) => readonly ServiceReason[] {
-  const [listenersBefore, listenersAfter] = [listenersOf(from), listenersOf(to)];
-  const [localhostBefore, localhostAfter] = [localhostOf(from), localhostOf(to)];
-  return (before, after) => {
-    const old = new Set(nodePortsOf(before).map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
-    const kept = nodePortsOf(after).filter(({ family, protocol, port }) => old.has(`${family} ${protocol} ${port}`));
+  const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
+  return (before = [], after = []) => {
+    const kept = after.flatMap(({ family, protocol, nodePort: port }) =>
+      port !== undefined &&
+      before.some((each) => each.family === family && each.protocol === protocol && each.nodePort === port)
+        ? [{ family, protocol, port }]
+        : [],
+    );
     const isDual = new Set(kept.map(({ family }) => family)).size > 1;
-    const reasons = kept.flatMap((nodePort) => {
-      const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
-      const differing = (what: string, one: string | undefined, other: string | undefined) =>
-        one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
-      return [
-        ...differing('listens on', listenersBefore(nodePort), listenersAfter(nodePort)),
-        ...differing('on localhost:', localhostBefore(nodePort), localhostAfter(nodePort)),
-      ];
-    });
-    return [...new Map(reasons.map((reason) => [JSON.stringify(reason), reason])).values()];
+    return uniqueReasons(
+      kept.flatMap((nodePort) => {
+        const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
+        return (['listens on', 'on localhost:'] as const).flatMap((what) => {
+          const [one, other] = [old[what](nodePort), fresh[what](nodePort)];
+          return one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
+        });
+      }),
+    );
   };
 }
 
-function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
-  return families.flatMap(({ family, protocol, nodePort: port }) =>
-    port === undefined ? [] : [{ family, protocol, port }],
-  );
-}
-
-/** What becomes of connections to a node port on localhost, in words; undefined if the side has no rules of nftables mode. */
-function localhostOf({ state }: Side): (nodePort: NodePort) => string | undefined {
-  if (!state.nftables.some(({ name }) => isKubeProxyTable(name))) return () => undefined;
-  const find = findLocalhostHandling(state);
-  return (nodePort) => describeLocalhostHandling(find(nodePort));
-}
-
-/** In words; undefined if the side does not show it. */
-function listenersOf({ kind, state, coverage }: Side): (nodePort: NodePort) => string | undefined {
+/** What a side shows of the addresses that a node port listens on, in words; undefined where it does not show it. */
+function wordsOfNodePorts({ kind, state, coverage }: Side) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
-  return (nodePort) => {
-    const listeners = find(nodePort);
-    return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
+  // Rules of nftables mode alone show what becomes of connections on localhost.
+  const onLocalhost = state.nftables.some(({ name }) => isKubeProxyTable(name))
+    ? findLocalhostHandling(state)
+    : undefined;
+  return {
+    'listens on': (nodePort: NodePort): string | undefined => {
+      const listeners = find(nodePort);
+      return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
+    },
+    'on localhost:': (nodePort: NodePort) => onLocalhost && describeLocalhostHandling(onLocalhost(nodePort)),
   };
+}
+
+/** Of reasons that say the same, as both families of a Service port may, the first. */
+export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
+  return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
 }
