@@ -1,5 +1,4 @@
-import { isServiceChain, type Owners } from '../diff/changes/owners.ts';
-import { targetsOf } from '../diff/changes/nft-owners.ts';
+import { isServiceChain, targetsOf, type Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';

@@ -7,7 +7,7 @@ import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
 import { bareName, parseAsked, splitName, type Asked } from './parse-asked.ts';
 import type { Decompiled } from './decompile.ts';
-import type { View } from './described-node.ts';
+import type { View } from './describe-services.ts';
 import {
   describeSet,
   findItems,

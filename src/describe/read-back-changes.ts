@@ -3,11 +3,17 @@ import { coverForServices } from '../diff/foreign-items.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import type { ServicePortChange } from '../diff/service-changes.ts';
-import { diffEndpointStates, uniqueReasons, type EndpointState, type ServiceReason } from '../diff/service-reasons.ts';
+import {
+  diffEndpointStates,
+  diffFacts,
+  uniqueReasons,
+  type EndpointState,
+  type ServiceReason,
+} from '../diff/service-reasons.ts';
 import { classifyServers } from '../diff/virtual-servers.ts';
 import type { Side } from '../diff/compared-side.ts';
 import type { Owners } from '../diff/changes/owners.ts';
-import { diffFacts, type PortFacts } from '../diff/port-facts.ts';
+import type { PortFacts } from '../diff/port-facts.ts';
 import { decompile } from './decompile.ts';
 import type { ShownPort } from './shown-port.ts';
 import { parseServiceChain } from '../kube-proxy/chain-names.ts';

@@ -1,12 +1,12 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import { formatCount } from '../base/format-count.ts';
 import { printable } from '../base/printable.ts';
-import { assignedTexts, type AssignedService } from '../cluster/assign-addresses.ts';
+import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import type { View } from './described-node.ts';
+import { withoutName, type View } from './describe-services.ts';
 import type { ShownPort } from './shown-port.ts';
 
 /** The columns of the table of all Services. What kpc assumed has a star. */
@@ -153,11 +153,6 @@ export function summarizeServices(view: Pick<View, 'services'>) {
       assumed: assumed && withoutName(assumed),
     };
   });
-}
-
-/** The values alone, for where the Service is named already. */
-export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
-  return values;
 }
 
 type KnownService = ReturnType<typeof eachService>[number];

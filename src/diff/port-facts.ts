@@ -5,7 +5,6 @@ import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { familyNames, type Family, type Protocol } from '../kernel/family.ts';
 import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
-import { field, list, type ServiceReason } from './service-reasons.ts';
 
 /** What there is to know of a Service port in one family, from manifests or from what a kernel shows. */
 export interface PortFacts {
@@ -124,69 +123,4 @@ export function listFacts(families: readonly PortFacts[]): readonly string[] {
 
 function countEndpoints(number: number, family = ''): string {
   return number === 0 ? `no ${family}endpoints` : count(number, `${family}endpoint`);
-}
-
-/** One thing that two Service ports are compared by. */
-interface ComparedFact {
-  readonly name: string;
-  readonly valuesOf: (port: PortFacts) => readonly (string | number | undefined)[];
-  /** Whether it is a list, of which each item comes and goes. */
-  readonly isList?: true;
-  /** What a Service has that has none. */
-  readonly none?: string;
-  /** Whether a kernel shows it, where that is not by a value. */
-  readonly isShown?: (port: PortFacts) => boolean;
-}
-
-const addressesOf = (kind: PortAddress['kind']) => (port: PortFacts) =>
-  port.addresses.flatMap((each) => (each.kind === kind ? [each.address] : []));
-const isAlwaysShown = () => true;
-
-const comparedAddresses: readonly ComparedFact[] = [
-  { name: 'clusterIP', valuesOf: addressesOf('cluster-ip'), isShown: isAlwaysShown },
-  { name: 'externalIPs', valuesOf: addressesOf('external-ip'), isList: true, isShown: isAlwaysShown },
-  { name: 'load balancer addresses', valuesOf: addressesOf('load-balancer-ip'), isList: true, isShown: isAlwaysShown },
-];
-
-/** Where one side does not show the kind of an address, it may be of any on the other. */
-const addressesOfAnyKind: ComparedFact = {
-  name: 'addresses',
-  valuesOf: ({ addresses }) => addresses.map(({ address }) => address),
-  isList: true,
-  isShown: isAlwaysShown,
-};
-
-const comparedFacts: readonly ComparedFact[] = [
-  { name: 'protocol', valuesOf: ({ protocol }) => [protocol] },
-  { name: 'port', valuesOf: ({ port }) => [port] },
-  { name: 'nodePort', valuesOf: ({ nodePort }) => [nodePort] },
-  { name: 'internalTrafficPolicy', valuesOf: ({ internalTrafficPolicy }) => [internalTrafficPolicy] },
-  { name: 'externalTrafficPolicy', valuesOf: (port) => [port.externalTrafficPolicy], none: 'Cluster' },
-  { name: 'healthCheckNodePort', valuesOf: ({ healthCheckNodePort }) => [healthCheckNodePort] },
-  {
-    name: 'sessionAffinity',
-    valuesOf: ({ affinitySeconds: seconds }) => [seconds === undefined ? undefined : `ClientIP for ${seconds} s`],
-    none: 'None',
-    // Without an endpoint no rule shows it.
-    isShown: ({ endpoints = 0 }) => endpoints > 0,
-  },
-  { name: 'scheduler', valuesOf: ({ scheduler }) => [scheduler] },
-  { name: 'forwarding method', valuesOf: ({ forwarding }) => [forwarding], none: 'masquerade' },
-  // Without endpoints, iptables mode has no rules for them.
-  { name: 'loadBalancerSourceRanges', valuesOf: ({ sourceRanges }) => sourceRanges, isList: true },
-];
-
-/** What differs between two Service ports; `isRead`: read back from kernels, where what is not shown is no difference. */
-export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): readonly ServiceReason[] {
-  const isAnyKind = [from, to].some(({ addresses }) => addresses.some(({ kind }) => kind === 'unknown'));
-  const facts = [...(isAnyKind ? [addressesOfAnyKind] : comparedAddresses), ...comparedFacts];
-  return facts.flatMap(({ name, valuesOf, isList, none = '', isShown }) => {
-    const [before, after] = [from, to].map((port) =>
-      valuesOf(port).flatMap((value) => (value === undefined ? [] : [String(value)])),
-    );
-    if (!before || !after) return [];
-    const isKnown = isShown ? isShown(from) && isShown(to) : before.length > 0 && after.length > 0;
-    if (isRead && !isKnown) return [];
-    return isList ? list(name, before, after) : field(name, before.join(', ') || none, after.join(', ') || none);
-  });
 }

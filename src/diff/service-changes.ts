@@ -3,14 +3,14 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
-import { changeOf, type ChangeKind } from './changes/kernel-change.ts';
+import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
 import type { SideServices } from './compared-side.ts';
-import { diffFacts, factsOf } from './port-facts.ts';
+import { factsOf } from './port-facts.ts';
 import {
   diffEndpointStates,
+  diffFacts,
   field,
   list,
-  portRenamed,
   programmed,
   scaled,
   whole,
@@ -47,8 +47,8 @@ export function diffServices(from: SideServices, to: SideServices): readonly Ser
       continue;
     }
     const reasons = [
-      ...(formerLabel === undefined ? [] : [portRenamed(old[0]?.portName ?? '', ports[0]?.portName ?? '')]),
-      ...diffServiceFields(serviceOf(old, before), service, ports),
+      ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
+      ...diffServiceFields(serviceOf(old, before), service, ports[0]?.portName),
       ...diffPorts(old, ports, from, to),
     ];
     if (reasons.length > 0) changes.push({ label, formerLabel, change: 'changed', reasons, place });
@@ -99,6 +99,11 @@ function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<str
   return renames;
 }
 
+function diffPortNames([old]: readonly ServicePort[], [fresh]: readonly ServicePort[]): readonly ServiceReason[] {
+  const fields = { from: old?.portName ?? '', to: fresh?.portName ?? '' };
+  return [{ kind: 'port-renamed', text: `port renamed: ${turn(fields.from, fields.to)}`, fields }];
+}
+
 /** Why a port is there on one side alone; `other` is its Service on the side that lacks it. */
 function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined): readonly ServiceReason[] {
   if (!other) return [whole(`service-${change}`)];
@@ -111,14 +116,13 @@ function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly S
   return [...new Set([...before.services.keys(), ...after.services.keys()])].flatMap((label) => {
     const [from, to] = [before.services.get(label), after.services.get(label)];
     if ([from, to].some((service) => service && service.skipped === undefined)) return [];
+    const counts = [from, to].map((service) => service?.headlessEndpoints.length ?? 0);
     const reasons = [
       ...(from && to ? [] : [whole(to ? 'service-added' : 'service-removed')]),
       ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
       ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
       ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
-      ...(from && to
-        ? diffNames(from, to)
-        : scaled(from?.headlessEndpoints.length ?? 0, to?.headlessEndpoints.length ?? 0)),
+      ...(from && to ? diffNames(from, to) : scaled(counts[0] ?? 0, counts[1] ?? 0)),
     ];
     return reasons.length === 0 ? [] : [{ label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
   });
@@ -130,24 +134,22 @@ function portsOf({ ports }: ServiceInfo): readonly string[] {
 
 /** What DNS answers with, for the Service and for the host names of its Pods. */
 function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
-  const ready = ({ headlessEndpoints }: ServiceInfo) => headlessEndpoints.filter((endpoint) => endpoint.ready);
-  const names = (service: ServiceInfo) => ready(service).map(({ address }) => address);
-  const hosts = (service: ServiceInfo) =>
-    ready(service).flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`]));
-  return [...list('addresses in DNS', names(from), names(to)), ...list('host names in DNS', hosts(from), hosts(to))];
+  const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
+  const [names = [], others = []] = ready.map((endpoints) => endpoints.map(({ address }) => address));
+  const [hosts = [], otherHosts = []] = ready.map((endpoints) =>
+    endpoints.flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`])),
+  );
+  return [...list('addresses in DNS', names, others), ...list('host names in DNS', hosts, otherHosts)];
 }
 
 function diffServiceFields(
   from: ServiceInfo | undefined,
   to: ServiceInfo | undefined,
-  ports: readonly ServicePort[],
+  name: string | undefined,
 ): readonly ServiceReason[] {
   if (!from || !to) return [];
-  const name = ports[0]?.portName;
-  const targetOf = (service: ServiceInfo) => {
-    const found = service.ports.find((port) => port.name === name) ?? service.ports[0];
-    return String(found?.targetPort ?? '');
-  };
+  const targetOf = ({ ports }: ServiceInfo) =>
+    String((ports.find((port) => port.name === name) ?? ports[0])?.targetPort ?? '');
   return [
     ...field('type', from.type, to.type),
     // A port that was renamed has its target under another name.
@@ -193,10 +195,9 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, t
     const other = to.endpoints[i];
     return (
       other?.label === label &&
-      (['nodeName', 'zone', 'ready', 'serving', 'terminating'] as const).every(
-        (name) => status[name] === other.status[name],
-      ) &&
-      (['nodeHints', 'zoneHints'] as const).every((name) => status[name].join() === other.status[name].join())
+      (['nodeName', 'zone', 'ready', 'serving', 'terminating', 'nodeHints', 'zoneHints'] as const).every(
+        (name) => String(status[name]) === String(other.status[name]),
+      )
     );
   });
 }

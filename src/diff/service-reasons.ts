@@ -9,9 +9,10 @@ import {
   findNodePortListeners,
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
-import { turn } from './changes/kernel-change.ts';
+import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
+import { pairUp } from '../kernel/diff-by-key.ts';
 import type { Side } from './compared-side.ts';
-import type { PortFacts } from './port-facts.ts';
+import type { PortAddress, PortFacts } from './port-facts.ts';
 
 /** One reason why a Service port differs. */
 export interface ServiceReason {
@@ -46,11 +47,6 @@ const wholeReasons = {
 /** A reason that is about all of a Service or of a port. */
 export function whole(kind: keyof typeof wholeReasons): ServiceReason {
   return { kind, text: wholeReasons[kind], fields: {} };
-}
-
-/** A port that has another name. */
-export function portRenamed(from: string, to: string): ServiceReason {
-  return { kind: 'port-renamed', text: `port renamed: ${turn(from, to)}`, fields: { from, to } };
 }
 
 type Skip = ServiceInfo['skipped'] | 'absent';
@@ -106,28 +102,26 @@ type EndpointStates = ReadonlyMap<string, EndpointState>;
 /** How many endpoints there are, and which come, go and change. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
   const reasons = [...scaled(before.size, after.size)];
-  for (const [endpoint, state] of after) {
-    const old = before.get(endpoint);
-    if (!old) {
-      const { condition, node, used } = state;
-      const parts = [
-        ...(condition === 'ready' ? [] : [condition]),
-        ...(node === undefined ? [] : [`on ${node}`]),
-        ...(used || condition !== 'ready' ? [] : ['not used on this node']),
-      ];
-      const text = `endpoint ${endpoint} added${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`;
-      reasons.push({ kind: 'endpoint-added', text, fields: { endpoint, state }, endpoint });
-    } else if (JSON.stringify(old) !== JSON.stringify(state)) {
-      const text = `endpoint ${endpoint} ${describeTurn(old, state).join(', ')}`;
-      reasons.push({ kind: 'endpoint-changed', text, fields: { endpoint, from: old, to: state }, endpoint });
-    }
-  }
-  for (const [endpoint, state] of before) {
-    if (after.has(endpoint)) continue;
-    const text = `endpoint ${endpoint} removed${state.node === undefined ? '' : ` (was on ${state.node})`}`;
-    reasons.push({ kind: 'endpoint-removed', text, fields: { endpoint, state }, endpoint });
+  for (const { old, item } of pairUp(before, after, ([name]) => name)) {
+    const [endpoint, state] = item ?? old;
+    const [from, to] = [old?.[1], item?.[1]];
+    if (from && to && JSON.stringify(from) === JSON.stringify(to)) continue;
+    const change = changeOf(from, to);
+    const words = from && to ? describeTurn(from, to).join(', ') : describeOneSided(state, change);
+    const fields = from && to ? { endpoint, from, to } : { endpoint, state };
+    reasons.push({ kind: `endpoint-${change}`, text: `endpoint ${endpoint} ${words}`, fields, endpoint });
   }
   return reasons;
+}
+
+function describeOneSided({ condition, node, used }: EndpointState, change: ChangeKind): string {
+  if (change === 'removed') return node === undefined ? 'removed' : `removed (was on ${node})`;
+  const parts = [
+    ...(condition === 'ready' ? [] : [condition]),
+    ...(node === undefined ? [] : [`on ${node}`]),
+    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+  ];
+  return parts.length === 0 ? 'added' : `added (${parts.join(', ')})`;
 }
 
 function describeTurn(from: EndpointState, to: EndpointState): readonly string[] {
@@ -189,4 +183,69 @@ function wordsOfNodePorts({ kind, state, coverage }: Side) {
 /** Of reasons that say the same, as both families of a Service port may, the first. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
   return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** One thing that two Service ports are compared by. */
+interface ComparedFact {
+  readonly name: string;
+  readonly valuesOf: (port: PortFacts) => readonly (string | number | undefined)[];
+  /** Whether it is a list, of which each item comes and goes. */
+  readonly isList?: true;
+  /** What a Service has that has none. */
+  readonly none?: string;
+  /** Whether a kernel shows it, where that is not by a value. */
+  readonly isShown?: (port: PortFacts) => boolean;
+}
+
+const addressesOf = (kind: PortAddress['kind']) => (port: PortFacts) =>
+  port.addresses.flatMap((each) => (each.kind === kind ? [each.address] : []));
+const isAlwaysShown = () => true;
+
+const comparedAddresses: readonly ComparedFact[] = [
+  { name: 'clusterIP', valuesOf: addressesOf('cluster-ip'), isShown: isAlwaysShown },
+  { name: 'externalIPs', valuesOf: addressesOf('external-ip'), isList: true, isShown: isAlwaysShown },
+  { name: 'load balancer addresses', valuesOf: addressesOf('load-balancer-ip'), isList: true, isShown: isAlwaysShown },
+];
+
+/** Where one side does not show the kind of an address, it may be of any on the other. */
+const addressesOfAnyKind: ComparedFact = {
+  name: 'addresses',
+  valuesOf: ({ addresses }) => addresses.map(({ address }) => address),
+  isList: true,
+  isShown: isAlwaysShown,
+};
+
+const comparedFacts: readonly ComparedFact[] = [
+  { name: 'protocol', valuesOf: ({ protocol }) => [protocol] },
+  { name: 'port', valuesOf: ({ port }) => [port] },
+  { name: 'nodePort', valuesOf: ({ nodePort }) => [nodePort] },
+  { name: 'internalTrafficPolicy', valuesOf: ({ internalTrafficPolicy }) => [internalTrafficPolicy] },
+  { name: 'externalTrafficPolicy', valuesOf: (port) => [port.externalTrafficPolicy], none: 'Cluster' },
+  { name: 'healthCheckNodePort', valuesOf: ({ healthCheckNodePort }) => [healthCheckNodePort] },
+  {
+    name: 'sessionAffinity',
+    valuesOf: ({ affinitySeconds: seconds }) => [seconds === undefined ? undefined : `ClientIP for ${seconds} s`],
+    none: 'None',
+    // Without an endpoint no rule shows it.
+    isShown: ({ endpoints = 0 }) => endpoints > 0,
+  },
+  { name: 'scheduler', valuesOf: ({ scheduler }) => [scheduler] },
+  { name: 'forwarding method', valuesOf: ({ forwarding }) => [forwarding], none: 'masquerade' },
+  // Without endpoints, iptables mode has no rules for them.
+  { name: 'loadBalancerSourceRanges', valuesOf: ({ sourceRanges }) => sourceRanges, isList: true },
+];
+
+/** What differs between two Service ports; `isRead`: read back from kernels, where what is not shown is no difference. */
+export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): readonly ServiceReason[] {
+  const isAnyKind = [from, to].some(({ addresses }) => addresses.some(({ kind }) => kind === 'unknown'));
+  const facts = [...(isAnyKind ? [addressesOfAnyKind] : comparedAddresses), ...comparedFacts];
+  return facts.flatMap(({ name, valuesOf, isList, none = '', isShown }) => {
+    const [before, after] = [from, to].map((port) =>
+      valuesOf(port).flatMap((value) => (value === undefined ? [] : [String(value)])),
+    );
+    if (!before || !after) return [];
+    const isKnown = isShown ? isShown(from) && isShown(to) : before.length > 0 && after.length > 0;
+    if (isRead && !isKnown) return [];
+    return isList ? list(name, before, after) : field(name, before.join(', ') || none, after.join(', ') || none);
+  });
 }

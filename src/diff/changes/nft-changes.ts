@@ -27,8 +27,7 @@ import {
   type KernelChange,
   type Step,
 } from './kernel-change.ts';
-import { targetsOf } from './nft-owners.ts';
-import type { SideOwners } from './owners.ts';
+import { targetsOf, type SideOwners } from './owners.ts';
 
 /** The table that changes are of. */
 interface At {
