@@ -113,7 +113,9 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
     ...counted(dead, 'chain').map((text) => `Left by iptables mode, nothing jumps to them: ${text}`),
     ...live.map(({ table, chain: { name, rules }, reachedFrom }) => {
       const from = `Left by iptables mode, still reached from ${nameSome(reachedFrom)}`;
-      return `${from}: chain ${name} (${table}) with ${count(rules.length, 'rule')}`;
+      // Of table filter, only chains that refuse packets count as left.
+      const refuses = table === 'filter' ? ', which refuses packets,' : '';
+      return `${from}: chain ${name} (${table})${refuses} with ${count(rules.length, 'rule')}`;
     }),
     ...(ofIpvs.length > 0 ? [`Left by IPVS mode: ${ofIpvs.join(', ')}`] : []),
   ];

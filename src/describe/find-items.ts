@@ -9,7 +9,6 @@ import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftChain } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName, parseNftName } from '../kube-proxy/nft-names.ts';
 import { destinationOf } from './decompile-iptables.ts';
@@ -154,21 +153,7 @@ function endpointOf(chain: NftChain | undefined): string | undefined {
   return target && joinHostPort(target.address.text, target.port);
 }
 
-/** Whether a text can only be the name of a chain, set or map of kube-proxy's. */
-export function isItemName(what: string): boolean {
-  return beginsAsKubeProxys(what) || /^[a-z]+-[A-Z2-7]{8}-/.test(what);
-}
-
 /** The mode that alone makes chains of such a name. */
 export function modeOfName(what: string): ProxyMode | undefined {
   return isServiceChain(what) ? 'iptables' : isNftServiceName(what) ? 'nftables' : undefined;
-}
-
-/** The names of all chains, sets and maps. */
-export function itemNames({ iptables, sets, nftables }: KernelState): readonly string[] {
-  const chains = families.flatMap((family) =>
-    tableNames.flatMap((table) => [...(iptables[family]?.[table]?.keys() ?? [])]),
-  );
-  const ofNft = nftables.flatMap((table) => [...table.chains.keys(), ...table.sets.keys()]);
-  return [...new Set([...chains, ...sets.map(({ name }) => name), ...ofNft])];
 }

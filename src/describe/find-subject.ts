@@ -8,16 +8,7 @@ import { setName } from '../kube-proxy/ipvs-sets.ts';
 import { bareName, parseAsked, splitName, type Asked } from './parse-asked.ts';
 import type { Decompiled } from './decompile.ts';
 import type { View } from './describe-services.ts';
-import {
-  describeSet,
-  findItems,
-  isItemName,
-  itemNames,
-  modeOfName,
-  type HeldState,
-  type ItemRole,
-  type SharedSubject,
-} from './find-items.ts';
+import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import {
   explainUnanswered,
   explainUnserved,
@@ -169,9 +160,7 @@ function hint({ text, address, names }: Asked, view: View): string {
   if (maker !== undefined && maker !== mode) {
     return `; ${modeFacts[mode].title} has no chain of that kind, so this may be one that --proxy-mode ${maker} makes`;
   }
-  const { services } = view.services.cluster;
-  const suggestServices = () => suggest(names.at(-1)?.name ?? text, services);
-  const suggestions = isItemName(text) ? nearest(text, itemNames(view.state)) : address ? [] : suggestServices();
+  const suggestions = address ? [] : suggest(names.at(-1)?.name ?? text, view.services.cluster.services);
   return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
 }
 

@@ -185,67 +185,55 @@ export function uniqueReasons(reasons: readonly ServiceReason[]): readonly Servi
   return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** One thing that two Service ports are compared by. */
-interface ComparedFact {
-  readonly name: string;
-  readonly valuesOf: (port: PortFacts) => readonly (string | number | undefined)[];
-  /** Whether it is a list, of which each item comes and goes. */
-  readonly isList?: true;
-  /** What a Service has that has none. */
-  readonly none?: string;
-  /** Whether a kernel shows it, where that is not by a value. */
-  readonly isShown?: (port: PortFacts) => boolean;
-}
+/** What two Service ports are compared by, besides addresses, session affinity, source ranges and endpoints. */
+const comparedFacts = [
+  'protocol',
+  'port',
+  'nodePort',
+  'internalTrafficPolicy',
+  'externalTrafficPolicy',
+  'healthCheckNodePort',
+  'scheduler',
+  'forwarding',
+] as const;
 
-const addressesOf = (kind: PortAddress['kind']) => (port: PortFacts) =>
-  port.addresses.flatMap((each) => (each.kind === kind ? [each.address] : []));
-const isAlwaysShown = () => true;
-
-const comparedAddresses: readonly ComparedFact[] = [
-  { name: 'clusterIP', valuesOf: addressesOf('cluster-ip'), isShown: isAlwaysShown },
-  { name: 'externalIPs', valuesOf: addressesOf('external-ip'), isList: true, isShown: isAlwaysShown },
-  { name: 'load balancer addresses', valuesOf: addressesOf('load-balancer-ip'), isList: true, isShown: isAlwaysShown },
-];
-
-/** Where one side does not show the kind of an address, it may be of any on the other. */
-const addressesOfAnyKind: ComparedFact = {
-  name: 'addresses',
-  valuesOf: ({ addresses }) => addresses.map(({ address }) => address),
-  isList: true,
-  isShown: isAlwaysShown,
+/** What a Service has that says nothing else. */
+const usualFacts: { readonly [K in keyof PortFacts]?: string } = {
+  externalTrafficPolicy: 'Cluster',
+  forwarding: 'masquerade',
 };
-
-const comparedFacts: readonly ComparedFact[] = [
-  { name: 'protocol', valuesOf: ({ protocol }) => [protocol] },
-  { name: 'port', valuesOf: ({ port }) => [port] },
-  { name: 'nodePort', valuesOf: ({ nodePort }) => [nodePort] },
-  { name: 'internalTrafficPolicy', valuesOf: ({ internalTrafficPolicy }) => [internalTrafficPolicy] },
-  { name: 'externalTrafficPolicy', valuesOf: (port) => [port.externalTrafficPolicy], none: 'Cluster' },
-  { name: 'healthCheckNodePort', valuesOf: ({ healthCheckNodePort }) => [healthCheckNodePort] },
-  {
-    name: 'sessionAffinity',
-    valuesOf: ({ affinitySeconds: seconds }) => [seconds === undefined ? undefined : `ClientIP for ${seconds} s`],
-    none: 'None',
-    // Without an endpoint no rule shows it.
-    isShown: ({ endpoints = 0 }) => endpoints > 0,
-  },
-  { name: 'scheduler', valuesOf: ({ scheduler }) => [scheduler] },
-  { name: 'forwarding method', valuesOf: ({ forwarding }) => [forwarding], none: 'masquerade' },
-  // Without endpoints, iptables mode has no rules for them.
-  { name: 'loadBalancerSourceRanges', valuesOf: ({ sourceRanges }) => sourceRanges, isList: true },
-];
 
 /** What differs between two Service ports; `isRead`: read back from kernels, where what is not shown is no difference. */
 export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): readonly ServiceReason[] {
-  const isAnyKind = [from, to].some(({ addresses }) => addresses.some(({ kind }) => kind === 'unknown'));
-  const facts = [...(isAnyKind ? [addressesOfAnyKind] : comparedAddresses), ...comparedFacts];
-  return facts.flatMap(({ name, valuesOf, isList, none = '', isShown }) => {
-    const [before, after] = [from, to].map((port) =>
-      valuesOf(port).flatMap((value) => (value === undefined ? [] : [String(value)])),
-    );
-    if (!before || !after) return [];
-    const isKnown = isShown ? isShown(from) && isShown(to) : before.length > 0 && after.length > 0;
-    if (isRead && !isKnown) return [];
-    return isList ? list(name, before, after) : field(name, before.join(', ') || none, after.join(', ') || none);
-  });
+  const textOf = (port: PortFacts, name: (typeof comparedFacts)[number]) =>
+    String(port[name] ?? usualFacts[name] ?? '');
+  const isShown = (one: unknown, other: unknown) => !isRead || (one !== undefined && other !== undefined);
+  // Without an endpoint no rule shows it.
+  const showsAffinity = !isRead || ((from.endpoints ?? 0) > 0 && (to.endpoints ?? 0) > 0);
+  // Without endpoints, iptables mode has no rules for them.
+  const showsRanges = !isRead || (from.sourceRanges.length > 0 && to.sourceRanges.length > 0);
+  return [
+    ...diffAddresses(from.addresses, to.addresses),
+    ...comparedFacts.flatMap((name) =>
+      isShown(from[name], to[name]) ? field(name, textOf(from, name), textOf(to, name)) : [],
+    ),
+    ...(showsAffinity ? field('sessionAffinity', affinityOf(from), affinityOf(to)) : []),
+    ...(showsRanges ? list('loadBalancerSourceRanges', from.sourceRanges, to.sourceRanges) : []),
+  ];
+}
+
+function affinityOf({ affinitySeconds }: PortFacts): string {
+  return affinitySeconds === undefined ? 'None' : `ClientIP for ${affinitySeconds} s`;
+}
+
+function diffAddresses(from: readonly PortAddress[], to: readonly PortAddress[]): readonly ServiceReason[] {
+  const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
+    addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address] : []));
+  // Addresses whose kind one side does not show may be of any on the other.
+  if ([...from, ...to].some(({ kind }) => kind === 'unknown')) return list('addresses', textsOf(from), textsOf(to));
+  return [
+    ...field('clusterIP', textsOf(from, 'cluster-ip').join(', '), textsOf(to, 'cluster-ip').join(', ')),
+    ...list('externalIPs', textsOf(from, 'external-ip'), textsOf(to, 'external-ip')),
+    ...list('load balancer addresses', textsOf(from, 'load-balancer-ip'), textsOf(to, 'load-balancer-ip')),
+  ];
 }

@@ -169,7 +169,7 @@ describe('what another mode left', () => {
     expect(run.stdout).toBe(
       [
         'Left by iptables mode, nothing jumps to them: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB)',
-        'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter) with 1 rule',
+        'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter), which refuses packets, with 1 rule',
         '',
       ].join('\n'),
     );

@@ -44,21 +44,9 @@ export interface SideOwners {
 /** Labels by the name of what they own. */
 type Labels = Map<string, string>;
 
-/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
-interface ServerLabels {
-  /** By virtualServerKey. */
-  readonly servers: Labels;
-  /** By "TCP address port" of an endpoint: there are many, and few comparisons ask. */
-  readonly endpoints: () => Labels;
-  /** By address on kube-ipvs0. */
-  readonly addresses: Labels;
-  /** By "ipv4 TCP 30080". */
-  readonly nodePorts: Labels;
-}
-
 /** What a state shows about chains and other items; each is made when it is first asked for. */
 interface StateLabels {
-  /** What origins say, by "chain name", "entry set value", "server key" and "address text". */
+  /** What origins say, by "chain name" and "entry set value". */
   readonly origins: () => Labels;
   /** What comments and jumps show, by the name of a chain; `originOf` is what origins say about one. */
   readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
@@ -104,14 +92,8 @@ export function findOwners(
         return (mayBeKubeProxys(chain) ? labelInComment(rule) : undefined) ?? ownerOfRule(rule, servers, ofChain);
       }),
     ofEntry: (set, entry) => ownerOf(entry, () => byOrigin(keyIn(set, entry)) ?? ownerOfEntry(set, entry, servers())),
-    ofServer: (server) => {
-      const key = virtualServerKey(server);
-      return ownerOf(server, () => byOrigin(`server ${key}`) ?? servers().servers.get(key));
-    },
-    ofAddress: (item) => {
-      const { text } = item.address;
-      return ownerOf(item, () => byOrigin(`address ${text}`) ?? servers().addresses.get(text));
-    },
+    ofServer: (server) => ownerOf(server, () => servers().servers.get(virtualServerKey(server))),
+    ofAddress: (item) => ownerOf(item, () => servers().addresses.get(item.address.text)),
     ofNftChain: (chain) => ownerOf(chain, () => parseNftName(chain.name)?.label),
     ofNftSet: (set) => ownerOf(set, () => parseNftName(set.name)?.label),
     ofNftElement: (family, set, element) =>
@@ -129,12 +111,6 @@ function originsIn(state: KernelState): Labels {
   for (const { name, origin } of allChains(state)) if (origin) remember(labels, `chain ${name}`, origin.servicePort);
   for (const set of state.sets) {
     for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
-  }
-  for (const server of state.virtualServers) {
-    remember(labels, `server ${virtualServerKey(server)}`, server.origin?.servicePort);
-  }
-  for (const { address, origin } of state.links.flatMap(({ addresses }) => addresses)) {
-    remember(labels, `address ${address.text}`, origin?.servicePort);
   }
   return labels;
 }
@@ -196,10 +172,11 @@ function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): 
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
 }
 
-function indexServers(states: readonly KernelState[]): ServerLabels {
-  const servers: Labels = new Map();
-  const endpoints = once(() => indexEndpoints(states, servers));
-  const [addresses, nodePorts]: [Labels, Labels] = [new Map(), new Map()];
+/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
+type ServerLabels = ReturnType<typeof indexServers>;
+
+function indexServers(states: readonly KernelState[]) {
+  const [servers, addresses, nodePorts]: [Labels, Labels, Labels] = [new Map(), new Map(), new Map()];
   for (const { virtualServers, links } of states) {
     for (const server of virtualServers) remember(servers, virtualServerKey(server), server.origin?.servicePort);
     for (const link of links) {
@@ -218,7 +195,16 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
       else remember(addresses, address.text, label);
     }
   }
-  return { servers, endpoints, addresses, nodePorts };
+  return {
+    /** By virtualServerKey. */
+    servers,
+    /** By address on kube-ipvs0. */
+    addresses,
+    /** By "ipv4 TCP 30080". */
+    nodePorts,
+    /** By "TCP address port" of an endpoint: there are many, and few comparisons ask. */
+    endpoints: once(() => indexEndpoints(states, servers)),
+  };
 }
 
 /** An endpoint belongs to the first virtual server that forwards to it; `servers` has the labels of all of them. */
