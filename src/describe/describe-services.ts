@@ -155,9 +155,11 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
   return listKernelChanges(diffStates(without, alone), { from: holders, to: holders }).flatMap((change) => {
     const { owner, kind, fields, place } = change;
     if (owner === undefined) return [];
-    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
-    const text = describeKernelChange(change) + options;
     const takenBy = owner === label ? undefined : owner;
+    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
+    const whole = describeKernelChange(change);
+    // What another has is not as this one asks for it.
+    const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
     return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
   });
 }

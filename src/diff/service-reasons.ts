@@ -185,9 +185,8 @@ export function uniqueReasons(reasons: readonly ServiceReason[]): readonly Servi
   return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** What two Service ports are compared by, besides addresses, session affinity, source ranges and endpoints. */
+/** What two Service ports are compared by, besides protocol, addresses, session affinity, source ranges and endpoints. */
 const comparedFacts = [
-  'protocol',
   'port',
   'nodePort',
   'internalTrafficPolicy',
@@ -213,6 +212,8 @@ export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): read
   // Without endpoints, iptables mode has no rules for them.
   const showsRanges = !isRead || (from.sourceRanges.length > 0 && to.sourceRanges.length > 0);
   return [
+    // A part of the rules may not show it.
+    ...(isRead ? [] : field('protocol', from.protocol, to.protocol)),
     ...diffAddresses(from.addresses, to.addresses),
     ...comparedFacts.flatMap((name) =>
       isShown(from[name], to[name]) ? field(name, textOf(from, name), textOf(to, name)) : [],

@@ -3,7 +3,6 @@ import { contains, parseNetwork } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import type { Origin } from '../kernel/place.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
@@ -66,19 +65,18 @@ function hasServerSets({ sets }: KernelState): boolean {
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);
-  const named: VirtualServer[] = [];
-  const byNodePort = new Map<string, Origin>();
-  for (const { label, protocol, family, port, nodePort, ...own } of cluster.servicePorts) {
-    const origin = { servicePort: label };
-    for (const address of [own.clusterIP, ...own.externalIPs, ...own.loadBalancerIPs]) {
-      named.push({ family, protocol, address, port, scheduler: '', schedulerFlags: [], realServers: [], origin });
-    }
-    if (nodePort > 0 && !byNodePort.has(`${family} ${protocol} ${nodePort}`))
-      byNodePort.set(`${family} ${protocol} ${nodePort}`, origin);
-  }
-  for (const server of virtualServers.filter(isNodePort)) {
-    const origin = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);
-    if (origin) named.push({ ...server, origin });
-  }
-  return { ...state, virtualServers: named };
+  const ports = cluster.servicePorts.toReversed();
+  // Of several Service ports with one node port, the first has it.
+  const byNodePort = new Map(ports.map((port) => [`${port.family} ${port.protocol} ${port.nodePort}`, port.label]));
+  const onNodePorts = virtualServers.filter(isNodePort).flatMap((server) => {
+    const servicePort = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);
+    return servicePort === undefined ? [] : [{ ...server, origin: { servicePort } }];
+  });
+  const ofServices = cluster.servicePorts.flatMap(({ label, protocol, family, port, ...own }) =>
+    [own.clusterIP, ...own.externalIPs, ...own.loadBalancerIPs].map((address): VirtualServer => {
+      const origin = { servicePort: label };
+      return { family, protocol, address, port, scheduler: '', schedulerFlags: [], realServers: [], origin };
+    }),
+  );
+  return { ...state, virtualServers: [...onNodePorts, ...ofServices] };
 }
