@@ -5,7 +5,7 @@ import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
-import { bareName, parseAsked, splitName, type Asked } from './parse-asked.ts';
+import { bareName, parseAsked, type Asked } from './parse-asked.ts';
 import type { Decompiled } from './decompile.ts';
 import type { View } from './describe-services.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
@@ -66,7 +66,13 @@ export function findSubject(text: string, view: View): Finding {
   const { cluster, node } = view.services;
   const items = findItems(what, view);
   if (items && !items.owner) return { kind: 'shared', subjects: items.subjects };
-  const ports = [...cluster.servicePorts.map(shownInManifests), ...cluster.services.flatMap(shownWithoutPorts)];
+  const serviceOf = new Map([
+    ...cluster.servicePorts.map((port) => [shownInManifests(port), `${port.namespace}/${port.service}`] as const),
+    ...cluster.services.flatMap((service) =>
+      shownWithoutPorts(service).map((port) => [port, labelOf(service)] as const),
+    ),
+  ]);
+  const ports = [...serviceOf.keys()];
   const asked = parseAsked(what);
   const asNode: AskedNode = {
     isOwn: (own) => node.hostAddresses.some((each) => each.text === own.text),
@@ -78,7 +84,7 @@ export function findSubject(text: string, view: View): Finding {
     : [];
   const found = groupBy(
     owned.length > 0 ? owned : findPorts(ports, asked, asNode),
-    ({ port }) => splitName(port.name)[0] ?? '',
+    ({ port }) => serviceOf.get(port) ?? '',
   );
   if (found.size > 0) {
     const matches = cluster.services.flatMap((service): readonly ServiceMatch[] => {
