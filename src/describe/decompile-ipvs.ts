@@ -1,4 +1,3 @@
-import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { Owners } from '../diff/changes/owners.ts';
 import type { PortAddress } from '../diff/port-facts.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
@@ -15,12 +14,13 @@ import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import { clientsOf } from './decompile-iptables.ts';
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
-/** Where a virtual server listens; a bitmap of ports has no address. */
+/** Where a virtual server listens; a node port has no address of its own, and a bitmap of ports none at all. */
 interface Listener {
   readonly family: Family;
   readonly protocol: Protocol;
   readonly address: Address | undefined;
   readonly port: number;
+  readonly isNodePort: boolean;
 }
 
 /**
@@ -32,12 +32,14 @@ interface Listener {
 export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly ShownPort[] {
   const reader = new ServersReader(state);
   const isNodePort = findNodePortServers(state);
-  for (const server of state.virtualServers) {
-    reader.readServer(server, owners.ofServer(server), isNodePort(server), isPart);
-  }
   // What only sets show: the virtual servers are gone, or are not in the dump.
-  const known = new Set(state.virtualServers.map((server) => virtualServerKey(server)));
-  const knownPorts = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+  const known = new Set<string>();
+  for (const server of state.virtualServers) {
+    const { family, protocol, port } = server;
+    known.add(virtualServerKey(server)).add(`${family} ${protocol} ${port}`);
+    const listener = { family, protocol, port, address: server.address, isNodePort: isNodePort(server) };
+    reader.readServer(server, listener, owners.ofServer(server), isPart);
+  }
   for (const set of state.sets) {
     const family = setFamily(set);
     const name = bareSetName(set.name);
@@ -45,12 +47,11 @@ export function decompileIpvs(state: KernelState, owners: Owners, isPart = false
     if (ofPorts === undefined && !addressSets.has(name)) continue;
     for (const entry of set.entries) {
       const { address, port, protocol = protocols.find((each) => each === ofPorts) } = entry;
-      if (protocol === undefined || port === undefined) continue;
-      const isKnown = ofPorts
-        ? knownPorts.has(`${family} ${protocol} ${port}`)
-        : !address || known.has(virtualServerKey({ protocol, address, port }));
-      const listener = { family, protocol, address, port };
-      if (!isKnown) reader.readListener(listener, owners.ofEntry(set, entry), ofPorts !== undefined);
+      if (protocol === undefined || port === undefined || (ofPorts === undefined && !address)) continue;
+      const key = ofPorts === undefined && address ? virtualServerKey({ protocol, address, port }) : undefined;
+      if (known.has(key ?? `${family} ${protocol} ${port}`)) continue;
+      const listener = { family, protocol, address, port, isNodePort: key === undefined };
+      reader.readListener(listener, owners.ofEntry(set, entry));
     }
   }
   return [...reader.drafts.values()].map((draft) => draft.finish());
@@ -98,8 +99,8 @@ class ServersReader {
     }
   }
 
-  readServer(server: VirtualServer, label: string | undefined, isNodePort: boolean, isPart: boolean): void {
-    const { draft, isLocal } = this.readListener(server, label, isNodePort);
+  readServer(server: VirtualServer, listener: Listener, label: string | undefined, isPart: boolean): void {
+    const { draft, isLocal } = this.readListener(listener, label);
     draft.affinitySeconds ??= server.persistentSeconds;
     draft.scheduler ??= server.scheduler;
     if (isPart && server.realServers.length === 0) return;
@@ -120,44 +121,32 @@ class ServersReader {
   readListener(
     listener: Listener,
     label: string | undefined,
-    isNodePort: boolean,
   ): { readonly draft: PortDraft; readonly isLocal: boolean } {
-    const { family, protocol, address, port } = listener;
-    const own =
-      isNodePort || !address ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
-    const name = label ?? own;
+    const { family, protocol, address, port, isNodePort } = listener;
+    const place = isNodePort || !address ? `node port ${port}` : joinHostPort(address.text, port);
+    const name = label ?? `${place}/${protocol}`;
     const draft = this.drafts.get(`${family} ${name}`) ?? new PortDraft(name, family, protocol);
     this.drafts.set(`${family} ${name}`, draft);
-    const isLocal =
-      isNodePort || !address ? this.#readNodePort(draft, listener) : this.#readAddress(draft, listener, address);
-    return { draft, isLocal };
-  }
-
-  #readNodePort(draft: PortDraft, { family, protocol, address, port }: Listener): boolean {
-    const isLocal =
-      protocol === 'SCTP'
-        ? this.#has('NODE-PORT-LOCAL-SCTP-HASH', formatEntry({ address, protocol, port }))
-        : this.#has(`NODE-PORT-LOCAL-${protocol}`, formatEntry({ port }));
-    draft.nodePort ??= port;
-    draft.externalTrafficPolicy ??= policyOf(isLocal);
-    const clients = this.#masquerade.get(`${family} NODE-PORT-${protocol}${protocol === 'SCTP' ? '-HASH' : ''}`);
-    if (clients && !isLocal) draft.masquerade.external = clients;
-    return isLocal;
-  }
-
-  #readAddress(draft: PortDraft, { family, protocol, port }: Listener, address: Address): boolean {
     const entry = formatEntry({ address, protocol, port });
-    const isLocal = this.#has('EXTERNAL-IP-LOCAL', entry) || this.#has('LOAD-BALANCER-LOCAL', entry);
-    const kind = this.#kindOf(entry);
-    const isExternal = kind === 'external-ip' || kind === 'load-balancer-ip';
-    draft.port ??= port;
-    draft.addAddress(kind, address.text);
-    if (isExternal) draft.externalTrafficPolicy ??= policyOf(isLocal);
-    for (const range of this.#ranges.get(entry) ?? []) draft.sourceRanges.add(range);
-    if (this.#has('LOAD-BALANCER-FW', entry)) draft.hasFirewall = true;
-    const clients = this.#masquerade.get(`${family} ${setsByKind[kind]}`);
+    const kind = isNodePort || !address ? undefined : this.#kindOf(entry);
+    const localSets =
+      kind !== undefined
+        ? ['EXTERNAL-IP-LOCAL', 'LOAD-BALANCER-LOCAL']
+        : [protocol === 'SCTP' ? 'NODE-PORT-LOCAL-SCTP-HASH' : `NODE-PORT-LOCAL-${protocol}`];
+    const listed = kind === undefined && protocol !== 'SCTP' ? formatEntry({ port }) : entry;
+    const isLocal = localSets.some((set) => this.#has(set, listed));
+    if (kind === undefined || !address) draft.nodePort ??= port;
+    else {
+      draft.addAddress(kind, address.text, port);
+      for (const range of this.#ranges.get(entry) ?? []) draft.sourceRanges.add(range);
+      if (this.#has('LOAD-BALANCER-FW', entry)) draft.hasFirewall = true;
+    }
+    const isExternal = kind === undefined || kind === 'external-ip' || kind === 'load-balancer-ip';
+    if (isExternal) draft.externalTrafficPolicy ??= isLocal ? 'Local' : 'Cluster';
+    const set = kind === undefined ? `NODE-PORT-${protocol}${protocol === 'SCTP' ? '-HASH' : ''}` : setsByKind[kind];
+    const clients = this.#masquerade.get(`${family} ${set}`);
     if (clients && !isLocal) draft.masquerade[isExternal ? 'external' : 'clusterIP'] = clients;
-    return isLocal;
+    return { draft, isLocal };
   }
 
   #kindOf(entry: string): PortAddress['kind'] {
@@ -169,10 +158,6 @@ class ServersReader {
   #has(set: string, entry: string): boolean {
     return this.#entries.has(`${set} ${entry}`);
   }
-}
-
-function policyOf(isLocal: boolean): TrafficPolicy {
-  return isLocal ? 'Local' : 'Cluster';
 }
 
 /** The rules match sets: which packets of a set are masqueraded, one rule says for all of its entries. */

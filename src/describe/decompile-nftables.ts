@@ -1,8 +1,7 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
-import { targetsOf } from '../diff/changes/nft-owners.ts';
-import type { Owners } from '../diff/changes/owners.ts';
+import { targetsOf, type Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { protocols, type Protocol } from '../kernel/family.ts';
+import { protocols } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { Right } from '../kernel/nftables/expression.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
@@ -10,7 +9,6 @@ import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { PortAddress } from '../diff/port-facts.ts';
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
@@ -43,8 +41,7 @@ class TableReader {
     this.#table = table;
     this.#owners = owners;
     this.#clusterIPs = new Set(this.#elements(nftSets.clusterIPs).map(({ key }) => formatKey(key)));
-    const rules = table.chains.get(nftChains.services)?.rules ?? [];
-    this.#toAllClusterIPs = rules.flatMap((rule) => clientsOf(rule) ?? [])[0];
+    this.#toAllClusterIPs = masqueradedIn(table.chains.get(nftChains.services));
   }
 
   read(): readonly ShownPort[] {
@@ -52,18 +49,23 @@ class TableReader {
       for (const element of this.#elements(name)) this.#readElement(name, element);
     }
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
-    return [...this.#drafts.values()].map((draft) => sortAddresses(draft.finish()));
+    return [...this.#drafts.values()].map((draft) => {
+      const port = draft.finish();
+      // The cluster IP is what a Service is known by. The order of the other addresses is the kernel's, and means nothing.
+      return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
+    });
   }
 
   #elements(set: string): readonly Element[] {
     return this.#table.sets.get(set)?.elements ?? [];
   }
 
-  #draftOf(label: string | undefined, protocol: string | undefined): PortDraft | undefined {
+  #draftOf(label: string | undefined, protocol = ''): PortDraft | undefined {
     if (label === undefined) return undefined;
     const known = this.#drafts.get(label);
     if (known) return known;
-    const draft = new PortDraft(label, this.#table.family, protocolOf(protocol));
+    const named = protocols.find((each) => each === protocol.toUpperCase()) ?? 'TCP';
+    const draft = new PortDraft(label, this.#table.family, named);
     draft.showsEndpoints = true;
     this.#drafts.set(label, draft);
     return draft;
@@ -79,10 +81,7 @@ class TableReader {
     const leadsTo = value?.kind === 'goto' ? parseNftName(value.chain) : undefined;
     const kind = address === undefined ? undefined : this.#kindOf(address, set, leadsTo);
     if (address === undefined || kind === undefined) draft.nodePort ??= parsePort(port);
-    else {
-      draft.addAddress(kind, address);
-      draft.port ??= parsePort(port);
-    }
+    else draft.addAddress(kind, address, parsePort(port));
     if (set === nftSets.firewallIPs) draft.hasFirewall = true;
     const policy = kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
     if (kind === 'cluster-ip' && leadsTo) {
@@ -107,22 +106,18 @@ class TableReader {
     const name = parseNftName(chain.name);
     const draft = name && this.#draftOf(this.#owners.ofNftChain(chain), name.protocol);
     if (!draft) return;
-    const clients = chain.rules.map(clientsOf).find((each) => each !== undefined);
-    switch (name.kind) {
-      case 'cluster':
-      case 'local':
-        if (clients) draft.masquerade.clusterIP ??= clients;
-        return this.#readEndpoints(chain, name.kind === 'local' ? 'Local' : 'Cluster', draft);
-      case 'external':
-        if (clients) draft.masquerade.external ??= clients;
-        draft.externalTrafficPolicy = looksAtSource(chain) ? 'Local' : 'Cluster';
-        return;
-      case 'firewall':
-        for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);
-        return;
-      case 'endpoint':
-      case 'affinity':
-        return;
+    const clients = masqueradedIn(chain);
+    if (name.kind === 'cluster' || name.kind === 'local') {
+      if (clients) draft.masquerade.clusterIP ??= clients;
+      const endpoints = [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)];
+      for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
+    } else if (name.kind === 'external') {
+      if (clients) draft.masquerade.external ??= clients;
+      // Under policy Local the node's own packets, recognised by their source, take another way.
+      const isLocal = matchesIn(chain).some(({ left }) => left.some((field) => field.kind === 'fib'));
+      draft.externalTrafficPolicy = isLocal ? 'Local' : 'Cluster';
+    } else if (name.kind === 'firewall') {
+      for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);
     }
   }
 
@@ -133,18 +128,9 @@ class TableReader {
         .filter(({ value }) => value?.kind === 'goto' && value.chain === chain.name)
         .map(({ key }) => formatKey(key.slice(0, 1))),
     );
-    return chain.rules
-      .flatMap(({ expressions }) => expressions)
-      .flatMap((expression) => {
-        if (expression.kind !== 'match' || expression.right.kind === 'set') return [];
-        return valuesOf(expression.right);
-      })
+    return matchesIn(chain)
+      .flatMap(({ right }) => valuesOf(right))
       .filter((range) => !guarded.has(range));
-  }
-
-  #readEndpoints(chain: NftChain, policy: TrafficPolicy, draft: PortDraft): void {
-    for (const endpoint of [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)])
-      draft.addEndpoint(endpoint, policy);
   }
 
   /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
@@ -165,21 +151,20 @@ class TableReader {
   }
 }
 
-/** The cluster IP is what a Service is known by. The order of the other addresses is the kernel's, and means nothing. */
-function sortAddresses(port: ShownPort): ShownPort {
-  return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
-}
-
 function compareAddresses(a: PortAddress, b: PortAddress): number {
   return Number(b.kind === 'cluster-ip') - Number(a.kind === 'cluster-ip') || compareText(a.address, b.address);
 }
 
-function protocolOf(text = ''): Protocol {
-  return protocols.find((each) => each === text.toUpperCase()) ?? 'TCP';
-}
-
 function endpointsOf(chain: NftChain): readonly string[] {
   return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
+}
+
+function matchesIn({ rules }: NftChain) {
+  return rules.flatMap(({ expressions }) => expressions.flatMap((each) => (each.kind === 'match' ? [each] : [])));
+}
+
+function masqueradedIn(chain: NftChain | undefined): MasqueradedClients | undefined {
+  return chain?.rules.map(clientsOf).find((each) => each !== undefined);
 }
 
 /** Whose packets a rule marks to be masqueraded; undefined if it marks none. */
@@ -203,15 +188,8 @@ function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
   return { kind: 'all' };
 }
 
-function valuesOf(right: Exclude<Right, { kind: 'set' }>): readonly string[] {
+/** None of a set by its name. */
+function valuesOf(right: Right): readonly string[] {
+  if (right.kind === 'set') return [];
   return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));
-}
-
-/** Under policy Local the node's own packets, recognised by their source, take another way. */
-function looksAtSource(chain: NftChain): boolean {
-  return chain.rules.some(({ expressions }) =>
-    expressions.some(
-      (expression) => expression.kind === 'match' && expression.left.some((field) => field.kind === 'fib'),
-    ),
-  );
 }

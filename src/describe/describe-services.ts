@@ -2,19 +2,39 @@ import {
   chooseEndpoints,
   explainEndpoints,
   explainUnboundHints,
-  isExternallyAccessible,
   usesLocalEndpoints,
   type EndpointUse,
 } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { SideServices } from '../diff/compared-side.ts';
+import type { Family } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import type { AddressObjects } from './find-ports.ts';
 import { conditionOf } from '../diff/service-changes.ts';
+import { describeKernelChange, type KernelChange } from '../diff/changes/kernel-change.ts';
+import { listKernelChanges } from '../diff/changes/list-changes.ts';
+import type { Owners } from '../diff/changes/owners.ts';
+import { diffStates } from '../kernel/delta.ts';
+import { factsOf } from '../diff/port-facts.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import type { View } from './described-node.ts';
-import { collectKernelItems } from './kernel-items.ts';
 import { dnsRecords, environmentVariables } from './service-discovery.ts';
-import { withoutName } from './service-table.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ShownPort } from './shown-port.ts';
+
+/** What is looked at: Services, and the state that one node has of them. */
+export interface View {
+  readonly state: KernelState;
+  readonly families: readonly Family[];
+  readonly owners: Owners;
+  readonly services: SideServices;
+  /** Of manifests only: what says whose an address is that the node does not serve. */
+  readonly objects?: AddressObjects | undefined;
+  /** What the state shows of a Service port. */
+  readonly shownOf: (label: string, family: Family) => ShownPort | undefined;
+  /** What kube-proxy would program on the same node for other Services. */
+  readonly compile: (cluster: Cluster) => KernelState;
+}
 
 /** All there is to say of one Service, as data. What does not apply is undefined, and is left out of JSON. */
 export type ServiceDescription = ReturnType<typeof describeService>;
@@ -63,25 +83,16 @@ export function describeService(
   };
 }
 
+/** The values alone, for where the Service is named already. */
+export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
+  return values;
+}
+
 function describePort(port: ServicePort, service: ServiceInfo, view: View) {
   const { node } = view.services;
-  const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
-  const policy = (isLocal: boolean) => (isLocal ? 'Local' : 'Cluster');
   const fallback = fallbackOf(port, service, view);
   return {
-    family: port.family,
-    protocol: port.protocol,
-    port: port.port,
-    clusterIP: port.clusterIP.text,
-    nodePort: port.nodePort === 0 ? undefined : port.nodePort,
-    externalIPs: texts(port.externalIPs),
-    loadBalancerIPs: texts(port.loadBalancerIPs),
-    sourceRanges: texts(port.sourceRanges),
-    internalTrafficPolicy: policy(port.internalPolicyLocal),
-    /** Undefined if nothing but the cluster IP leads to it. */
-    externalTrafficPolicy: isExternallyAccessible(port) ? policy(port.externalPolicyLocal) : undefined,
-    affinitySeconds: port.affinitySeconds,
-    healthCheckNodePort: port.healthCheckNodePort === 0 ? undefined : port.healthCheckNodePort,
+    ...factsOf(port, undefined),
     endpoints: explainEndpoints(port, node).map((use) =>
       // What is of policy Local then goes where policy Cluster does.
       describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
@@ -91,7 +102,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View) {
     /** Why the endpoints' zone hints count for nothing on this node. */
     unboundHints: explainUnboundHints(port, node),
     masquerade: view.shownOf(port.label, port.family)?.masquerade,
-  } as const;
+  };
 }
 
 function fallbackOf(
@@ -120,4 +131,41 @@ function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
     assumed: assumed ? true : undefined,
     place: endpoint.place?.locate(),
   };
+}
+
+/** One thing in the kernel that is there for a Service port. */
+export type KernelItem = ReturnType<typeof collectKernelItems>[number];
+
+/**
+ * All that stems from some Service ports of one label: what compiling them alone adds to a node without Services. Entries and
+ * addresses that several Service ports ask for are in a state once, under the name of the first.
+ */
+function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: View) {
+  const [without, alone] = [[], ports].map((servicePorts) =>
+    compile({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] }),
+  );
+  if (!without || !alone) return [];
+  // Of two Service ports that claim one address and port, the state shows which one has it.
+  const holders: Owners = {
+    ...owners,
+    ofServer: (server) => owners.ofServer({ ...server, origin: undefined }),
+    ofNftElement: (family, set, { value, key, ...element }) =>
+      owners.ofNftElement(family, set, value ? { key } : { key, ...element }),
+  };
+  return listKernelChanges(diffStates(without, alone), { from: holders, to: holders }).flatMap((change) => {
+    const { owner, kind, fields, place } = change;
+    if (owner === undefined) return [];
+    const takenBy = owner === label ? undefined : owner;
+    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
+    const whole = describeKernelChange(change);
+    // What another has is not as this one asks for it.
+    const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
+    return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
+  });
+}
+
+/** The rules of a chain, as the tools list them. */
+function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
+  if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
+  return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
 }

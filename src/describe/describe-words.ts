@@ -4,14 +4,19 @@ import { count, formatCount } from '../base/format-count.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Location } from '../kernel/place.ts';
 import { tableWords } from '../diff/changes/kernel-change.ts';
-import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
+import type {
+  EndpointDescription,
+  KernelItem,
+  PortDescription,
+  PortInFamily,
+  ServiceDescription,
+} from './describe-services.ts';
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
 import { splitName } from './parse-asked.ts';
 import type { SharedSubject } from './find-items.ts';
 import type { PortRole } from './find-ports.ts';
 import type { Because } from './find-subject.ts';
 import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
-import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
 export interface DescriptionLine {
@@ -34,14 +39,14 @@ export function describeServiceInWords(
   because: readonly Because[],
   words: NodeWords,
 ): readonly DescriptionLine[] {
-  const { service, type, skipped, place, ports, dns, environment, clusterIPs } = description;
-  const mark = markAssumed(description);
-  const reasons = because.flatMap((each) => describeBecause(each) ?? []);
+  const { service, type, skipped, place, ports, dns, environment, clusterIPs, assumed } = description;
+  const chosen = new Set(assumed ? assignedTexts(assumed) : []);
+  const mark: Mark = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
-    ...reasons.map((reason) => line('plain', 1, reason)),
-    line('plain', 1, `type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
-    ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.map(mark).join(', ')}`)] : []),
+    ...because.flatMap((each) => plain(describeBecause(each))),
+    ...plain(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
+    ...plain(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
       'DNS names, as pods see them',
@@ -75,31 +80,24 @@ function describeBecause(because: Because): string | undefined {
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':
       return `a rule of chain ${because.chain} for this Service; this rule is not on this node`;
-    default: {
-      const words = roleWords[because.kind];
-      return words && `this is ${words}`;
-    }
+    default:
+      return roleWords[because.kind];
   }
 }
 
 const roleWords: { readonly [K in Exclude<PortRole['kind'], 'endpoint'>]: string | undefined } = {
   name: undefined,
-  'cluster-ip': 'its cluster IP',
-  'external-ip': 'one of its external IPs',
-  'load-balancer-ip': "its load balancer's address",
-  unknown: 'one of its addresses',
-  port: 'its port',
-  'node-port': 'its node port',
-  'health-check-node-port': 'its health check node port',
+  'cluster-ip': 'this is its cluster IP',
+  'external-ip': 'this is one of its external IPs',
+  'load-balancer-ip': "this is its load balancer's address",
+  unknown: 'this is one of its addresses',
+  port: 'this is its port',
+  'node-port': 'this is its node port',
+  'health-check-node-port': 'this is its health check node port',
 };
 
 /** Says of a value of a Service whether kpc chose it. */
 type Mark = (value: string) => string;
-
-function markAssumed({ assumed }: ServiceDescription): Mark {
-  const chosen = new Set(assumed ? assignedTexts(assumed) : []);
-  return (value) => (chosen.has(value) ? `${value} (assumed)` : value);
-}
 
 function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
@@ -110,23 +108,19 @@ function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonl
 }
 
 function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
-  const addresses = [
-    ...port.externalIPs.map((address) => `external IP ${address}`),
-    ...port.loadBalancerIPs.map((address) => `load balancer address ${mark(address)}`),
-    ...(port.nodePort === undefined ? [] : [`node port ${mark(String(port.nodePort))}`]),
-  ];
-  const used = port.endpoints.filter(isUsedInWords).length;
+  const { endpoints, nodePort, unboundHints } = port;
+  const addresses = port.addresses.map(({ kind, address }) =>
+    kind === 'cluster-ip' ? `${address} port ${port.port}/${port.protocol}` : `${addressWords[kind]} ${mark(address)}`,
+  );
+  if (nodePort !== undefined) addresses.push(`node port ${mark(String(nodePort))}`);
+  const used = formatCount(endpoints.filter(isUsedInWords).length);
   const family = dual ? `${familyNames[port.family]} ` : '';
   return [
-    line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
+    ...plain(addresses.join(', ')),
     ...pathLines(port),
-    ...(port.unboundHints ? [line('plain', 1, hintWords(port.unboundHints))] : []),
-    line(
-      'plain',
-      1,
-      `${count(port.endpoints.length, `${family}endpoint`)}, ${formatCount(used)} used on ${words.node}`,
-    ),
-    ...cutLines(alignEndpoints(port.endpoints), words.limit, 2),
+    ...plain(unboundHints && hintWords(unboundHints)),
+    ...plain(`${count(endpoints.length, `${family}endpoint`)}, ${used} used on ${words.node}`),
+    ...cutLines(alignEndpoints(endpoints), words.limit, 2),
   ];
 }
 
@@ -140,10 +134,10 @@ export function describeShownPort(port: ShownPort, limit: number): readonly Desc
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
     line('heading', 0, port.name),
-    ...port.addresses.map(({ kind, address }) => line('plain', 1, `${addressWords[kind]} ${address} ${number}`)),
-    ...(port.nodePort === undefined ? [] : [line('plain', 1, `node port ${port.nodePort}/${port.protocol}`)]),
+    ...port.addresses.flatMap(({ kind, address }) => plain(`${addressWords[kind]} ${address} ${number}`)),
+    ...plain(port.nodePort !== undefined && `node port ${port.nodePort}/${port.protocol}`),
     ...pathLines(port),
-    line('plain', 1, headEndpoints(port)),
+    ...plain(headEndpoints(port)),
     ...cutLines(endpoints, limit, 2),
   ];
 }
@@ -165,20 +159,16 @@ type KnownPath = Parameters<typeof describePolicies>[0] & {
 
 /** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
 function pathLines(port: KnownPath): readonly DescriptionLine[] {
-  const policies = describePolicies(port).join(', ');
-  const { fallback, masquerade } = port;
-  return [
-    ...(policies === '' ? [] : [line('plain', 1, policies)]),
-    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
-    ...(masquerade === undefined ? [] : [line('plain', 1, `masqueraded: ${masqueradeWords(masquerade)}`)]),
+  const { fallback, masquerade = {} } = port;
+  const masqueraded = [
+    ...(masquerade.clusterIP ? [`traffic to the cluster IP${clientWords(masquerade.clusterIP)}`] : []),
+    ...(masquerade.external ? [`external traffic${clientWords(masquerade.external)}`] : []),
   ];
-}
-
-function masqueradeWords({ clusterIP, external }: Masquerade): string {
   return [
-    ...(clusterIP ? [`traffic to the cluster IP${clientWords(clusterIP)}`] : []),
-    ...(external ? [`external traffic${clientWords(external)}`] : []),
-  ].join(', ');
+    ...plain(describePolicies(port).join(', ')),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
+    ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
+  ];
 }
 
 function clientWords(clients: MasqueradedClients): string {
@@ -230,53 +220,22 @@ function useWords(endpoint: EndpointDescription): string {
 }
 
 function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDescription): string {
-  switch (kind) {
-    case 'ready':
-      return 'used';
-    case 'last-resort':
-      return 'used: terminating but still serving, and no endpoint is ready';
-    case 'not-ready':
-      return `not used: ${endpoint.condition}`;
-    case 'terminating':
-      return 'not used: terminating, and other endpoints are ready';
-    case 'other-node-hinted':
-      return `not used: its hints are for ${(endpoint.nodeHints ?? []).join(', ')}`;
-    case 'other-zone-hinted':
-      return `not used: its hints are for zone ${(endpoint.zoneHints ?? []).join(', ')}`;
-    case 'other-node':
-      return 'not used: it runs on another node';
-    case undefined:
-      return 'not used';
-  }
+  const { condition, nodeHints = [], zoneHints = [] } = endpoint;
+  const words: { readonly [K in NonNullable<typeof kind>]: string } = {
+    ready: 'used',
+    'last-resort': 'used: terminating but still serving, and no endpoint is ready',
+    'not-ready': `not used: ${condition}`,
+    terminating: 'not used: terminating, and other endpoints are ready',
+    'other-node-hinted': `not used: its hints are for ${nodeHints.join(', ')}`,
+    'other-zone-hinted': `not used: its hints are for zone ${zoneHints.join(', ')}`,
+    'other-node': 'not used: it runs on another node',
+  };
+  return kind === undefined ? 'not used' : words[kind];
 }
 
-function kernelLines(item: KernelItem): readonly string[] {
-  const place = at(item.place);
-  const taken =
-    'takenBy' in item && item.takenBy !== undefined ? `taken by ${item.takenBy}, which claims it too` : undefined;
-  switch (item.kind) {
-    case 'virtual-server': {
-      const servers = count(item.realServers.length, 'real server');
-      return [`virtual server ${item.name} ${item.options}, ${servers}${taken ? `: ${taken}` : ''}${place}`];
-    }
-    case 'address':
-      return [`address ${item.address} on ${item.link}${place}`];
-    case 'set-entry':
-      return [`set ${item.set}: ${item.value}${place}`];
-    case 'nft-element': {
-      const set = `${item.set} (${tableWords(item.family, 'nftables')})`;
-      return [`in ${set}: ${item.element}${taken ? `, ${taken}` : ''}${place}`];
-    }
-    case 'nft-set':
-      return [`set ${item.set} (${tableWords(item.family, 'nftables')})${place}`];
-    case 'chain':
-    case 'rules':
-    case 'nft-chain': {
-      const table = tableWords(item.family, item.kind === 'nft-chain' ? 'nftables' : item.table);
-      const rules = item.rules.map((rule) => `  ${rule}`);
-      return [`${item.kind === 'rules' ? 'in ' : ''}chain ${item.chain} (${table})${place}`, ...rules];
-    }
-  }
+function kernelLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
+  const taken = takenBy === undefined ? '' : `: taken by ${takenBy}, which claims it too`;
+  return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
 }
 
 /** A chain or a set that belongs to no single Service port. */
@@ -301,9 +260,13 @@ export function describeSharedInWords(
 }
 
 function section(title: string, texts: readonly string[], limit: number): readonly DescriptionLine[] {
-  if (texts.length === 0) return [];
-  const lines = texts.map((text) => line('plain', 1, text));
-  return [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+  const lines = texts.flatMap((text) => plain(text));
+  return texts.length === 0 ? [] : [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+}
+
+/** A line of what a heading is about; none for nothing. */
+function plain(text: string | false | undefined): readonly DescriptionLine[] {
+  return text ? [line('plain', 1, text)] : [];
 }
 
 /** The first lines, and how many there are more. */

@@ -1,16 +1,14 @@
-import { isServiceChain, type Owners } from '../diff/changes/owners.ts';
-import { targetsOf } from '../diff/changes/nft-owners.ts';
+import { isServiceChain, targetsOf, type Owners } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
-import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
+import { formatRule, tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
-import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
+import { isLearned, type NftChain } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { beginsAsKubeProxys } from '../kube-proxy/chain-names.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName, parseNftName } from '../kube-proxy/nft-names.ts';
 import { destinationOf } from './decompile-iptables.ts';
@@ -40,9 +38,9 @@ export type ItemRole =
   | { readonly kind: 'rule-elsewhere'; readonly chain: string };
 
 /** Chains, sets, maps or rules that a text names. */
-export interface FoundItems {
+interface FoundItems {
   /** The Service port that has them: undefined where several share them, and for what every node has. */
-  readonly owner: { readonly label: string; readonly role: ItemRole } | undefined;
+  readonly owner?: { readonly label: string; readonly role: ItemRole } | undefined;
   readonly subjects: readonly SharedSubject[];
 }
 
@@ -57,38 +55,29 @@ export function findItems(what: string, held: HeldState): FoundItems | undefined
   return findRule(what, held) ?? findChain(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
 }
 
-/** The chain and rule in a line of iptables-save, with or without counters; undefined for any other text. */
-function parseRuleLine(what: string): { readonly chain: Chain; readonly rule: Rule } | undefined {
-  if (!/^(\[\d+:\d+\] )?-[AI] /.test(what)) return undefined;
-  const { tables } = parseIptablesSave(`*nat\n${what}\nCOMMIT\n`);
-  const [chain] = tables.nat?.values() ?? [];
-  const [rule] = chain?.rules ?? [];
-  return chain && rule && { chain, rule };
-}
-
+/** A line of iptables-save, with or without counters. */
 function findRule(what: string, held: HeldState): FoundItems | undefined {
-  const parsed = parseRuleLine(what);
-  if (!parsed) return undefined;
-  const { owners } = held;
-  const { name } = parsed.chain;
-  const meaning = ruleMeaning(parsed.rule);
+  if (!/^(\[\d+:\d+\] )?-[AI] /.test(what)) return undefined;
+  const [parsed] = parseIptablesSave(`*nat\n${what}\nCOMMIT\n`).tables.nat?.values() ?? [];
+  const [asked] = parsed?.rules ?? [];
+  if (!parsed || !asked) return undefined;
+  const { name } = parsed;
+  const meaning = ruleMeaning(asked);
   const found = allChains(held, name).flatMap(({ family, table, chain }) => {
     const at = chain.rules.findIndex((rule) => ruleMeaning(rule) === meaning);
     const rule = chain.rules[at];
     return rule ? [{ family, table, chain, rule, number: at + 1 }] : [];
   });
   const [first] = found;
-  const { chain, rule } = first ?? parsed;
-  const label = owners.ofRule(rule, name) ?? owners.ofChain(chain);
+  const label = held.owners.ofRule(first?.rule ?? asked, name) ?? held.owners.ofChain(first?.chain ?? parsed);
   if (!first && label === undefined) return undefined;
   const role: ItemRole = first
     ? { kind: 'rule', family: first.family, table: first.table, chain: name, number: first.number }
     : { kind: 'rule-elsewhere', chain: name };
   return {
     owner: label === undefined ? undefined : { label, role },
-    subjects: found.map((each) => {
-      const items = [{ text: `-A ${name} ${formatRule(each.rule)}` }];
-      return { kind: 'rule', name, family: each.family, table: each.table, items };
+    subjects: found.map(({ family, table, rule }) => {
+      return { kind: 'rule', name, family, table, items: [{ text: `-A ${name} ${formatRule(rule)}` }] };
     }),
   };
 }
@@ -102,27 +91,24 @@ function allChains({ state }: HeldState, name: string) {
   );
 }
 
-function findChain(what: string, held: HeldState): FoundItems | undefined {
-  const places = allChains(held, what);
+function findChain(name: string, held: HeldState): FoundItems | undefined {
+  const places = allChains(held, name);
   const [first] = places;
   if (!first) return undefined;
   const label = held.owners.ofChain(first.chain);
   return {
     owner:
-      label === undefined ? undefined : { label, role: { kind: 'chain', chain: what, to: destinationOf(first.chain) } },
+      label === undefined ? undefined : { label, role: { kind: 'chain', chain: name, to: destinationOf(first.chain) } },
     subjects: places.map(({ family, table, chain }) => {
-      const items = chain.rules.map((rule) => ({
-        text: formatRule(rule),
-        owner: held.owners.ofRule(rule, chain.name),
-      }));
-      return { kind: 'chain', name: chain.name, family, table, items };
+      const items = chain.rules.map((rule) => ({ text: formatRule(rule), owner: held.owners.ofRule(rule, name) }));
+      return { kind: 'chain', name, family, table, items };
     }),
   };
 }
 
 function findSet(what: string, held: HeldState): FoundItems | undefined {
   const set = held.state.sets.find(({ name }) => name === what);
-  return set && { owner: undefined, subjects: [describeSet(set, held)] };
+  return set && { subjects: [describeSet(set, held)] };
 }
 
 /** A set with its entries. */
@@ -131,61 +117,43 @@ export function describeSet(set: IpSet, { owners }: HeldState): SharedSubject {
   return { kind: 'set', name: set.name, type: set.type, items };
 }
 
-function findNftItem(what: string, { state, owners }: HeldState): FoundItems | undefined {
+function findNftItem(name: string, { state, owners }: HeldState): FoundItems | undefined {
   const subjects: SharedSubject[] = [];
-  for (const table of state.nftables) {
-    const chain = table.chains.get(what);
-    const set = table.sets.get(what);
+  for (const { family, chains, sets } of state.nftables) {
+    const [chain, set] = [chains.get(name), sets.get(name)];
     const ofChain = chain && owners.ofNftChain(chain);
-    if (chain && ofChain !== undefined) {
-      return { owner: { label: ofChain, role: { kind: 'chain', chain: what, to: endpointOf(chain) } }, subjects };
+    if (ofChain !== undefined) {
+      return { owner: { label: ofChain, role: { kind: 'chain', chain: name, to: endpointOf(chain) } }, subjects };
     }
     const ofSet = set && owners.ofNftSet(set);
     if (ofSet !== undefined) {
-      const role = { kind: 'affinity-set', set: what, endpoint: parseNftName(what)?.endpoint } as const;
+      const role = { kind: 'affinity-set', set: name, endpoint: parseNftName(name)?.endpoint } as const;
       return { owner: { label: ofSet, role }, subjects };
     }
     if (chain) {
       const items = chain.rules.map((rule) => ({ text: formatNftRule(rule) }));
-      subjects.push({ kind: 'chain', name: what, family: table.family, table: 'nftables', items });
+      subjects.push({ kind: 'chain', name, family, table: 'nftables', items });
     }
-    if (set) subjects.push(describeNftSet(table, set, owners));
+    if (set) {
+      const items = (isLearned(set) ? [] : set.elements).map((element) => {
+        return { text: formatElement(element), owner: owners.ofNftElement(family, set, element) };
+      });
+      const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
+      const type = `${set.keyType.join(' . ')}${value}`;
+      subjects.push({ kind: set.kind, name, family, table: 'nftables', type, items });
+    }
   }
-  return subjects.length === 0 ? undefined : { owner: undefined, subjects };
+  return subjects.length === 0 ? undefined : { subjects };
 }
 
 /** The one endpoint of an endpoint's chain; undefined for a chain that has the choice. */
-function endpointOf(chain: NftChain): string | undefined {
-  const isOfOne = chain.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
-  const [target] = isOfOne ? targetsOf(chain) : [];
+function endpointOf(chain: NftChain | undefined): string | undefined {
+  const isOfOne = chain?.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
+  const [target] = chain && isOfOne ? targetsOf(chain) : [];
   return target && joinHostPort(target.address.text, target.port);
-}
-
-function describeNftSet({ family }: NftTable, set: NftSet | NftMap, owners: Owners): SharedSubject {
-  const items = (isLearned(set) ? [] : set.elements).map((element) => ({
-    text: formatElement(element),
-    owner: owners.ofNftElement(family, set, element),
-  }));
-  const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
-  const type = `${set.keyType.join(' . ')}${value}`;
-  return { kind: set.kind, name: set.name, family, table: 'nftables', type, items };
-}
-
-/** Whether a text can only be the name of a chain, set or map of kube-proxy's. */
-export function isItemName(what: string): boolean {
-  return beginsAsKubeProxys(what) || /^[a-z]+-[A-Z2-7]{8}-/.test(what);
 }
 
 /** The mode that alone makes chains of such a name. */
 export function modeOfName(what: string): ProxyMode | undefined {
   return isServiceChain(what) ? 'iptables' : isNftServiceName(what) ? 'nftables' : undefined;
-}
-
-/** The names of all chains, sets and maps. */
-export function itemNames({ iptables, sets, nftables }: KernelState): readonly string[] {
-  const chains = families.flatMap((family) =>
-    tableNames.flatMap((table) => [...(iptables[family]?.[table]?.keys() ?? [])]),
-  );
-  const ofNft = nftables.flatMap((table) => [...table.chains.keys(), ...table.sets.keys()]);
-  return [...new Set([...chains, ...sets.map(({ name }) => name), ...ofNft])];
 }

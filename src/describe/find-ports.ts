@@ -13,7 +13,7 @@ import { isKubeProxyTable, nftSets } from '../kube-proxy/nft-names.ts';
 import { describeListeners, listensOn, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
-import { splitName, type Asked, type AskedAddress, type AskedPort } from './parse-asked.ts';
+import { splitName, type Asked, type AskedAddress } from './parse-asked.ts';
 import type { ShownPort } from './shown-port.ts';
 
 /** A node as it is asked about: its own addresses, and those that node ports listen on. */
@@ -46,27 +46,29 @@ export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtual
 }
 
 /** What is asked about is to a Service port; undefined if it is another's. */
-export function roleOf(
-  port: ShownPort,
-  { text, address, number, names }: Asked,
-  node: AskedNode,
-): PortRole | undefined {
+export function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
+  const { text, address, number, names } = asked;
   if (port.name === text) return { kind: 'name' };
-  if (number) return roleOfNumber(port, number);
-  if (address) return roleOfAddress(port, address, node);
+  const protocol = (address ?? number)?.protocol;
+  const isMeant = protocol === undefined || protocol === port.protocol;
+  if (number) {
+    if (isMeant && port.nodePort === number.port) return { kind: 'node-port' };
+    const isHealthCheck = port.healthCheckNodePort === number.port && (protocol ?? 'TCP') === 'TCP';
+    return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
+  }
+  if (address) return isMeant ? roleOfAddress(port, address, node) : undefined;
   // In IPVS mode a port that nothing names is called by its address.
   const [service, portName] = splitName(port.name);
   const isNamed = names.some(
-    (asked) =>
-      (asked.name === service || asked.name === service?.replace(/^.*\//, '')) &&
-      (asked.port === undefined || asked.port === portName || asked.port === String(port.port)),
+    (each) =>
+      (each.name === service || each.name === service?.replace(/^.*\//, '')) &&
+      (each.port === undefined || each.port === portName || each.port === String(port.port)),
   );
   return isNamed ? { kind: 'name' } : undefined;
 }
 
 /** What an address, with or without a port, is to a Service port. */
 function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
-  if (!isMeant(port, asked)) return undefined;
   const [endpoint] = endpointsAt(port, asked.address, asked.port);
   if (endpoint !== undefined) return { kind: 'endpoint', endpoint };
   if (listensAt(port, asked, node) === 'yes') return { kind: 'node-port' };
@@ -75,27 +77,18 @@ function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): P
   return own && { kind: own.kind };
 }
 
-/** What a port of the node is to a Service port. */
-function roleOfNumber(port: ShownPort, asked: AskedPort): PortRole | undefined {
-  if (port.nodePort === asked.port && isMeant(port, asked)) return { kind: 'node-port' };
-  const isHealthCheck = port.healthCheckNodePort === asked.port && (asked.protocol ?? 'TCP') === 'TCP';
-  return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
-}
-
 /** Whether a bare number is a Service's own port; of a node port with that number it is more likely. */
-export function hasOwnPort(port: ShownPort, { number }: Asked): boolean {
-  return number !== undefined && !number.isOfNode && number.port === port.port && isMeant(port, number);
+export function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
+  return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
-function isMeant(port: ShownPort, { protocol }: Pick<AskedPort, 'protocol'>): boolean {
-  return protocol === undefined || protocol === port.protocol;
-}
-
-/** The endpoints at an address, "ip:port"; a dump may show one by its address alone. */
+/** The endpoints at an address, "ip:port". A dump, and a Service without ports, may show one by its address alone. */
 function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined): readonly string[] {
-  const names = endpoints.map(({ endpoint }) => endpoint);
-  if (port !== undefined) return names.filter((name) => name === joinHostPort(text, port));
-  return names.filter((name) => name === text || parseSocketAddress(name)?.address.text === text);
+  return endpoints.flatMap(({ endpoint }) => {
+    const socket = parseSocketAddress(endpoint);
+    const isThere = socket?.address.text === text && (port === undefined || port === socket.port);
+    return isThere || endpoint === text ? [endpoint] : [];
+  });
 }
 
 /**
@@ -106,57 +99,51 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
   // Loopback is every node's, whether or not its addresses are known.
-  if (!isMeant(port, asked) || !(isLoopback(asked.address) || node.isOwn(asked.address))) return 'no';
+  const isOwn = isLoopback(asked.address) || node.isOwn(asked.address);
+  if (!isOwn || (asked.protocol ?? protocol) !== protocol) return 'no';
   return listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address) === false ? 'deaf' : 'yes';
 }
 
 /**
  * Why no Service answers at an address: it is the node's, but node ports do not listen on it; or its Services have another
- * port. Undefined if neither is so. `headless` are the Services without ports that have it for an endpoint.
+ * port. Undefined if neither is so.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
   asked: AskedAddress,
   node: AskedNode,
-  headless: readonly string[] = [],
 ): string | undefined {
-  const { address, protocol } = asked;
-  if (asked.port === undefined) return undefined;
+  const { address, protocol, port: number } = asked;
+  if (number === undefined) return undefined;
   const deaf = ports.find((port) => listensAt(port, asked, node) === 'deaf');
   if (deaf) {
-    const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: asked.port });
+    const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number });
     // In IPVS mode a port that nothing names is called by its node port.
     const owner = deaf.name.startsWith('node port ') ? '' : ` of ${deaf.name}`;
     const only = listeners.kind === 'listed' ? ' only' : '';
-    return `no Service answers at ${joinHostPort(address.text, asked.port)}: node port ${asked.port}${owner} listens on ${describeListeners(listeners)}${only}`;
+    return `no Service answers at ${joinHostPort(address.text, number)}: node port ${number}${owner} listens on ${describeListeners(listeners)}${only}`;
   }
   /** By what is said of an owner of the address: its ports. */
   const owners = new Map<string, Set<string>>();
-  const lacks = `has no port ${asked.port}${protocol === undefined ? '' : `/${protocol}`}`;
+  const lacks = `has no port ${number}${protocol === undefined ? '' : `/${protocol}`}`;
   for (const port of ports) {
-    const isEndpoint = port.addresses.every((each) => each.address !== address.text);
-    const endpoints = isEndpoint ? endpointsAt(port, address, undefined) : [];
-    if (isEndpoint && endpoints.length === 0) continue;
+    const isOwner = port.addresses.some((each) => each.address === address.text);
+    const endpoints = isOwner ? [] : endpointsAt(port, address, undefined);
+    if (!isOwner && endpoints.length === 0) continue;
     const [service] = splitName(port.name);
-    const clause = clauseOf(address, service, isEndpoint, lacks);
+    const whose =
+      service === undefined ? '' : isOwner ? ` belongs to ${service}, which` : ` is an endpoint of ${service}, which`;
+    const clause = `${address.text}${whose} ${lacks}${isOwner || service === undefined ? '' : ' there'}`;
     const shown = owners.get(clause) ?? new Set();
-    for (const number of isEndpoint ? endpoints.map((name) => parseSocketAddress(name)?.port) : [port.port]) {
-      if (number !== undefined) shown.add(`${number}/${port.protocol}`);
+    for (const each of isOwner ? [port.port] : endpoints.map((name) => parseSocketAddress(name)?.port)) {
+      if (each !== undefined) shown.add(`${each}/${port.protocol}`);
     }
     owners.set(clause, shown);
   }
-  if (owners.size === 0) for (const service of headless) owners.set(clauseOf(address, service, true, lacks), new Set());
   const clauses = [...owners].map(([clause, own]) =>
     own.size === 0 ? clause : `${clause} (has ${[...own].join(', ')})`,
   );
   return clauses.length === 0 ? undefined : nameSome(clauses);
-}
-
-function clauseOf({ text }: Address, service: string | undefined, isEndpoint: boolean, lacks: string): string {
-  if (service === undefined) return `${text} ${lacks}`;
-  return isEndpoint
-    ? `${text} is an endpoint of ${service}, which ${lacks} there`
-    : `${text} belongs to ${service}, which ${lacks}`;
 }
 
 /** The objects of manifests that say whose an address is. */

@@ -1,22 +1,14 @@
+import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo } from '../cluster/model.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
-import { bareName, nameInDns, parseAsked, type Asked } from './parse-asked.ts';
+import { bareName, parseAsked, type Asked } from './parse-asked.ts';
 import type { Decompiled } from './decompile.ts';
-import type { View } from './described-node.ts';
-import {
-  describeSet,
-  findItems,
-  isItemName,
-  itemNames,
-  modeOfName,
-  type HeldState,
-  type ItemRole,
-  type SharedSubject,
-} from './find-items.ts';
+import type { View } from './describe-services.ts';
+import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import {
   explainUnanswered,
   explainUnserved,
@@ -27,7 +19,7 @@ import {
   type PortRole,
 } from './find-ports.ts';
 import { mostSuggestions, nearest } from '../base/find-nearest.ts';
-import { shownInManifests, type ShownPort } from './shown-port.ts';
+import { shownInManifests, shownWithoutPorts, type ShownPort } from './shown-port.ts';
 
 /** What was asked about. */
 export type Finding =
@@ -40,13 +32,30 @@ export type Finding =
 /** A Service that the question is about. */
 interface ServiceMatch {
   readonly service: ServiceInfo;
-  /** Its ports that are meant; undefined for all. */
-  readonly labels: ReadonlySet<string> | undefined;
+  /** Its ports that are meant. */
+  readonly labels: ReadonlySet<string>;
   readonly because: readonly Because[];
 }
 
 /** What the thing asked about is to the Service port. */
 export type Because = PortRole | ItemRole;
+
+/** A Service port that the question is about. */
+interface PortMatch {
+  readonly port: ShownPort;
+  readonly because: Because;
+}
+
+/** The Service ports that what is asked about leads to. */
+function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly PortMatch[] {
+  const matching = (why: (port: ShownPort) => Because | undefined): readonly PortMatch[] =>
+    ports.flatMap((port) => {
+      const because = why(port);
+      return because ? [{ port, because }] : [];
+    });
+  const found = matching((port) => roleOf(port, asked, node));
+  return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
+}
 
 /**
  * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
@@ -56,38 +65,40 @@ export function findSubject(text: string, view: View): Finding {
   const what = bareName(text.trim());
   const { cluster, node } = view.services;
   const items = findItems(what, view);
-  const { owner } = items ?? {};
-  const owned = owner && matchPorts(view, ({ name }) => (name === owner.label ? owner.role : undefined));
-  if (owned) return owned;
-  if (items && !owner) return { kind: 'shared', subjects: items.subjects };
+  if (items && !items.owner) return { kind: 'shared', subjects: items.subjects };
+  const serviceOf = new Map([
+    ...cluster.servicePorts.map((port) => [shownInManifests(port), `${port.namespace}/${port.service}`] as const),
+    ...cluster.services.flatMap((service) =>
+      shownWithoutPorts(service).map((port) => [port, labelOf(service)] as const),
+    ),
+  ]);
+  const ports = [...serviceOf.keys()];
   const asked = parseAsked(what);
-  const { address, number } = asked;
   const asNode: AskedNode = {
     isOwn: (own) => node.hostAddresses.some((each) => each.text === own.text),
     listeners: findNodePortListeners(view.state),
   };
-  const headless = address
-    ? cluster.services.filter((each) => each.headlessEndpoints.some((one) => one.address === address.address.text))
+  const { owner } = items ?? {};
+  const owned = owner
+    ? ports.filter(({ name }) => name === owner.label).map((port) => ({ port, because: owner.role }))
     : [];
-  const found =
-    ((address ?? number) ? matchPorts(view, (port) => roleOf(port, asked, asNode)) : undefined) ??
-    (number ? matchPorts(view, (port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined)) : undefined) ??
-    matchServices(
-      headless.map((service) => {
-        const because = [{ kind: 'endpoint', endpoint: address?.address.text ?? '' } as const];
-        return { service, labels: undefined, because };
-      }),
-    ) ??
-    findName(asked, view);
-  if (found) return found;
+  const found = groupBy(
+    owned.length > 0 ? owned : findPorts(ports, asked, asNode),
+    ({ port }) => serviceOf.get(port) ?? '',
+  );
+  if (found.size > 0) {
+    const matches = cluster.services.flatMap((service): readonly ServiceMatch[] => {
+      const own = found.get(labelOf(service));
+      if (!own) return [];
+      const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
+      return [{ service, labels: new Set(own.map(({ port }) => port.name)), because: [...because.values()] }];
+    });
+    return { kind: 'services', matches };
+  }
+  const { address } = asked;
   const why =
     address &&
-    (explainUnanswered(
-      cluster.servicePorts.map(shownInManifests),
-      address,
-      asNode,
-      headless.map(({ namespace, name }) => `${namespace}/${name}`),
-    ) ??
+    (explainUnanswered(ports, address, asNode) ??
       (view.objects && explainUnserved(address, view.objects, view.services)));
   return {
     kind: 'nothing',
@@ -122,12 +133,9 @@ export function findInDump(
   const label = items?.owner?.label ?? owners.ofChain({ name: what, rules: [] }) ?? owners.ofNftChain({ name: what });
   const asked = parseAsked(label ?? what);
   const node = nodeOfDump(state, dump.coverage);
-  const choose = (ports: readonly ShownPort[]): readonly ShownPort[] => {
-    const found = ports.filter((port) => roleOf(port, asked, node));
-    return found.length > 0 ? found : ports.filter((port) => hasOwnPort(port, asked));
-  };
-  const ports = choose(dump.ports);
-  const left = choose(dump.leftovers.ports);
+  const [ports = [], left = []] = [dump.ports, dump.leftovers.ports].map((all) =>
+    findPorts(all, asked, node).map(({ port }) => port),
+  );
   if (ports.length + left.length > 0) return { kind: 'found', ports, left, subjects: undefined };
   const subjects = [...(items?.subjects ?? []), ...healthCheckSets(asked, dump)];
   if (subjects.length > 0) return { kind: 'found', ports, left, subjects };
@@ -147,47 +155,6 @@ function healthCheckSets({ number }: Asked, dump: DumpedServices): readonly Shar
     .map((set) => describeSet(set, dump));
 }
 
-/** All Service ports for which `why` gives a reason, by Service. */
-function matchPorts(view: View, why: (port: ShownPort) => Because | undefined): Finding | undefined {
-  const found = new Map<string, { readonly labels: Set<string>; readonly because: Map<string, Because> }>();
-  for (const port of view.services.cluster.servicePorts) {
-    const because = why(shownInManifests(port));
-    if (!because) continue;
-    const key = `${port.namespace}/${port.service}`;
-    const match = found.get(key) ?? { labels: new Set<string>(), because: new Map<string, Because>() };
-    match.labels.add(port.label);
-    match.because.set(JSON.stringify(because), because);
-    found.set(key, match);
-  }
-  return matchServices(
-    view.services.cluster.services.flatMap((service): readonly ServiceMatch[] => {
-      const match = found.get(labelOf(service));
-      return match ? [{ service, labels: match.labels, because: [...match.because.values()] }] : [];
-    }),
-  );
-}
-
-function matchServices(matches: readonly ServiceMatch[]): Finding | undefined {
-  return matches.length > 0 ? { kind: 'services', matches } : undefined;
-}
-
-/** Services by name, also those that have no ports for kube-proxy; kubectl's way of naming one comes last. */
-function findName({ names }: Asked, view: View): Finding | undefined {
-  const because = [{ kind: 'name' }] as const;
-  for (const { name, port } of names) {
-    const matches = view.services.cluster.services.flatMap((service): readonly ServiceMatch[] => {
-      const full = labelOf(service);
-      if (full !== name && service.name !== name) return [];
-      if (port === undefined) return [{ service, labels: undefined, because }];
-      const spec = service.ports.find((each) => each.name === port || String(each.port) === port);
-      if (!spec) return [];
-      return [{ service, labels: new Set([spec.name === '' ? full : `${full}:${spec.name}`]), because }];
-    });
-    if (matches.length > 0) return { kind: 'services', matches };
-  }
-  return undefined;
-}
-
 function labelOf({ namespace, name }: ServiceInfo): string {
   return `${namespace}/${name}`;
 }
@@ -199,31 +166,20 @@ function hint({ text, address, names }: Asked, view: View): string {
   if (maker !== undefined && maker !== mode) {
     return `; ${modeFacts[mode].title} has no chain of that kind, so this may be one that --proxy-mode ${maker} makes`;
   }
-  const { name = text } = names.at(-1) ?? {};
-  const suggestions = isItemName(text)
-    ? nearest(text, itemNames(view.state))
-    : address
-      ? []
-      : suggestServices(name, nameInDns(text) !== undefined, view.services.cluster.services);
+  const suggestions = address ? [] : suggest(names.at(-1)?.name ?? text, view.services.cluster.services);
   return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
 }
 
-/** Ports of Services of that very name; else Services whose names are near, or that are in another namespace. */
-function suggestServices(named: string, isDns: boolean, services: readonly ServiceInfo[]): readonly string[] {
-  const hasNamespace = named.includes('/');
-  const known = isDns
-    ? []
-    : services
-        .filter((service) => (hasNamespace ? labelOf(service) : service.name) === named)
-        .slice(0, mostSuggestions);
+/** Ports of Services of that very name; else Services of that name in other namespaces, or whose names are near. */
+function suggest(named: string, services: readonly ServiceInfo[]): readonly string[] {
+  const known = services.filter((service) => service.name === named || labelOf(service) === named);
   if (known.length > 0) {
-    return known.flatMap((service) => service.ports.map(({ name, port }) => `${labelOf(service)}:${name || port}`));
+    return known
+      .slice(0, mostSuggestions)
+      .flatMap((service) => service.ports.map(({ name, port }) => `${labelOf(service)}:${name || port}`));
   }
-  // A Service of that very name in another namespace is what was meant more likely than any name that is near.
   const bare = named.slice(named.indexOf('/') + 1);
-  const elsewhere = services.filter(({ name }) => name === bare).map(labelOf);
-  if (elsewhere.length > 0) return elsewhere.slice(0, mostSuggestions);
-  if (hasNamespace) return nearest(named, services.map(labelOf));
-  const near = new Set(nearest(named, [...new Set(services.map(({ name }) => name))]));
-  return services.flatMap((service) => (near.has(service.name) ? [labelOf(service)] : [])).slice(0, mostSuggestions);
+  const all = new Set(services.map(({ name }) => name));
+  const near = all.has(bare) ? [bare] : nearest(bare, [...all]);
+  return services.flatMap((each) => (near.includes(each.name) ? [labelOf(each)] : [])).slice(0, mostSuggestions);
 }

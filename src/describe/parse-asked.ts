@@ -12,7 +12,7 @@ export interface AskedAddress {
 }
 
 /** A bare number: of a node port, or of a Service's own port. */
-export interface AskedPort {
+interface AskedPort {
   readonly port: number;
   /** In capitals. */
   readonly protocol: string | undefined;

@@ -1,4 +1,4 @@
-import type { HeadlessEndpoint, ServiceInfo } from '../cluster/model.ts';
+import type { ServiceInfo } from '../cluster/model.ts';
 import { parseAddress, joinHostPort } from '../kernel/address.ts';
 
 /** One record of the cluster's DNS, names with their final dot. */
@@ -15,43 +15,34 @@ export interface DnsRecord {
  */
 export function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
   const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;
+  const named = service.ports.filter((port) => port.name !== '');
   switch (service.skipped) {
-    case 'external-name':
-      return [{ name, type: 'CNAME', value: withDot(service.externalName ?? '') }];
-    case 'headless':
-      return headlessRecords(service, name);
+    case 'external-name': {
+      const value = service.externalName ?? '';
+      return [{ name, type: 'CNAME', value: value.endsWith('.') ? value : `${value}.` }];
+    }
+    case 'headless': {
+      const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
+      const share = Math.max(1, Math.floor(100 / Math.max(1, ready.length)));
+      const hosts = ready.map(({ hostname, address }) => `${hostname || address.replace(/[.:]/g, '-')}.${name}`);
+      return [
+        ...ready.map(({ address }) => addressRecord(name, address)),
+        ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
+        // The number behind a named target port is in the slices: the Service's own is used instead.
+        ...named.flatMap((port) => {
+          const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
+          return hosts.map((host) => serviceRecord(name, port, `${share} ${number} ${host}`));
+        }),
+      ];
+    }
     case 'no-cluster-ip':
       return [];
     case undefined:
       return [
         ...service.clusterIPs.map((address) => addressRecord(name, address)),
-        ...service.ports
-          .filter((port) => port.name !== '')
-          .map((port) => serviceRecord(name, port, `100 ${port.port} ${name}`)),
+        ...named.map((port) => serviceRecord(name, port, `100 ${port.port} ${name}`)),
       ];
   }
-}
-
-function headlessRecords(service: ServiceInfo, name: string): readonly DnsRecord[] {
-  const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
-  const share = Math.max(1, Math.floor(100 / Math.max(1, ready.length)));
-  return [
-    ...ready.map(({ address }) => addressRecord(name, address)),
-    ...ready.map((endpoint) => addressRecord(`${labelOf(endpoint)}.${name}`, endpoint.address)),
-    ...service.ports
-      .filter((port) => port.name !== '')
-      .flatMap((port) =>
-        ready.map((endpoint) => {
-          // The number behind a named target port is in the slices: the Service's own is used instead.
-          const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
-          return serviceRecord(name, port, `${share} ${number} ${labelOf(endpoint)}.${name}`);
-        }),
-      ),
-  ];
-}
-
-function labelOf({ hostname, address }: HeadlessEndpoint): string {
-  return hostname || address.replace(/[.:]/g, '-');
 }
 
 function addressRecord(name: string, address: string): DnsRecord {
@@ -62,22 +53,14 @@ function serviceRecord(name: string, port: ServiceInfo['ports'][number], rest: s
   return { name: `_${port.name}._${port.protocol.toLowerCase()}.${name}`, type: 'SRV', value: `0 ${rest}` };
 }
 
-function withDot(name: string): string {
-  return name.endsWith('.') ? name : `${name}.`;
-}
-
-/** An environment variable that kubelet gives to containers. */
-export interface EnvironmentVariable {
-  readonly name: string;
-  readonly value: string;
-}
-
 /**
  * The variables that containers of the Service's namespace are started with (kubelet's envvars.FromServices), in its
  * order: none for a Service without a cluster IP. Of the Service default/kubernetes, containers of all namespaces have
  * them.
  */
-export function environmentVariables(service: ServiceInfo): readonly EnvironmentVariable[] {
+export function environmentVariables(
+  service: ServiceInfo,
+): readonly { readonly name: string; readonly value: string }[] {
   const [host] = service.clusterIPs;
   const [first] = service.ports;
   if (service.skipped !== undefined || host === undefined || first === undefined) return [];

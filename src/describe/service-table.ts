@@ -1,12 +1,12 @@
 import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
 import { formatCount } from '../base/format-count.ts';
 import { printable } from '../base/printable.ts';
-import type { AssignedService } from '../cluster/assign-addresses.ts';
+import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { ServicePort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import type { View } from './described-node.ts';
+import { withoutName, type View } from './describe-services.ts';
 import type { ShownPort } from './shown-port.ts';
 
 /** The columns of the table of all Services. What kpc assumed has a star. */
@@ -36,74 +36,75 @@ const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'po
 export function serviceRows(view: Pick<View, 'services'>): readonly ServiceRow[] {
   return eachService(view).map((known) => {
     const { service, assumed } = known;
-    const nodePorts = service.ports.map(({ nodePort }) => nodePort).filter((number) => number !== 0);
-    const chosenPorts = new Set(Object.values(assumed?.nodePorts ?? {}));
+    const chosen = new Set(assumed ? assignedTexts(assumed) : []);
+    const star = (text: string, isAssumed = chosen.has(text)): string => (isAssumed ? `${text}*` : text);
+    const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
+    const { ready, all, isAssumed } = countReady(known, view.services.assumed.pods);
     return {
       service: `${service.namespace}/${service.name}`,
       type: service.type,
-      addresses: addressesOf(known),
+      addresses: addressesOf(known)
+        .map((text) => star(text))
+        .join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
-      nodePorts: [...new Set(nodePorts)].map((number) => star(String(number), chosenPorts.has(number))).join(', '),
-      endpoints: countReady(known, view.services.assumed.pods),
+      nodePorts: [...new Set(nodePorts)].map((number) => star(number)).join(', '),
+      endpoints: all === undefined ? '' : star(`${ready}/${all}`, isAssumed),
       policies: policiesOf(known).join(', '),
       notes: oddities(known).join(', '),
     };
   });
 }
 
-function star(text: string, isAssumed: boolean): string {
-  return isAssumed ? `${text}*` : text;
-}
-
-function addressesOf({ service, ports, assumed }: KnownService): string {
+function addressesOf({ service, ports }: KnownService): readonly string[] {
   switch (service.skipped) {
     case 'headless':
-      return 'headless';
+      return ['headless'];
     case 'external-name':
-      return service.externalName ?? '';
+      return [service.externalName ?? ''];
     case 'no-cluster-ip':
-      return 'none yet';
+      return ['none yet'];
     case undefined: {
-      const chosen = new Set([...(assumed?.clusterIPs ?? []), ...(assumed?.loadBalancerIPs ?? [])]);
-      const outer = [
-        ...ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs),
-        ...ports.flatMap(({ externalIPs }) => externalIPs),
-      ];
-      const all = new Set([...service.clusterIPs, ...outer.map(({ text }) => text)]);
-      return [...all].map((text) => star(text, chosen.has(text))).join(', ');
+      const balanced = ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
+      const outer = [...balanced, ...ports.flatMap(({ externalIPs }) => externalIPs)];
+      return [...new Set([...service.clusterIPs, ...outer.map(({ text }) => text)])];
     }
   }
 }
 
 /** Ready addresses of all; those of two families are those of the same Pods. */
-function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
+function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): ReadyCount {
   if (headless) {
     const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
-    return star(`${headless.used}/${headless.total}`, isAssumed);
+    return { ready: headless.used, all: headless.total, isAssumed };
   }
-  if (ports.length === 0) return '';
-  const counts = families.map((family) => {
-    const all = ports.filter((port) => port.family === family).flatMap(({ endpoints }) => endpoints);
+  const counts = families.map((family): ReadyCount => {
+    const own = ports.filter((port) => port.family === family);
+    const all = own.flatMap(({ endpoints }) => endpoints);
     const distinct = (some: typeof all): number => new Set(some.map(({ address }) => address.text)).size;
     return {
       ready: distinct(all.filter(({ status }) => status.ready)),
-      all: distinct(all),
+      all: own.length === 0 ? undefined : distinct(all),
       isAssumed: all.some(({ status }) => status.assumed === true),
     };
   });
-  const most = counts.reduce((a, b) => (b.all > a.all ? b : a));
-  return star(`${most.ready}/${most.all}`, most.isAssumed);
+  return counts.reduce((a, b) => ((b.all ?? -1) > (a.all ?? -1) ? b : a));
+}
+
+/** `all` is undefined for a Service that cannot have any. */
+interface ReadyCount {
+  readonly ready: number;
+  readonly all: number | undefined;
+  readonly isAssumed: boolean;
 }
 
 function policiesOf({ ports }: KnownService): readonly string[] {
-  const has = (test: (port: ServicePort) => boolean, text: string): readonly string[] =>
-    ports.some(test) ? [text] : [];
-  return [
-    ...has(({ internalPolicyLocal }) => internalPolicyLocal, 'internal Local'),
-    ...has((port) => port.externalPolicyLocal && isExternallyAccessible(port), 'external Local'),
-    ...has(({ affinitySeconds }) => affinitySeconds !== undefined, 'ClientIP'),
-    ...has(({ sourceRanges }) => sourceRanges.length > 0, 'source ranges'),
-  ];
+  const policies = ports.flatMap((port) => [
+    ...(port.internalPolicyLocal ? ['internal Local'] : []),
+    ...(port.externalPolicyLocal && isExternallyAccessible(port) ? ['external Local'] : []),
+    ...(port.affinitySeconds === undefined ? [] : ['ClientIP']),
+    ...(port.sourceRanges.length > 0 ? ['source ranges'] : []),
+  ]);
+  return [...new Set(policies)];
 }
 
 /** What an operator would ask about. */
@@ -125,59 +126,33 @@ function oddities({ service, ports, choices, headless }: KnownService): readonly
   ];
 }
 
-/** How many endpoints a node uses of all there are. */
-interface EndpointCount {
-  readonly used: number;
-  readonly total: number;
-}
-
 /** A Service in the table, for programs. */
-export interface ServiceSummary {
-  /** "namespace/name". */
-  readonly service: string;
-  readonly type: ServiceInfo['type'];
-  /** Why kube-proxy programs nothing for it. */
-  readonly skipped?: NonNullable<ServiceInfo['skipped']>;
-  readonly clusterIPs: readonly string[];
-  readonly externalName?: string;
-  readonly ports: readonly {
-    readonly name: string;
-    readonly port: number;
-    readonly protocol: ServicePort['protocol'];
-    readonly nodePort?: number;
-  }[];
-  /** Absent if it cannot have any. */
-  readonly endpoints?: EndpointCount;
-  /** What kpc chose of all this, as the input lacks it. */
-  readonly assumed?: Omit<AssignedService, 'service'>;
-}
+export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** The rows of the table as data: numbers are numbers, and lists are lists. */
-export function summarizeServices(view: Pick<View, 'services'>): readonly ServiceSummary[] {
+export function summarizeServices(view: Pick<View, 'services'>) {
   return eachService(view).map(({ service, ports, choices, headless, assumed }) => {
     // All ports and families together, an address and port once.
     const labels = (endpoints: ServicePort['endpoints']) => endpoints.map(({ label }) => label);
     const used = new Set(choices.flatMap(({ reachable }) => labels(reachable))).size;
     const total = new Set(ports.flatMap(({ endpoints }) => labels(endpoints))).size;
-    const count = ports.length > 0 ? { used, total } : headless;
     return {
+      /** "namespace/name". */
       service: `${service.namespace}/${service.name}`,
       type: service.type,
-      ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
+      /** Why kube-proxy programs nothing for it. */
+      skipped: service.skipped,
       clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
-      ...(service.externalName === undefined ? {} : { externalName: service.externalName }),
+      externalName: service.externalName,
       ports: service.ports.map(({ name, port, protocol, nodePort }) => {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
-      ...(count ? { endpoints: count } : {}),
-      ...(assumed ? { assumed: withoutName(assumed) } : {}),
+      /** How many endpoints a node uses of all there are; undefined if it cannot have any. */
+      endpoints: ports.length > 0 ? { used, total } : headless,
+      /** What kpc chose of all this, as the input lacks it. */
+      assumed: assumed && withoutName(assumed),
     };
   });
-}
-
-/** The values alone, for where the Service is named already. */
-export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
-  return values;
 }
 
 type KnownService = ReturnType<typeof eachService>[number];
@@ -236,39 +211,33 @@ function kindsOf({ addresses, nodePort }: ShownPort): string {
   return has('external-ip') ? 'external IP' : '';
 }
 
-/**
- * The rows in columns, up to so many, and how many there are more; `width` is that of a terminal.
- */
+/** The rows in columns, up to so many, and how many there are more; `width` is that of a terminal. */
 export function formatRows(
   rows: readonly ServiceRow[],
-  limits: { readonly rows: number; readonly width?: number | undefined },
+  { rows: limit, width }: { readonly rows: number; readonly width?: number | undefined },
 ): string {
-  const shown = rows.length <= limits.rows + 1 ? rows : rows.slice(0, limits.rows);
+  const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
   const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
   );
-  const cells = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
-  const wanted = columns.map((_, i) => cells.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0));
-  const { width } = limits;
+  const table = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
+  // Names of Services keep twice as much.
+  const wanted = columns.map((column, i) => ({
+    wanted: table.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0),
+    weight: column === 'service' ? 2 : 1,
+  }));
   // What is not for a terminal is not cut, but a long cell is not to move all others.
-  const widths =
-    width === undefined
-      ? wanted.map((each) => Math.min(60, each))
-      : // Names of Services keep twice as much.
-        fitColumns(
-          columns.map((column, i) => ({ wanted: wanted[i] ?? 0, weight: column === 'service' ? 2 : 1 })),
-          width,
-        );
-  const cut = (cell: string, i: number): string =>
-    width === undefined ? cell : cutCell(cell, widths[i] ?? 0, columns[i] === 'service' ? 'end' : 'start');
-  const lines = cells.map((row) =>
-    row
-      .map((cell, i) => cut(cell, i).padEnd(widths[i] ?? 0))
-      .join(columnGap)
-      .trimEnd(),
-  );
+  const widths = width === undefined ? wanted.map((each) => Math.min(60, each.wanted)) : fitColumns(wanted, width);
+  const lines = table.map((row) => {
+    const cells = row.map((cell, i) => {
+      const room = widths[i] ?? 0;
+      const kept = columns[i] === 'service' ? 'end' : 'start';
+      return (width === undefined ? cell : cutCell(cell, room, kept)).padEnd(room);
+    });
+    return cells.join(columnGap).trimEnd();
+  });
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
-  const hasStars = shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'));
-  return [...lines, ...(hasStars ? ['* assumed'] : [])].map((text) => `${text}\n`).join('');
+  if (shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'))) lines.push('* assumed');
+  return lines.map((text) => `${text}\n`).join('');
 }

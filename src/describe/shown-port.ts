@@ -1,4 +1,4 @@
-import type { ServicePort } from '../cluster/model.ts';
+import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { factsOf, type PortAddress, type PortFacts } from '../diff/port-facts.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
@@ -45,6 +45,23 @@ export function shownInManifests(port: ServicePort): ShownPort {
   return { ...factsOf(port, undefined), name: port.label, endpoints };
 }
 
+/** The ports of a Service that kube-proxy programs nothing for: a headless one has endpoints without ports. */
+export function shownWithoutPorts({
+  namespace,
+  name,
+  skipped,
+  ports,
+  headlessEndpoints,
+}: ServiceInfo): readonly ShownPort[] {
+  if (skipped === undefined) return [];
+  const own = ports.length > 0 ? ports : [{ name: '', port: undefined, protocol: 'TCP' as const }];
+  return own.map(({ name: portName, port, protocol }) => {
+    const draft = new PortDraft(`${namespace}/${name}${portName && ':'}${portName}`, 'ipv4', protocol);
+    const endpoints = headlessEndpoints.map(({ address }) => ({ endpoint: address, takes: [] }));
+    return { ...draft.finish(), port, endpoints };
+  });
+}
+
 /** A Service port while what a kernel has of it is read. */
 export class PortDraft {
   readonly name: string;
@@ -79,9 +96,10 @@ export class PortDraft {
   }
 
   /** Adds an address; what one rule shows of its kind is kept where another does not show it. */
-  addAddress(kind: PortAddress['kind'], address: string): void {
+  addAddress(kind: PortAddress['kind'], address: string, port: number | undefined): void {
     const known = this.addresses.get(address);
     if (!known || known.kind === 'unknown') this.addresses.set(address, { kind, address });
+    this.port ??= port;
   }
 
   /** Adds an endpoint that takes the traffic of a policy. */
@@ -97,30 +115,31 @@ export class PortDraft {
 
   /** What was read, as it is handed on. */
   finish(): ShownPort {
-    const { sourceRanges, refusals, endpoints, masquerade } = this;
+    const {
+      addresses,
+      hasFirewall,
+      sourceRanges,
+      refusals,
+      goesToAll,
+      masquerade,
+      endpoints,
+      showsEndpoints,
+      ...shown
+    } = this;
     const refusal = refusals.has('drop') ? 'local-drops' : refusals.has('reject') ? 'no-endpoints' : undefined;
     const isRefused = refusal === 'no-endpoints' && endpoints.size === 0;
     const { clusterIP, external } = masquerade;
     return {
-      name: this.name,
-      family: this.family,
-      protocol: this.protocol,
-      port: this.port,
-      nodePort: this.nodePort,
-      internalTrafficPolicy: this.internalTrafficPolicy,
-      externalTrafficPolicy: this.externalTrafficPolicy,
-      affinitySeconds: this.affinitySeconds,
-      healthCheckNodePort: this.healthCheckNodePort,
-      addresses: [...this.addresses.values()],
+      ...shown,
+      addresses: [...addresses.values()],
       sourceRanges: [...sourceRanges],
-      hidesSourceRanges: this.hasFirewall && sourceRanges.size === 0 ? true : undefined,
-      fallback: this.goesToAll ? 'local-to-all' : refusal,
+      hidesSourceRanges: hasFirewall && sourceRanges.size === 0 ? true : undefined,
+      fallback: goesToAll ? 'local-to-all' : refusal,
       // The same however the rules are ordered.
       masquerade:
-        clusterIP || external ? { ...(clusterIP ? { clusterIP } : {}), ...(external ? { external } : {}) } : undefined,
-      scheduler: this.scheduler,
+        clusterIP || external ? { ...(clusterIP && { clusterIP }), ...(external && { external }) } : undefined,
       endpoints:
-        isRefused || this.showsEndpoints
+        isRefused || showsEndpoints
           ? [...endpoints].map(([endpoint, { takes, draining }]) => ({ endpoint, takes: [...takes], draining }))
           : undefined,
     };

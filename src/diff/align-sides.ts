@@ -81,9 +81,7 @@ export function dropUnusedFamily(
   const found = new Set(changes.filter(isLeftOut).map(({ family }) => family));
   return {
     changes: changes.filter((change) => !isLeftOut(change)),
-    gaps: unused
-      .filter((family) => found.has(family))
-      .map((family): Gap => ({ part: 'base', family, matters: true, held: true })),
+    gaps: unused.filter((family) => found.has(family)).map((family): Gap => ({ part: 'base', family, held: true })),
   };
 }
 

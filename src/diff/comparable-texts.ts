@@ -1,26 +1,17 @@
 import { joinText } from '../base/chunks.ts';
-import { compareNamed, compareText } from '../kernel/compare-text.ts';
 import { freshTexts } from '../bundle/make-bundle.ts';
 import { writeServices } from '../bundle/services-file.ts';
-import { stateFileNames, stateFiles, type StateFileName } from '../bundle/state-files.ts';
-import {
-  formatDeclaration,
-  formatWord,
-  isBuiltInChain,
-  tableNames,
-  type Chain,
-  type TableName,
-  type Tables,
-} from '../kernel/iptables/iptables.ts';
-import { actingRules, ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
+import { compareNamed, compareText } from '../kernel/compare-text.ts';
+import type { Chain, Tables } from '../kernel/iptables/iptables.ts';
+import { actingRules, canonicalRule } from '../kernel/iptables/iptables-meaning.ts';
 import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
+import { canonicalElement, canonicalRule as canonicalNftRule, elementMeaning } from '../kernel/nftables/nft-meaning.ts';
+import { isLearned, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
-import { separate } from './foreign-items.ts';
 import type { Side } from './compared-side.ts';
-import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftables/format.ts';
-import { elementMeaning, ruleMeaning as nftRuleMeaning } from '../kernel/nftables/nft-meaning.ts';
-import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
+import { separate } from './foreign-items.ts';
 
 /** A file of both sides, as text that can be compared line by line; '' if a side lacks it. */
 export interface FilePair {
@@ -30,25 +21,18 @@ export interface FilePair {
 }
 
 /**
- * The comparable part of both sides in the files that a bundle has, those that differ. Next to a dump, rules are written
- * by their meaning and chains by name, since iptables-save neither writes rules as kube-proxy does nor keeps the order.
+ * The comparable part of both sides in the files that a bundle has, those that differ. Next to a dump, rules are written in
+ * one way and chains by name, since iptables-save neither writes rules as kube-proxy does nor keeps the order.
  */
 export function filePairs(one: Side, other: Side): readonly FilePair[] {
   const { from, to } = alignSides(one, other);
   const { own, unshown } = separate(from, to);
-  const byMeaning = from.kind === 'dump' || to.kind === 'dump';
-  const before = { ...writeFiles(joinServers(own.from, unshown.from), byMeaning), ...writeInputs(from, to) };
-  const after = { ...writeFiles(joinServers(own.to, unshown.to), byMeaning), ...writeInputs(to, from) };
+  const isDumped = from.kind === 'dump' || to.kind === 'dump';
+  const before = { ...writeFiles(own.from, unshown.from, isDumped), ...writeInputs(from, to) };
+  const after = { ...writeFiles(own.to, unshown.to, isDumped), ...writeInputs(to, from) };
   return Object.entries(before)
     .map(([name, text]) => ({ name, from: text, to: after[name as keyof typeof after] }))
     .filter((pair) => pair.from !== pair.to);
-}
-
-/** With the virtual servers that may be kube-proxy's. */
-function joinServers(own: KernelState, unshown: KernelState): KernelState {
-  return unshown.virtualServers.length === 0
-    ? own
-    : { ...own, virtualServers: [...own.virtualServers, ...unshown.virtualServers].sort(compareVirtualServers) };
 }
 
 /** What a side was compiled from, and what of that kpc-apply uses, if the other side was compiled too. */
@@ -59,83 +43,57 @@ function writeInputs({ services, state }: Side, other: Side) {
   return { 'manifest.json': [timeouts, ...settings].join(''), 'services.json': writeServices(services.cluster) };
 }
 
-function writeFiles(state: KernelState, byMeaning: boolean): Readonly<Record<string, string>> {
-  const comparable = byMeaning ? withoutForm(state) : state;
+/** With the virtual servers that may be kube-proxy's. */
+function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): Readonly<Record<string, string>> {
+  const servers = [...own.virtualServers, ...unshown.virtualServers];
+  const virtualServers = isDumped ? servers.sort(compareVirtualServers) : servers;
+  const state = { ...(isDumped ? canonicalState(own) : own), virtualServers };
   return Object.fromEntries(
-    stateFileNames.map((name) => {
-      const write = (byMeaning ? meanings[name] : undefined) ?? ((each) => stateFiles[name].format(each, freshTexts));
-      return [name, joinText(write(comparable) ?? '')];
-    }),
+    stateFileNames.map((name) => [name, joinText(stateFiles[name].format(state, freshTexts) ?? '')]),
   );
 }
 
-/** A state without what a tool chooses itself. */
-function withoutForm(state: KernelState): KernelState {
+/** A state in one form for all that mean the same, without what a tool chooses itself. It is for people, not for a kernel. */
+function canonicalState(state: KernelState): KernelState {
+  const { ipv4, ipv6 } = state.iptables;
   return {
     ...state,
+    iptables: { ...(ipv4 && { ipv4: canonicalTables(ipv4) }), ...(ipv6 && { ipv6: canonicalTables(ipv6) }) },
+    nftables: state.nftables.map(canonicalTable),
     sets: state.sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNamed),
     links: state.links.map((link) => ({ ...link, kind: 'dummy' })),
   };
 }
 
-/** Files whose form says less than what is in them. */
-const meanings: { readonly [N in StateFileName]?: (state: KernelState) => string } = {
-  'iptables.restore': ({ iptables }) => formatMeanings(iptables.ipv4 ?? {}),
-  'ip6tables.restore': ({ iptables }) => formatMeanings(iptables.ipv6 ?? {}),
-  'nftables.nft': ({ nftables }) => formatNftMeanings(nftables),
-};
-
-function formatMeanings(tables: Tables): string {
-  return tableNames
-    .flatMap((table) => {
-      const chains = [...(tables[table]?.values() ?? [])].toSorted(compareNamed);
-      return chains.length === 0 ? [] : [`*${table}`, ...chains.flatMap((chain) => chainLines(table, chain)), 'COMMIT'];
-    })
-    .map((line) => `${line}\n`)
-    .join('');
+function canonicalTables(tables: Tables): Tables {
+  const canonical = ({ name, rules }: Chain): Chain => ({ name, rules: actingRules(rules).map(canonicalRule) });
+  return Object.fromEntries(Object.entries(tables).map(([name, chains]) => [name, sortNamed(chains, canonical)]));
 }
 
-function chainLines(table: TableName, chain: Chain): readonly string[] {
-  const rules = actingRules(chain.rules).map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
-  return isBuiltInChain(table, chain.name) ? rules : [formatDeclaration(chain.name), ...rules];
+function canonicalTable({ family, name, chains, sets, counters }: NftTable): NftTable {
+  return {
+    family,
+    name,
+    counters: sortNamed(counters, (counter) => ({ name: counter.name })),
+    sets: sortNamed(sets, canonicalSet),
+    chains: sortNamed(chains, (chain) => ({ ...chain, comment: undefined, rules: chain.rules.map(canonicalNftRule) })),
+  };
 }
 
-/**
- * Tables as text whose lines are the same where they mean the same: sets, chains and elements by name and key, without
- * what a comparison ignores. It is for people, not for nft.
- */
-function formatNftMeanings(tables: readonly NftTable[]): string {
-  return tables
-    .flatMap(({ family, name, sets, chains }) => [
-      `table ${nftFamily[family]} ${name} {`,
-      ...[...sets.values()].toSorted(compareNamed).flatMap(setLines),
-      ...[...chains.values()].toSorted(compareNamed).flatMap(nftChainLines),
-      '}',
-    ])
-    .map((line) => `${line}\n`)
-    .join('');
+/** Some versions of nft leave out the flag dynamic, and print a size that nothing asked for. */
+function canonicalSet(set: NftSet | NftMap): NftSet | NftMap {
+  if (isLearned(set)) {
+    const flags = set.flags.filter((flag) => flag !== 'dynamic');
+    return { ...set, comment: undefined, size: undefined, flags, elements: [] };
+  }
+  const elements = set.elements.map(canonicalElement);
+  elements.sort((a, b) => compareText(elementMeaning(a), elementMeaning(b)));
+  return { ...set, comment: undefined, elements };
 }
 
-function setLines(set: NftSet | NftMap): readonly string[] {
-  const elements = isLearned(set) ? [] : set.elements.map(elementMeaning).toSorted(compareText);
-  return [
-    `\t${set.kind} ${set.name} {`,
-    // Some versions of nft leave out the flag dynamic, and print a size that nothing asked for.
-    ...formatSetProperties(
-      isLearned(set)
-        ? { ...set, comment: undefined, size: undefined, flags: set.flags.filter((flag) => flag !== 'dynamic') }
-        : { ...set, comment: undefined },
-    ).map((property) => `\t\t${property}`),
-    ...elements.map((element) => `\t\t${element}`),
-    '\t}',
-  ];
-}
-
-function nftChainLines(chain: NftChain): readonly string[] {
-  return [
-    `\tchain ${chain.name} {`,
-    ...(chain.base ? [`\t\t${formatBaseChain(chain.base)}`] : []),
-    ...chain.rules.map((rule) => `\t\t${nftRuleMeaning(rule)}`),
-    '\t}',
-  ];
+function sortNamed<T extends { readonly name: string }>(
+  items: ReadonlyMap<string, T>,
+  canonical: (item: T) => T,
+): ReadonlyMap<string, T> {
+  return new Map([...items.values()].toSorted(compareNamed).map((item) => [item.name, canonical(item)]));
 }

@@ -65,7 +65,7 @@ function summarizeDiff(diff: SideDiff): string {
     ...(diff.servicePorts.length > 0 ? [summarizeKinds(diff.servicePorts)] : []),
     ...[...others].flatMap(([what, number]) => (number > 0 ? [`${count(number, 'difference')} in ${what}`] : [])),
   ];
-  const missed = describeGaps(diff.gaps.filter(({ matters }) => matters)).join(', ');
+  const missed = describeGaps(diff.gaps).join(', ');
   return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
 }
 
@@ -90,7 +90,7 @@ function countComments({ comments }: SideDiff): string {
 function summarizeSame(diff: SideDiff): string {
   const { extent, gaps } = diff;
   if (extent === 'all') return `No difference.${countComments(diff)}`;
-  const missed = describeGaps(gaps.filter(({ matters }) => matters)).join(', ');
+  const missed = describeGaps(gaps).join(', ');
   return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
 }
 

@@ -1,6 +1,5 @@
 import { groupBy } from '../cluster/group-by.ts';
 import { diffStates } from '../kernel/delta.ts';
-import type { Place } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
@@ -55,16 +54,13 @@ export interface ServicePortDiff extends ServicePortChange {
   readonly follows: readonly KernelChange[];
 }
 
-/** By label, family by family. */
-type ShownPorts = ReadonlyMap<string, readonly PortFacts[]>;
-
 /** Why Service ports differ that are read back from the states of two sides. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
   /** The Service ports of one side that are there on the other, and those of them of which a side shows no endpoints. */
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
-  /** Those that each side shows. */
-  readonly shown: { readonly from: ShownPorts; readonly to: ShownPorts };
+  /** Those that each side shows, by label, family by family. */
+  readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly PortFacts[]>>>;
   /** Whether a change in the kernel only follows from these reasons. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
@@ -73,7 +69,7 @@ export interface ReadChanges {
 export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
 
 /** How to compare two sides. */
-export interface DiffChoices {
+interface DiffChoices {
   /** Whether what is not kube-proxy's is compared too. */
   readonly foreign: boolean;
   readonly readServices?: ReadServices;
@@ -84,44 +80,36 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const { from, to, unshownSysctls } = alignSides(one, other);
   const { own, foreign, unshown, whole } = separate(from, to);
   const changed = from.services && to.services ? diffServices(from.services, to.services) : undefined;
-  const renamed = new Map(
-    changed?.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
+  const renames = changed?.flatMap(({ label, formerLabel }) =>
+    formerLabel === undefined ? [] : [[formerLabel, label] as const],
   );
   const known: Parameters<typeof findOwners>[2] = new Map();
   const owners = {
-    from: findOwners(statesOf(from, to), renamed, known),
+    from: findOwners(statesOf(from, to), new Map(renames), known),
     to: findOwners(statesOf(to, from), new Map(), known),
   };
   const listPair = (pair: StatePair) => listKernelChanges(diffStates(pair.from, pair.to), owners);
   const { delta, comments } = diffAligned(own);
   const changes = listKernelChanges(delta, owners);
   const leftOf = findLeftovers(from, to);
-  const kept = dropUnusedFamily(
-    changes.filter((change) => leftOf(change) === undefined),
-    from,
-    to,
-  );
+  const ofNode = changes.filter((change) => leftOf(change) === undefined);
+  const kept = dropUnusedFamily(ofNode, from, to);
   const read = changed ? undefined : options.readServices?.(from, to, owners);
   const reasons = changed ?? read?.changes ?? [];
   // A change is reported with its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
   const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
   const doubtful = listPair(unshown);
-  const { servicePorts, base } = groupChanges(
-    [...kept.changes, ...doubtful.filter(isExplained)],
-    reasons,
-    from,
-    to,
-    read,
-  );
+  const reported = groupBy([...kept.changes, ...doubtful.filter(isExplained)], ({ owner = '' }) => owner);
   const gaps = [...findGaps({ from, to, whole, unshownSysctls }), ...kept.gaps].filter(
     ({ doubt }) => options.foreign || doubt?.kind !== 'other-table',
   );
   const extent = extentOf(gaps, own, from, to);
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
   return {
-    servicePorts,
-    base: [...base, ...diffSettings(from, to)],
+    servicePorts: listServicePorts(reported, reasons, from, to, read),
+    // What belongs to no Service port.
+    base: [...(reported.get('') ?? []), ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign()) : [],
     dead: changes.filter((change) => leftOf(change) === 'dead'),
     live: changes.filter((change) => leftOf(change) === 'live'),
@@ -162,23 +150,23 @@ function findLeftovers(from: Side, to: Side): (change: KernelChange) => 'dead' |
   return ({ family, rules }) => rules && left.get(`${family} ${rules.table} ${rules.chain}`);
 }
 
-/** The changes Service port by Service port, each with why it differs, and what belongs to none. */
-function groupChanges(
-  changes: readonly KernelChange[],
+/** The changes Service port by Service port, each with why it differs. */
+function listServicePorts(
+  byOwner: ReadonlyMap<string, readonly KernelChange[]>,
   reasons: readonly ServicePortChange[],
   from: Side,
   to: Side,
   read: ReadChanges | undefined,
-): Pick<SideDiff, 'servicePorts' | 'base'> {
-  // '' for what belongs to no Service port.
-  const byOwner = groupBy(changes, ({ owner = '' }) => owner);
+): readonly ServicePortDiff[] {
   const explained = new Map(reasons.map((each) => [each.label, each]));
   const before = from.services ? factsOfCluster(from.services.cluster) : read?.shown.from;
   const after = to.services ? factsOfCluster(to.services.cluster) : read?.shown.to;
-  const places = placesOf([from, to]);
+  // Where a port is written in manifests; the last of the sides counts.
+  const written = [from, to].flatMap(({ services }) => services?.cluster.servicePorts ?? []);
+  const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
   const nodePortReasons = findNodePortReasons(from, to);
   const labels = [...new Set([...explained.keys(), ...byOwner.keys()])].filter(Boolean).toSorted();
-  const servicePorts = labels.map((label): ServicePortDiff => {
+  return labels.map((label): ServicePortDiff => {
     const own = byOwner.get(label) ?? [];
     const known = explained.get(label);
     const [old, fresh] = [before?.get(known?.formerLabel ?? label), after?.get(label)];
@@ -200,13 +188,6 @@ function groupChanges(
       place: known?.place ?? places.get(label),
     };
   });
-  return { servicePorts, base: byOwner.get('') ?? [] };
-}
-
-/** By label, where a port is written in manifests; the last of the sides counts. */
-function placesOf(sides: readonly Side[]): ReadonlyMap<string, Place> {
-  const ports = sides.flatMap(({ services }) => services?.cluster.servicePorts ?? []);
-  return new Map(ports.flatMap(({ label, places }) => (places ? [[label, places.port] as const] : [])));
 }
 
 /**

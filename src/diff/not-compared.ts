@@ -10,7 +10,7 @@ import { workingTables, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { Side } from './compared-side.ts';
 
-/** A part of the kernel that was not compared, since one of two sides does not show it. */
+/** A part of the kernel that was not compared, since one of two sides does not show it. A difference may hide there. */
 export interface Gap {
   readonly part: GapPart;
   /** Undefined if the side lacks it for another reason than the family. */
@@ -19,8 +19,6 @@ export interface Gap {
   readonly table?: TableName | undefined;
   /** The file of a dump that may have held more; undefined if it is another part. */
   readonly doubt?: Doubt | undefined;
-  /** Whether a difference may hide there, so that no report may say that there is none. */
-  readonly matters: boolean;
   /** Whether the side that shows it has anything of kube-proxy's there. */
   readonly held: boolean;
 }
@@ -62,10 +60,8 @@ interface KindGaps {
   readonly shows: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
   /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
   readonly holds?: (state: KernelState, family: Family) => boolean;
-  /** Whether a difference may hide where they are not compared. */
+  /** Of what says nothing of a node: whether a difference may hide where they are not compared. */
   readonly matters?: (sides: ComparedSides) => boolean;
-  /** Whether they say nothing of a node. */
-  readonly isMinor?: true;
 }
 
 /** In the order in which people are to read of them. */
@@ -103,14 +99,13 @@ const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
   // A dump shows no timeouts and no modules: what needs a module is in the kernel only with it.
   ipvsTimeouts: {
     part: 'ipvsTimeouts',
-    isMinor: true,
     shows: ({ ipvsTimeouts }) => ipvsTimeouts,
     matters: ({ from, to }) =>
       [from, to].some(({ kind, state: { ipvsTimeouts } }) => {
         return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
       }),
   },
-  modules: { part: 'modules', isMinor: true, shows: ({ modules }) => modules, matters: () => false },
+  modules: { part: 'modules', shows: ({ modules }) => modules, matters: () => false },
 };
 
 const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
@@ -122,18 +117,19 @@ const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
 export function findGaps(sides: ComparedSides): readonly Gap[] {
   const isAsked = askedOf(sides.from, sides.to);
   const ofKinds = gapOrder.flatMap((kind) =>
-    (kindGaps[kind].byFamily ? families : [undefined]).flatMap((family): readonly Gap[] => {
-      const { part, matters = () => true } = kindGaps[kind];
+    familiesOf(kind).flatMap((family): readonly Gap[] => {
+      const { part, matters } = kindGaps[kind];
       const held = [sides.whole.from, sides.whole.to].some((state) => holds(state, kind, family ? [family] : families));
-      if (!held && !isAsked(kind)) return [];
-      return unshownParts(kind, family, sides).map((table) => ({ part, family, table, matters: matters(sides), held }));
+      if ((!held && !isAsked(kind)) || matters?.(sides) === false) return [];
+      return unshownParts(kind, family, sides).map((table) => ({ part, family, table, held }));
     }),
   );
   const doubts = [...sides.from.doubts, ...sides.to.doubts];
-  return [
-    ...ofKinds,
-    ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
-  ];
+  return [...ofKinds, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
+}
+
+function familiesOf(kind: ObjectKind): readonly (Family | undefined)[] {
+  return kindGaps[kind].byFamily ? families : [undefined];
 }
 
 /** The tables that one of two sides does not show; undefined for all of a kind. */
@@ -143,10 +139,8 @@ function unshownParts(
   { from, to, unshownSysctls }: ComparedSides,
 ): readonly (TableName | undefined)[] {
   if (kind === 'sysctls' && unshownSysctls) return [undefined];
-  const { tables = [undefined] } = kindGaps[kind];
-  const unshown = tables.filter((table) =>
-    [from, to].some(({ coverage }) => !kindGaps[kind].shows(coverage, family, table)),
-  );
+  const { tables = [undefined], shows } = kindGaps[kind];
+  const unshown = tables.filter((table) => [from, to].some(({ coverage }) => !shows(coverage, family, table)));
   return unshown.length === tables.length ? [undefined] : unshown;
 }
 
@@ -171,24 +165,19 @@ export type Extent = 'all' | 'part' | 'nothing';
 
 /** `compared` is what both sides show. */
 export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, to: Side): Extent {
-  if (!gaps.some(({ matters }) => matters)) return 'all';
-  if (isEverything(gaps, askedOf(from, to))) return 'nothing';
-  if (!gaps.some(({ held }) => held)) return 'part';
-  return holdsAnything(compared.from) || holdsAnything(compared.to) ? 'part' : 'nothing';
-}
-
-/** Whether no part at all is shown by both sides: then it means nothing for the nodes that neither holds anything. */
-function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boolean): boolean {
+  if (gaps.length === 0) return 'all';
+  const isAsked = askedOf(from, to);
   const isGap = (part: GapPart, family: Family | undefined): boolean =>
     gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
-  return gapOrder.every((kind) => {
-    const { part, byFamily, isMinor } = kindGaps[kind];
-    return !isAsked(kind) || isMinor || (byFamily ? families : [undefined]).every((family) => isGap(part, family));
+  // If no part at all is shown by both sides, it means nothing for the nodes that neither holds anything.
+  const isEverything = gapOrder.every((kind) => {
+    const { part, matters } = kindGaps[kind];
+    return !isAsked(kind) || matters !== undefined || familiesOf(kind).every((family) => isGap(part, family));
   });
-}
-
-function holdsAnything(state: KernelState): boolean {
-  return gapOrder.some((kind) => holds(state, kind, families));
+  if (isEverything) return 'nothing';
+  const holdsAny = (state: KernelState): boolean => gapOrder.some((kind) => holds(state, kind, families));
+  const isUnheld = gaps.every(({ held }) => !held);
+  return isUnheld || holdsAny(compared.from) || holdsAny(compared.to) ? 'part' : 'nothing';
 }
 
 /** The parts of a kernel that are not compared, in a few words each. What both sides lack alike is said once. */

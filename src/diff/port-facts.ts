@@ -4,6 +4,7 @@ import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { familyNames, type Family, type Protocol } from '../kernel/family.ts';
+import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 
 /** What there is to know of a Service port in one family, from manifests or from what a kernel shows. */
 export interface PortFacts {
@@ -23,6 +24,8 @@ export interface PortFacts {
   readonly hidesSourceRanges?: true | undefined;
   readonly healthCheckNodePort: number | undefined;
   readonly scheduler: string | undefined;
+  /** Unless it is the usual one. */
+  readonly forwarding?: ForwardingMethod;
   /** How many there are. */
   readonly endpoints: number | undefined;
 }
@@ -75,6 +78,7 @@ export function factsOf(port: ServicePort, type: ServiceInfo['type'] | undefined
     sourceRanges: port.sourceRanges.map(({ text }) => text),
     healthCheckNodePort: port.healthCheckNodePort === 0 ? undefined : port.healthCheckNodePort,
     scheduler: port.scheduler,
+    ...(port.forwarding === 'masquerade' ? {} : { forwarding: port.forwarding }),
     endpoints: port.endpoints.length,
   };
 }

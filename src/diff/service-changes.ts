@@ -1,19 +1,21 @@
-import { explainEndpoints, isLocalNode, isUsed } from '../cluster/endpoint-choice.ts';
+import { explainEndpoints, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
-import { changeOf, type ChangeKind } from './changes/kernel-change.ts';
+import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
 import type { SideServices } from './compared-side.ts';
+import { factsOf } from './port-facts.ts';
 import {
   diffEndpointStates,
+  diffFacts,
   field,
   list,
-  portRenamed,
   programmed,
   scaled,
   whole,
   type EndpointState,
+  uniqueReasons,
   type ServiceReason,
 } from './service-reasons.ts';
 
@@ -45,8 +47,8 @@ export function diffServices(from: SideServices, to: SideServices): readonly Ser
       continue;
     }
     const reasons = [
-      ...(formerLabel === undefined ? [] : [portRenamed(old[0]?.portName ?? '', ports[0]?.portName ?? '')]),
-      ...diffServiceFields(serviceOf(old, before), service, ports),
+      ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
+      ...diffServiceFields(serviceOf(old, before), service, ports[0]?.portName),
       ...diffPorts(old, ports, from, to),
     ];
     if (reasons.length > 0) changes.push({ label, formerLabel, change: 'changed', reasons, place });
@@ -97,6 +99,11 @@ function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<str
   return renames;
 }
 
+function diffPortNames([old]: readonly ServicePort[], [fresh]: readonly ServicePort[]): readonly ServiceReason[] {
+  const fields = { from: old?.portName ?? '', to: fresh?.portName ?? '' };
+  return [{ kind: 'port-renamed', text: `port renamed: ${turn(fields.from, fields.to)}`, fields }];
+}
+
 /** Why a port is there on one side alone; `other` is its Service on the side that lacks it. */
 function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined): readonly ServiceReason[] {
   if (!other) return [whole(`service-${change}`)];
@@ -109,14 +116,13 @@ function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly S
   return [...new Set([...before.services.keys(), ...after.services.keys()])].flatMap((label) => {
     const [from, to] = [before.services.get(label), after.services.get(label)];
     if ([from, to].some((service) => service && service.skipped === undefined)) return [];
+    const counts = [from, to].map((service) => service?.headlessEndpoints.length ?? 0);
     const reasons = [
       ...(from && to ? [] : [whole(to ? 'service-added' : 'service-removed')]),
       ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
       ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
       ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
-      ...(from && to
-        ? diffNames(from, to)
-        : scaled(from?.headlessEndpoints.length ?? 0, to?.headlessEndpoints.length ?? 0)),
+      ...(from && to ? diffNames(from, to) : scaled(counts[0] ?? 0, counts[1] ?? 0)),
     ];
     return reasons.length === 0 ? [] : [{ label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
   });
@@ -128,24 +134,22 @@ function portsOf({ ports }: ServiceInfo): readonly string[] {
 
 /** What DNS answers with, for the Service and for the host names of its Pods. */
 function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
-  const ready = ({ headlessEndpoints }: ServiceInfo) => headlessEndpoints.filter((endpoint) => endpoint.ready);
-  const names = (service: ServiceInfo) => ready(service).map(({ address }) => address);
-  const hosts = (service: ServiceInfo) =>
-    ready(service).flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`]));
-  return [...list('addresses in DNS', names(from), names(to)), ...list('host names in DNS', hosts(from), hosts(to))];
+  const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
+  const [names = [], others = []] = ready.map((endpoints) => endpoints.map(({ address }) => address));
+  const [hosts = [], otherHosts = []] = ready.map((endpoints) =>
+    endpoints.flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`])),
+  );
+  return [...list('addresses in DNS', names, others), ...list('host names in DNS', hosts, otherHosts)];
 }
 
 function diffServiceFields(
   from: ServiceInfo | undefined,
   to: ServiceInfo | undefined,
-  ports: readonly ServicePort[],
+  name: string | undefined,
 ): readonly ServiceReason[] {
   if (!from || !to) return [];
-  const name = ports[0]?.portName;
-  const targetOf = (service: ServiceInfo) => {
-    const found = service.ports.find((port) => port.name === name) ?? service.ports[0];
-    return String(found?.targetPort ?? '');
-  };
+  const targetOf = ({ ports }: ServiceInfo) =>
+    String((ports.find((port) => port.name === name) ?? ports[0])?.targetPort ?? '');
   return [
     ...field('type', from.type, to.type),
     // A port that was renamed has its target under another name.
@@ -160,63 +164,26 @@ function diffPorts(
   fromSide: SideServices,
   toSide: SideServices,
 ): readonly ServiceReason[] {
-  const reasons = new Map<string, ServiceReason>();
-  const add = (found: readonly ServiceReason[]): void => {
-    for (const reason of found) reasons.set(JSON.stringify(reason), reason);
-  };
+  const reasons: ServiceReason[] = [];
   for (const port of to) {
     const ofFamily = from.filter(({ family }) => family === port.family);
     const old =
       ofFamily.find(({ protocol }) => protocol === port.protocol) ?? (ofFamily.length === 1 ? ofFamily[0] : undefined);
     if (!old) {
-      add(list('families', [], [port.family]));
+      reasons.push(...list('families', [], [port.family]));
       continue;
     }
-    const ofPort = diffPort(old, port);
-    add(ofPort);
+    const ofPort = diffFacts(factsOf(old, undefined), factsOf(port, undefined), false);
+    reasons.push(...ofPort);
     // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
-      add(diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide)));
+      for (const each of diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide))) reasons.push(each);
     }
-    add(diffHealthCheck(old, port, fromSide, toSide));
   }
   for (const port of from) {
-    if (to.every(({ family }) => family !== port.family)) add(list('families', [port.family], []));
+    if (to.every(({ family }) => family !== port.family)) reasons.push(...list('families', [port.family], []));
   }
-  return [...reasons.values()];
-}
-
-function diffPort(from: ServicePort, to: ServicePort): readonly ServiceReason[] {
-  const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
-  return [
-    ...field('protocol', from.protocol, to.protocol),
-    ...field('clusterIP', from.clusterIP.text, to.clusterIP.text),
-    ...field('port', String(from.port), String(to.port)),
-    ...field('nodePort', numberText(from.nodePort), numberText(to.nodePort)),
-    ...field('internalTrafficPolicy', policy(from.internalPolicyLocal), policy(to.internalPolicyLocal)),
-    ...field('externalTrafficPolicy', policy(from.externalPolicyLocal), policy(to.externalPolicyLocal)),
-    ...field('healthCheckNodePort', numberText(from.healthCheckNodePort), numberText(to.healthCheckNodePort)),
-    ...field('sessionAffinity', affinity(from.affinitySeconds), affinity(to.affinitySeconds)),
-    ...field('scheduler', from.scheduler ?? '', to.scheduler ?? ''),
-    ...field('forwarding method', from.forwarding, to.forwarding),
-    ...list('externalIPs', texts(from.externalIPs), texts(to.externalIPs)),
-    ...list('load balancer addresses', texts(from.loadBalancerIPs), texts(to.loadBalancerIPs)),
-    ...list('loadBalancerSourceRanges', texts(from.sourceRanges), texts(to.sourceRanges)),
-  ];
-}
-
-/** '' for none. */
-function numberText(number: number): string {
-  return number === 0 ? '' : String(number);
-}
-
-function policy(local: boolean): string {
-  return local ? 'Local' : 'Cluster';
-}
-
-/** The session affinity as a Service has it. */
-export function affinity(seconds: number | undefined): string {
-  return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
+  return uniqueReasons(reasons);
 }
 
 /** Whether two ports that differ in no field of their own have the same endpoints, and the same node looks at them. */
@@ -228,30 +195,11 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, t
     const other = to.endpoints[i];
     return (
       other?.label === label &&
-      (['nodeName', 'zone', 'ready', 'serving', 'terminating'] as const).every(
-        (name) => status[name] === other.status[name],
-      ) &&
-      (['nodeHints', 'zoneHints'] as const).every((name) => status[name].join() === other.status[name].join())
+      (['nodeName', 'zone', 'ready', 'serving', 'terminating', 'nodeHints', 'zoneHints'] as const).every(
+        (name) => String(status[name]) === String(other.status[name]),
+      )
     );
   });
-}
-
-/** kube-proxy answers on the health check node port by how many of the Service's ready endpoints are on the node. */
-function diffHealthCheck(
-  from: ServicePort,
-  to: ServicePort,
-  fromSide: SideServices,
-  toSide: SideServices,
-): readonly ServiceReason[] {
-  if (from.healthCheckNodePort === 0 || to.healthCheckNodePort === 0) return [];
-  const name = `ready endpoints on this node that health check node port ${to.healthCheckNodePort} answers for`;
-  return field(name, String(countLocal(from, fromSide)), String(countLocal(to, toSide)));
-}
-
-function countLocal({ namespace, service, family }: ServicePort, { cluster, node }: SideServices): number {
-  return cluster.healthChecks
-    .filter((check) => check.namespace === namespace && check.service === service && check.family === family)
-    .reduce((sum, check) => sum + check.readyEndpoints.filter(({ nodeName }) => isLocalNode(nodeName, node)).length, 0);
 }
 
 /** What a node makes of the endpoints of a port, by "ip:port". */

@@ -8,8 +8,10 @@ import {
   findNodePortListeners,
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
+import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
+import { pairUp } from '../kernel/diff-by-key.ts';
 import type { Side } from './compared-side.ts';
-import type { PortFacts } from './port-facts.ts';
+import type { PortAddress, PortFacts } from './port-facts.ts';
 
 /** One reason why a Service port differs. */
 export interface ServiceReason {
@@ -44,16 +46,6 @@ const wholeReasons = {
 /** A reason that is about all of a Service or of a port. */
 export function whole(kind: keyof typeof wholeReasons): ServiceReason {
   return { kind, text: wholeReasons[kind], fields: {} };
-}
-
-/** A port that has another name. */
-export function portRenamed(from: string, to: string): ServiceReason {
-  return { kind: 'port-renamed', text: `port renamed: ${turn(from, to)}`, fields: { from, to } };
-}
-
-/** "a → b". */
-function turn(from: string, to: string): string {
-  return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
 type Skip = ServiceInfo['skipped'] | 'absent';
@@ -109,28 +101,26 @@ type EndpointStates = ReadonlyMap<string, EndpointState>;
 /** How many endpoints there are, and which come, go and change. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
   const reasons = [...scaled(before.size, after.size)];
-  for (const [endpoint, state] of after) {
-    const old = before.get(endpoint);
-    if (!old) {
-      const { condition, node, used } = state;
-      const parts = [
-        ...(condition === 'ready' ? [] : [condition]),
-        ...(node === undefined ? [] : [`on ${node}`]),
-        ...(used || condition !== 'ready' ? [] : ['not used on this node']),
-      ];
-      const text = `endpoint ${endpoint} added${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`;
-      reasons.push({ kind: 'endpoint-added', text, fields: { endpoint, state }, endpoint });
-    } else if (JSON.stringify(old) !== JSON.stringify(state)) {
-      const text = `endpoint ${endpoint} ${describeTurn(old, state).join(', ')}`;
-      reasons.push({ kind: 'endpoint-changed', text, fields: { endpoint, from: old, to: state }, endpoint });
-    }
-  }
-  for (const [endpoint, state] of before) {
-    if (after.has(endpoint)) continue;
-    const text = `endpoint ${endpoint} removed${state.node === undefined ? '' : ` (was on ${state.node})`}`;
-    reasons.push({ kind: 'endpoint-removed', text, fields: { endpoint, state }, endpoint });
+  for (const { old, item } of pairUp(before, after, ([name]) => name)) {
+    const [endpoint, state] = item ?? old;
+    const [from, to] = [old?.[1], item?.[1]];
+    if (from && to && JSON.stringify(from) === JSON.stringify(to)) continue;
+    const change = changeOf(from, to);
+    const words = from && to ? describeTurn(from, to).join(', ') : describeOneSided(state, change);
+    const fields = from && to ? { endpoint, from, to } : { endpoint, state };
+    reasons.push({ kind: `endpoint-${change}`, text: `endpoint ${endpoint} ${words}`, fields, endpoint });
   }
   return reasons;
+}
+
+function describeOneSided({ condition, node, used }: EndpointState, change: ChangeKind): string {
+  if (change === 'removed') return node === undefined ? 'removed' : `removed (was on ${node})`;
+  const parts = [
+    ...(condition === 'ready' ? [] : [condition]),
+    ...(node === undefined ? [] : [`on ${node}`]),
+    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+  ];
+  return parts.length === 0 ? 'added' : `added (${parts.join(', ')})`;
 }
 
 function describeTurn(from: EndpointState, to: EndpointState): readonly string[] {
@@ -152,42 +142,98 @@ export function findNodePortReasons(
   from: Side,
   to: Side,
 ): (before: readonly PortFacts[] | undefined, after: readonly PortFacts[] | undefined) => readonly ServiceReason[] {
-  const [listenersBefore, listenersAfter] = [listenersOf(from), listenersOf(to)];
-  const [localhostBefore, localhostAfter] = [localhostOf(from), localhostOf(to)];
-  return (before, after) => {
-    const old = new Set(nodePortsOf(before).map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
-    const kept = nodePortsOf(after).filter(({ family, protocol, port }) => old.has(`${family} ${protocol} ${port}`));
+  const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
+  return (before = [], after = []) => {
+    const kept = after.flatMap(({ family, protocol, nodePort: port }) =>
+      port !== undefined &&
+      before.some((each) => each.family === family && each.protocol === protocol && each.nodePort === port)
+        ? [{ family, protocol, port }]
+        : [],
+    );
     const isDual = new Set(kept.map(({ family }) => family)).size > 1;
-    const reasons = kept.flatMap((nodePort) => {
-      const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
-      const differing = (what: string, one: string | undefined, other: string | undefined) =>
-        one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
-      return [
-        ...differing('listens on', listenersBefore(nodePort), listenersAfter(nodePort)),
-        ...differing('on localhost:', localhostBefore(nodePort), localhostAfter(nodePort)),
-      ];
-    });
-    return [...new Map(reasons.map((reason) => [JSON.stringify(reason), reason])).values()];
+    return uniqueReasons(
+      kept.flatMap((nodePort) => {
+        const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
+        return (['listens on', 'on localhost:'] as const).flatMap((what) => {
+          const [one, other] = [old[what](nodePort), fresh[what](nodePort)];
+          return one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
+        });
+      }),
+    );
   };
 }
 
-function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
-  return families.flatMap(({ family, protocol, nodePort: port }) =>
-    port === undefined ? [] : [{ family, protocol, port }],
-  );
-}
-
-/** What becomes of connections to a node port on localhost, in words; undefined if the side has no rules of nftables mode. */
-function localhostOf({ state }: Side): (nodePort: NodePort) => string | undefined {
-  if (!state.nftables.some(({ name }) => isKubeProxyTable(name))) return () => undefined;
-  return findLocalhostHandling(state);
-}
-
-/** In words; undefined if the side does not show it. */
-function listenersOf({ kind, state, coverage }: Side): (nodePort: NodePort) => string | undefined {
+/** What a side shows of the addresses that a node port listens on, in words; undefined where it does not show it. */
+function wordsOfNodePorts({ kind, state, coverage }: Side) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
-  return (nodePort) => {
-    const listeners = find(nodePort);
-    return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
+  // Rules of nftables mode alone show what becomes of connections on localhost.
+  const onLocalhost = state.nftables.some(({ name }) => isKubeProxyTable(name))
+    ? findLocalhostHandling(state)
+    : undefined;
+  return {
+    'listens on': (nodePort: NodePort): string | undefined => {
+      const listeners = find(nodePort);
+      return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
+    },
+    'on localhost:': (nodePort: NodePort) => onLocalhost?.(nodePort),
   };
+}
+
+/** Of reasons that say the same, as both families of a Service port may, the first. */
+export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
+  return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** What two Service ports are compared by, besides protocol, addresses, session affinity, source ranges and endpoints. */
+const comparedFacts = [
+  'port',
+  'nodePort',
+  'internalTrafficPolicy',
+  'externalTrafficPolicy',
+  'healthCheckNodePort',
+  'scheduler',
+  'forwarding',
+] as const;
+
+/** What a Service has that says nothing else. */
+const usualFacts: { readonly [K in keyof PortFacts]?: string } = {
+  externalTrafficPolicy: 'Cluster',
+  forwarding: 'masquerade',
+};
+
+/** What differs between two Service ports; `isRead`: read back from kernels, where what is not shown is no difference. */
+export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): readonly ServiceReason[] {
+  const textOf = (port: PortFacts, name: (typeof comparedFacts)[number]) =>
+    String(port[name] ?? usualFacts[name] ?? '');
+  const isShown = (one: unknown, other: unknown) => !isRead || (one !== undefined && other !== undefined);
+  // Without an endpoint no rule shows it.
+  const showsAffinity = !isRead || ((from.endpoints ?? 0) > 0 && (to.endpoints ?? 0) > 0);
+  // Without endpoints, iptables mode has no rules for them.
+  const showsRanges = !isRead || (from.sourceRanges.length > 0 && to.sourceRanges.length > 0);
+  return [
+    // A part of the rules may not show it.
+    ...(isRead ? [] : field('protocol', from.protocol, to.protocol)),
+    ...diffAddresses(from.addresses, to.addresses),
+    ...comparedFacts.flatMap((name) =>
+      isShown(from[name], to[name]) ? field(name, textOf(from, name), textOf(to, name)) : [],
+    ),
+    ...(showsAffinity ? field('sessionAffinity', affinityOf(from), affinityOf(to)) : []),
+    ...(showsRanges ? list('loadBalancerSourceRanges', from.sourceRanges, to.sourceRanges) : []),
+  ];
+}
+
+function affinityOf({ affinitySeconds }: PortFacts): string {
+  return affinitySeconds === undefined ? 'None' : `ClientIP for ${affinitySeconds} s`;
+}
+
+function diffAddresses(from: readonly PortAddress[], to: readonly PortAddress[]): readonly ServiceReason[] {
+  const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
+    addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address] : []));
+  // Addresses whose kind one side does not show may be of any on the other.
+  if ([...from, ...to].some(({ kind }) => kind === 'unknown')) return list('addresses', textsOf(from), textsOf(to));
+  return [
+    ...field('clusterIP', textsOf(from, 'cluster-ip').join(', '), textsOf(to, 'cluster-ip').join(', ')),
+    ...list('externalIPs', textsOf(from, 'external-ip'), textsOf(to, 'external-ip')),
+    ...list('load balancer addresses', textsOf(from, 'load-balancer-ip'), textsOf(to, 'load-balancer-ip')),
+  ];
 }

@@ -3,10 +3,9 @@ import { contains, parseNetwork } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import type { Origin } from '../kernel/place.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { setFamily, setName } from '../kube-proxy/ipvs-sets.ts';
+import { setName } from '../kube-proxy/ipvs-sets.ts';
 import { findNodePortServers, recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Side } from './compared-side.ts';
 
@@ -60,47 +59,24 @@ function hasServerSets({ sets }: KernelState): boolean {
 }
 
 /**
- * The virtual servers and addresses of a state with the names of the Services whose addresses and node ports they have: a state
- * for findOwners to read. IPVS keeps no names. What no Service has is left out.
+ * The virtual servers of the Services of a cluster by name, and those of a state that have their node ports: a state for
+ * findOwners to read. IPVS keeps no names.
  */
-export function nameServers(state: KernelState, cluster: Cluster): KernelState {
-  const sockets = new Map<string, string>();
-  const nodePorts = new Map<string, string>();
-  const addresses = new Map<string, string>();
-  const remember = (names: Map<string, string>, key: string, label: string): void => {
-    if (!names.has(key)) names.set(key, label);
-  };
-  for (const port of cluster.servicePorts) {
-    const { label, protocol, family } = port;
-    for (const { text } of [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs]) {
-      remember(sockets, `${protocol} ${text} ${port.port}`, label);
-      remember(addresses, text, label);
-    }
-    if (port.nodePort > 0) remember(nodePorts, `${family} ${protocol} ${port.nodePort}`, label);
-  }
+export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
+  const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);
-  const nameOf = ({ family, protocol, address, port }: KernelState['virtualServers'][number]): string | undefined =>
-    sockets.get(`${protocol} ${address.text} ${port}`) ??
-    (isNodePort({ address, protocol, port }) ? nodePorts.get(`${family} ${protocol} ${port}`) : undefined);
-  return {
-    ...emptyState,
-    virtualServers: state.virtualServers.flatMap((server) => withName(server, nameOf(server))),
-    links: state.links.map((link) => ({
-      ...link,
-      addresses: link.addresses.flatMap((address) => withName(address, addresses.get(address.address.text))),
-    })),
-    sets: state.sets.map((set) => ({
-      ...set,
-      entries: set.entries.flatMap((entry) => {
-        const { address, protocol, port } = entry;
-        const ofSet = /-(TCP|UDP)$/.exec(set.name)?.[1] ?? protocol;
-        const socket = sockets.get(`${protocol} ${address?.text} ${port}`);
-        return withName(entry, socket ?? nodePorts.get(`${setFamily(set)} ${ofSet} ${port}`));
-      }),
-    })),
-  };
-}
-
-function withName<T extends { readonly origin?: Origin | undefined }>(item: T, name: string | undefined): readonly T[] {
-  return name === undefined ? [] : [{ ...item, origin: { servicePort: name } }];
+  const ports = cluster.servicePorts.toReversed();
+  // Of several Service ports with one node port, the first has it.
+  const byNodePort = new Map(ports.map((port) => [`${port.family} ${port.protocol} ${port.nodePort}`, port.label]));
+  const onNodePorts = virtualServers.filter(isNodePort).flatMap((server) => {
+    const servicePort = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);
+    return servicePort === undefined ? [] : [{ ...server, origin: { servicePort } }];
+  });
+  const ofServices = cluster.servicePorts.flatMap(({ label, protocol, family, port, ...own }) =>
+    [own.clusterIP, ...own.externalIPs, ...own.loadBalancerIPs].map((address): VirtualServer => {
+      const origin = { servicePort: label };
+      return { family, protocol, address, port, scheduler: '', schedulerFlags: [], realServers: [], origin };
+    }),
+  );
+  return { ...state, virtualServers: [...onNodePorts, ...ofServices] };
 }

@@ -57,8 +57,3 @@ export function parseServiceChain(
   const kind = kinds.get(prefix);
   return kind && { kind, hash };
 }
-
-/** Whether a name begins as those of kube-proxy's chains and sets do. Other programs' names may, too: see classifyChain. */
-export function beginsAsKubeProxys(name: string): boolean {
-  return name.startsWith('KUBE-');
-}

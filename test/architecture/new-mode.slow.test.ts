@@ -14,8 +14,6 @@ const tablesOfKinds = [
   'src/apply/node/node-reading.ts',
   'src/apply/plan/ownership.ts',
   'src/apply/plan/steps.ts',
-  // What of it is there for a Service port.
-  'src/describe/kernel-items.ts',
   // Its changes.
   'src/diff/changes/list-changes.ts',
   // Its name, and what of it is not compared.

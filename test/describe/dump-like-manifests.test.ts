@@ -83,11 +83,9 @@ type Mode = keyof typeof dumpFiles;
 interface Said {
   readonly family: string;
   readonly protocol: string;
-  readonly clusterIP: string;
   readonly port: number;
   readonly nodePort?: number;
-  readonly externalIPs: readonly string[];
-  readonly loadBalancerIPs: readonly string[];
+  readonly addresses: readonly { readonly kind: string; readonly address: string }[];
   readonly sourceRanges: readonly string[];
   readonly internalTrafficPolicy?: string;
   readonly externalTrafficPolicy?: string;
@@ -96,9 +94,8 @@ interface Said {
   readonly endpoints: readonly { readonly endpoint: string; readonly cluster?: string; readonly local?: string }[];
 }
 
-interface Dumped extends Omit<Said, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'endpoints'> {
+interface Dumped extends Omit<Said, 'endpoints'> {
   readonly name: string;
-  readonly addresses: readonly { readonly kind: string; readonly address: string }[];
   readonly endpoints: readonly { readonly endpoint: string }[];
 }
 
@@ -174,7 +171,7 @@ describe('a dump is described as the manifests that it was compiled from', () =>
           fallback: refusalOf(port),
           nodePort: port.nodePort,
           ranges: isGuarded ? ofFamily(port.sourceRanges, port.family) : [],
-          addresses: [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].toSorted(),
+          addresses: port.addresses.map(({ address }) => address).toSorted(),
           masquerade: port.masquerade,
           internal: isServed ? isLocal(port.internalTrafficPolicy) : undefined,
           external: isServed ? isLocal(port.externalTrafficPolicy) : undefined,
@@ -192,15 +189,16 @@ describe('a dump is described as the manifests that it was compiled from', () =>
             return each.port === port.port && each.addresses.some((one) => one.address === address);
           });
         const refusal = refusalOf(port);
-        expect(at(port.clusterIP)?.fallback === 'no-endpoints').toBe(refusal === 'no-endpoints');
-        expect(at(port.clusterIP)?.masquerade?.['clusterIP']).toEqual(port.masquerade?.['clusterIP']);
+        const [clusterIP = '', ...others] = port.addresses.map(({ address }) => address);
+        expect(at(clusterIP)?.fallback === 'no-endpoints').toBe(refusal === 'no-endpoints');
+        expect(at(clusterIP)?.masquerade?.['clusterIP']).toEqual(port.masquerade?.['clusterIP']);
         const ofOthers = refusal === 'local-to-all' && port.externalTrafficPolicy !== 'Local' ? undefined : refusal;
-        for (const address of [...port.externalIPs, ...port.loadBalancerIPs]) {
+        for (const address of others) {
           expect(at(address)).toMatchObject({ externalTrafficPolicy: port.externalTrafficPolicy });
           expect([address, at(address)?.fallback]).toEqual([address, ofOthers]);
           expect(at(address)?.masquerade?.['external']).toEqual(port.masquerade?.['external']);
         }
-        for (const address of port.loadBalancerIPs) {
+        for (const { address } of port.addresses.filter(({ kind }) => kind === 'load-balancer-ip')) {
           expect(ofFamily(at(address)?.sourceRanges ?? [], port.family)).toEqual(
             ofFamily(port.sourceRanges, port.family),
           );

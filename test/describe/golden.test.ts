@@ -102,7 +102,6 @@ describe.concurrent('what is not found', () => {
     ['wbe', 'did you mean store/web?'],
     ['store/wev', 'did you mean store/web?'],
     ['cache/redis-master:rediss', 'did you mean cache/redis-master:redis or cache/redis-master:metrics?'],
-    ['KUBE-CLUSTERIP', 'did you mean KUBE-CLUSTER-IP'],
     ['10.96.0.12', '"10.96.0.12"\n'],
     ['30081', '"30081"\n'],
     ['KUBE-SVC-4PSDO5LE5GAPCHKW', 'may be one that --proxy-mode iptables makes\n'],

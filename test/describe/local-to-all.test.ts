@@ -49,7 +49,7 @@ async function describeWeb(mode: string): Promise<string> {
 
 test('an endpoint that IPVS uses for policy Local, for want of one on the node, is not said to be unused', async () => {
   const text = await describeWeb('ipvs');
-  expect(text).toContain('virtual server TCP 203.0.113.7:80 -s rr, 1 real server');
+  expect(text).toContain('virtual server TCP 203.0.113.7:80 with 1 real server, -s rr');
   expect(text).toContain(
     'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes',
   );

@@ -180,7 +180,7 @@ describe.concurrent('a Service that changes with little or no effect', () => {
       'what its health check answers',
       write(balancer({})),
       write({ ...balancer({}), endpointNode: 'node-1' }),
-      'ready endpoints on this node that health check node port 32000 answers for 0 → 1',
+      'endpoint 10.244.2.5:8080 now on node-1 (was on node-2)',
     ],
   ])('%s', async ([, before = '', after = '', expected = '']) => {
     const run = await runKpc(['diff', '--rules', before, after]);

@@ -168,8 +168,8 @@ describe('what another mode left', () => {
     const run = await runKpc(['describe', left]);
     expect(run.stdout).toBe(
       [
-        'Left by iptables mode, nothing jumps to them: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB), of shop/web:http',
-        'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter) with 1 rule that refuses packets, for shop/gone',
+        'Left by iptables mode, nothing jumps to them: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB)',
+        'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter), which refuses packets, with 1 rule',
         '',
       ].join('\n'),
     );

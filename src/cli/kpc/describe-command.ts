@@ -1,7 +1,7 @@
 import { count } from '../../base/format-count.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
-import type { View } from '../../describe/described-node.ts';
+import type { View } from '../../describe/describe-services.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { addLimit } from './diff-command.ts';

@@ -93,7 +93,7 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
 /** Prints a table of all Services, and what another mode left. */
 async function printAll(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { mode, ports } = read;
-  const leftovers = describeLeftovers(read.leftovers, read.owners);
+  const leftovers = describeLeftovers(read.leftovers);
   if (ports.length === 0) {
     const isForeign = mode === undefined;
     const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';

@@ -152,7 +152,7 @@ async function compareSides(from: Side, to: Side, options: DiffOptions, terminal
     await say(terminal, `note: ${printable(note)}\n`);
   }
   const { diffSides } = await import('../../diff/diff-sides.ts');
-  const { diffDecompiled: readServices } = await import('../../describe/read-back-changes.ts');
+  const { diffDecompiled: readServices } = await import('../../describe/decompile.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
   // A dump is compared for its rules.
   const isReview = !options.rules && from.services !== undefined && to.services !== undefined;

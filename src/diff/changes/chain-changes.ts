@@ -9,6 +9,7 @@ import {
   type ChangeKind,
   changeOf,
   describeRuleEdits,
+  ownedBy,
   tableWords,
   type KernelChange,
   type RuleEdits,
@@ -31,28 +32,16 @@ interface Place {
 function stepsOfTable(place: Place, changes: readonly ChainChange[]): readonly Step[] {
   const steps: Step[] = [];
   const builtIn = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
-  const write = (from: Chain | undefined, to: Chain | undefined): void => {
+  for (const change of changes) {
+    if (change.kind === 'insert-rule' || change.kind === 'delete-rule') {
+      const edits = builtIn.get(change.chain) ?? { added: [], removed: [] };
+      (change.kind === 'insert-rule' ? edits.added : edits.removed).push(change.rule);
+      builtIn.set(change.chain, edits);
+      continue;
+    }
+    const [from, to] = change.kind === 'write-chain' ? [change.from, change.chain] : [change.chain, undefined];
     const list = (owners: SideOwners) => chainChanges(place, from, to, owners);
     steps.push({ counts: [['chain', changeOf(from, to)]], list });
-  };
-  for (const change of changes) {
-    switch (change.kind) {
-      case 'write-chain':
-        write(change.from, change.chain);
-        break;
-      case 'delete-chain':
-        write(change.chain, undefined);
-        break;
-      case 'insert-rule':
-      case 'delete-rule': {
-        const edits = builtIn.get(change.chain) ?? { added: [], removed: [] };
-        (change.kind === 'insert-rule' ? edits.added : edits.removed).push(change.rule);
-        builtIn.set(change.chain, edits);
-        break;
-      }
-      default:
-        change satisfies never;
-    }
   }
   // One of the kernel's own chains, which stays: only jumps to kube-proxy's chains are looked at.
   for (const [chain, { added, removed }] of builtIn) {
@@ -73,25 +62,22 @@ function chainChanges(
   const [before, after] = [actingRules(from?.rules ?? []), actingRules(to?.rules ?? [])];
   if (owner === undefined) return sharedChanges({ ...place, chain }, before, after, changeOf(from, to), owners);
   const edits = compareRules(before.map(ruleMeaning), after.map(ruleMeaning));
-  return [chainChange({ ...place, chain, shared: false }, edits, changeOf(from, to), owner)];
+  const change = chainChange({ ...place, chain, shared: false }, edits, changeOf(from, to));
+  return [{ ...change, ...ownedBy(owner, to ?? {}) }];
 }
 
 function chainChange(
   { family, ...place }: Place & { readonly chain: string; readonly shared: boolean },
   edits: RuleEdits,
   change: ChangeKind,
-  owner: string | undefined,
 ): KernelChange {
   const rules = { ...place, ...edits };
   const number = change === 'removed' ? edits.rulesFrom : edits.rulesTo;
-  const what =
-    change === 'changed'
-      ? `: ${describeRuleEdits(edits, place.shared).join(', ')}`
-      : number === 0
-        ? ''
-        : ` with ${count(number, 'rule')}`;
+  const holding = number === 0 ? '' : ` with ${count(number, 'rule')}`;
+  const what = change === 'changed' ? `: ${describeRuleEdits(edits, place.shared).join(', ')}` : holding;
   const subject = `${place.chain} (${tableWords(family, place.table)})${what}`;
-  return { owner, object: 'chain', change, subject, family, rules, kind: 'chain', fields: { family, ...rules } };
+  const fields = { family, ...rules };
+  return { owner: undefined, object: 'chain', change, subject, family, rules, kind: 'chain', fields };
 }
 
 /** The rules of a chain that Service ports share: what each of them gains and loses, and what belongs to none. */
@@ -102,24 +88,31 @@ function sharedChanges(
   whole: ChangeKind,
   owners: SideOwners,
 ): readonly KernelChange[] {
-  const shares = new Map<string | undefined, { readonly added: string[]; readonly removed: string[] }>();
-  const shareOf = (owner: string | undefined) => {
-    const share = shares.get(owner) ?? { added: [], removed: [] };
-    shares.set(owner, share);
-    return share;
-  };
   const ownerBefore = (rule: Rule) => owners.from.ofRule(rule, place.chain);
   const ownerAfter = (rule: Rule) => owners.to.ofRule(rule, place.chain);
-  for (const rule of subtract(from, to, ruleMeaning)) shareOf(ownerBefore(rule)).removed.push(ruleMeaning(rule));
-  for (const rule of subtract(to, from, ruleMeaning)) shareOf(ownerAfter(rule)).added.push(ruleMeaning(rule));
+  const shares = new Map<string | undefined, { readonly removed: Rule[]; readonly added: Rule[] }>();
+  const share = (rule: Rule, owner: string | undefined, part: 'removed' | 'added'): void => {
+    const known = shares.get(owner) ?? { removed: [], added: [] };
+    known[part].push(rule);
+    shares.set(owner, known);
+  };
+  for (const rule of subtract(from, to, ruleMeaning)) share(rule, ownerBefore(rule), 'removed');
+  for (const rule of subtract(to, from, ruleMeaning)) share(rule, ownerAfter(rule), 'added');
   const reordered = shares.size === 0 && orderOf(from, ownerBefore) !== orderOf(to, ownerAfter);
   // A chain that is new or gone is reported even if all its rules are Service ports'.
   const isSilent = shares.has(undefined) || (whole === 'changed' && !reordered);
-  const own = isSilent ? [] : [[undefined, { added: [], removed: [] }] as const];
-  return [...own, ...shares].map(([owner, { added, removed }]) => {
-    const edits = { rulesFrom: removed.length, rulesTo: added.length, added, removed, reordered };
+  const own = isSilent ? [] : [[undefined, { removed: [], added: [] }] as const];
+  return [...own, ...shares].map(([owner, { removed, added }]) => {
+    const edits = {
+      rulesFrom: removed.length,
+      rulesTo: added.length,
+      added: added.map(ruleMeaning),
+      removed: removed.map(ruleMeaning),
+      reordered,
+    };
     // The chain is there for all of them: a Service port only has rules in it.
-    return chainChange({ ...place, shared: true }, edits, owner === undefined ? whole : 'changed', owner);
+    const change = chainChange({ ...place, shared: true }, edits, owner === undefined ? whole : 'changed');
+    return { ...change, ...ownedBy(owner, added.find(({ origin }) => origin?.place) ?? {}) };
   });
 }
 

@@ -1,6 +1,7 @@
 import { count } from '../../base/format-count.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
+import type { Origin, Place } from '../../kernel/place.ts';
 import type { SideOwners } from './owners.ts';
 
 /** What happens to a thing on the way from one state to the other. */
@@ -37,6 +38,8 @@ export interface KernelChange {
   readonly subject: string;
   /** Of sets and rules. */
   readonly family?: Family | undefined;
+  /** The field of the manifests that asks for it. */
+  readonly place?: Place | undefined;
   /** Of a chain of iptables. */
   readonly rules?: ChainRules;
   /** What kind of thing it is for programs, and its fields in JSON. */
@@ -74,6 +77,19 @@ export interface Step {
   readonly list: (owners: SideOwners) => readonly KernelChange[];
 }
 
+/** Whose a thing is: the Service port, and the field that asks for it. */
+export function ownedBy(
+  owner: string | undefined,
+  { origin }: { readonly origin?: Origin | undefined },
+): Pick<KernelChange, 'owner' | 'place'> {
+  return { owner, place: origin?.place };
+}
+
+/** "a → b". */
+export function turn(from: string, to: string): string {
+  return `${from || '(none)'} → ${to || '(none)'}`;
+}
+
 /** A thing is new if it was not there, and gone if it is no longer there. */
 export function changeOf(from: unknown, to: unknown): ChangeKind {
   if (from === undefined) return 'added';
@@ -82,16 +98,9 @@ export function changeOf(from: unknown, to: unknown): ChangeKind {
 
 /** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
 export function describeKernelChange({ object, subject }: KernelChange): string {
-  switch (object) {
-    // The name of its set says what it is.
-    case 'set entry':
-    case 'set element':
-      return subject;
-    case 'IPVS timeouts':
-      return `${object}: ${subject}`;
-    default:
-      return `${object} ${subject}`;
-  }
+  // The name of its set says what an entry is.
+  if (object === 'set entry' || object === 'set element') return subject;
+  return object === 'IPVS timeouts' ? `${object}: ${subject}` : `${object} ${subject}`;
 }
 
 /** "1 chain", "1,200 set entries". */

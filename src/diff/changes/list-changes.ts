@@ -7,7 +7,9 @@ import {
   type KernelChange,
   changeOf,
   namesOf,
+  ownedBy,
   subtract,
+  turn,
   type ChangedObject,
   type Counted,
   type Step,
@@ -85,6 +87,17 @@ function stepOf(change: KernelChange): Step {
   return { counts: [[change.object, change.change]], list: () => [change] };
 }
 
+/** A change of something that no Service port owns. */
+function changeOfNode(
+  object: ChangedObject,
+  kind: string,
+  change: ChangeKind,
+  subject: string,
+  fields: KernelChange['fields'],
+): KernelChange {
+  return { owner: undefined, object, change, subject, kind, fields };
+}
+
 /** A sysctl; `reason` is why this value, if the node decided it: "32768 × 4 cores". */
 export function sysctlChange(
   name: string,
@@ -94,37 +107,26 @@ export function sysctlChange(
 ): KernelChange {
   const why = reason === undefined ? '' : ` (${reason})`;
   const subject = `${name}: ${from ?? '(not set)'} → ${to ?? '(left as it is)'}${why}`;
-  const change = changeOf(from, to);
-  return { owner: undefined, object: 'sysctl', change, subject, kind: 'sysctl', fields: { name, from, to, reason } };
+  return changeOfNode('sysctl', 'sysctl', changeOf(from, to), subject, { name, from, to, reason });
 }
 
 /** A kernel module that is loaded or let go. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
-  return { owner: undefined, object: 'kernel module', change, subject: name, kind: 'module', fields: { name } };
+  return changeOfNode('kernel module', 'module', change, name, { name });
 }
 
 /** What kpc-apply needs on the node: nothing in the state shows it. '' for none. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
-  const subject = `${name}: ${from || '(none)'} → ${to || '(none)'}`;
-  return {
-    owner: undefined,
-    object: 'setting',
-    change: 'changed',
-    subject,
-    kind: 'setting',
-    fields: { name, from, to },
-  };
+  return changeOfNode('setting', 'setting', 'changed', `${name}: ${turn(from, to)}`, { name, from, to });
 }
 
 function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
-  const names = { tcp: 'tcp', tcpFin: 'tcpfin', udp: 'udp' } as const;
-  const subject = (Object.keys(names) as (keyof typeof names)[])
+  const subject = (['tcp', 'tcpFin', 'udp'] as const)
     .filter((name) => from[name] !== to[name])
-    .map((name) => `${names[name]} ${value(from[name])} → ${value(to[name])}`)
+    .map((name) => `${name.toLowerCase()} ${value(from[name])} → ${value(to[name])}`)
     .join(', ');
-  const fields = { from, to };
-  return { owner: undefined, object: 'IPVS timeouts', change: 'changed', subject, kind: 'ipvs-timeouts', fields };
+  return changeOfNode('IPVS timeouts', 'ipvs-timeouts', 'changed', subject, { from, to });
 }
 
 /** A thing with what it holds: of its content, what belongs to no Service port is only counted. */
@@ -140,17 +142,19 @@ function linkStep(step: LinkChange): Step {
   return {
     counts: [...(isWhole ? [['link', change] as const] : []), ['address', change, addresses.length]],
     list: (owners) => {
-      const side = change === 'added' ? owners.to : owners.from;
+      const owner = change === 'added' ? owners.to : owners.from;
       const listed = addresses.map((each): KernelChange => {
-        const address = each.address.text;
-        const subject = `${address} on ${link}`;
-        const fields = { link, address };
-        return { owner: side.ofAddress(each), object: 'address', change, subject, kind: 'address', fields };
+        const fields = { link, address: each.address.text };
+        const subject = `${fields.address} on ${link}`;
+        return {
+          ...changeOfNode('address', 'address', change, subject, fields),
+          ...ownedBy(owner.ofAddress(each), each),
+        };
       });
       if (!isWhole) return listed;
       return withContent(listed, (free) => {
         const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
-        return { owner: undefined, object: 'link', change, subject, kind: 'link', fields: { link, addresses: free } };
+        return changeOfNode('link', 'link', change, subject, { link, addresses: free });
       });
     },
   };
@@ -158,47 +162,40 @@ function linkStep(step: LinkChange): Step {
 
 /** A set as a whole, if it is not only entries that come and go. */
 function setStep(step: SetChange): Step {
-  const [from, to] =
-    step.kind === 'replace-set'
-      ? [step.from, step.to]
-      : [step.kind === 'destroy-set' ? step.set : undefined, step.kind === 'create-set' ? step.set : undefined];
-  const set = step.kind === 'replace-set' ? step.to : step.set;
   const isWhole = step.kind !== 'change-entries';
+  const set = step.kind === 'replace-set' ? step.to : step.set;
+  const from = step.kind === 'replace-set' ? step.from : step.kind === 'destroy-set' ? set : undefined;
+  const to = step.kind === 'destroy-set' ? undefined : set;
   const [before, after] = [from?.entries ?? [], to?.entries ?? []];
-  const removed = isWhole ? subtract(before, after, entryKey) : step.removed;
-  const added = isWhole ? subtract(after, before, entryKey) : step.added;
+  const { removed, added } = isWhole
+    ? { removed: subtract(before, after, entryKey), added: subtract(after, before, entryKey) }
+    : step;
   const whole = changeOf(from, to);
-  const ofEntries: readonly Counted[] =
-    step.kind === 'replace-set'
-      ? []
-      : [
-          ['set entry', 'added', added.length],
-          ['set entry', 'removed', removed.length],
-        ];
-  return {
-    counts: isWhole ? [['set', whole], ...ofEntries] : ofEntries,
-    list: (owners) => {
-      const family = setFamily(set);
-      const entryChange = (entry: (typeof added)[number], change: 'added' | 'removed'): KernelChange => {
-        const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
-        const fields = { set: set.name, value: formatEntry(entry) };
-        const subject = `${set.name} ${fields.value}`;
-        return { owner, object: 'set entry', change, subject, family, kind: 'set-entry', fields };
-      };
-      const entries = [
-        ...removed.map((entry) => entryChange(entry, 'removed')),
-        ...added.map((entry) => entryChange(entry, 'added')),
-      ];
-      if (!isWhole) return entries;
-      return withContent(entries, (free) => {
-        const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
-        const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
-        const subject = set.name + (whole === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
-        const fields = { set: set.name, entries: free, ...lines };
-        return { owner: undefined, object: 'set', change: whole, subject, family, kind: 'set', fields };
-      });
-    },
+  const ofEntries: readonly Counted[] = [
+    ['set entry', 'added', added.length],
+    ['set entry', 'removed', removed.length],
+  ];
+  const family = setFamily(set);
+  const list = (owners: SideOwners): readonly KernelChange[] => {
+    const entryChange = (entry: (typeof added)[number], change: 'added' | 'removed'): KernelChange => {
+      const fields = { set: set.name, value: formatEntry(entry) };
+      const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
+      const listed = changeOfNode('set entry', 'set-entry', change, `${set.name} ${fields.value}`, fields);
+      return { ...listed, family, ...ownedBy(owner, entry) };
+    };
+    const entries = [
+      ...removed.map((entry) => entryChange(entry, 'removed')),
+      ...added.map((entry) => entryChange(entry, 'added')),
+    ];
+    if (!isWhole) return entries;
+    return withContent(entries, (free) => {
+      const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
+      const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
+      const subject = set.name + (whole === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
+      return { ...changeOfNode('set', 'set', whole, subject, { set: set.name, entries: free, ...lines }), family };
+    });
   };
+  return { counts: [...(isWhole ? [['set', whole] as const] : []), ...(from && to && isWhole ? [] : ofEntries)], list };
 }
 
 /** Each virtual server, with all that changes of its real servers. */
@@ -209,72 +206,50 @@ function serverSteps(changes: readonly VirtualServerChange[]): readonly Step[] {
     if (known) known.push(change);
     else servers.set(virtualServerKey(change.service), [change]);
   }
-  return [...servers.values()].map((server): Step => ({
-    counts: [['virtual server', changeOfServer(server)]],
-    list: (owners) => [serverChange(server, owners)],
-  }));
-}
-
-function changeOfServer(changes: readonly VirtualServerChange[]): ChangeKind {
-  if (changes.some(({ kind }) => kind === 'add-service')) return 'added';
-  return changes.some(({ kind }) => kind === 'delete-service') ? 'removed' : 'changed';
+  return [...servers.values()].map((server): Step => {
+    const isAdded = server.some(({ kind }) => kind === 'add-service');
+    const change = isAdded ? 'added' : server.some(({ kind }) => kind === 'delete-service') ? 'removed' : 'changed';
+    return { counts: [['virtual server', change]], list: (owners) => [serverChange(server, change, owners)] };
+  });
 }
 
 function serverChange(
   changes: readonly [VirtualServerChange, ...VirtualServerChange[]],
+  change: ChangeKind,
   owners: SideOwners,
 ): KernelChange {
-  const [{ service: server }] = changes;
-  const change = changeOfServer(changes);
-  const options: { optionsFrom?: string; optionsTo?: string } = {};
-  const [added, removed]: [string[], string[]] = [[], []];
-  const edited: { readonly server: string; readonly from: string; readonly to: string }[] = [];
-  for (const step of changes) {
-    switch (step.kind) {
-      case 'add-service':
-        options.optionsTo = formatServiceOptions(step.service).trim();
-        for (const real of step.service.realServers) added.push(nameOfReal(real));
-        break;
-      case 'delete-service':
-        options.optionsFrom = formatServiceOptions(step.service).trim();
-        for (const real of step.service.realServers) removed.push(nameOfReal(real));
-        break;
-      case 'edit-service':
-        options.optionsFrom = formatServiceOptions(step.from).trim();
-        options.optionsTo = formatServiceOptions(step.service).trim();
-        break;
-      case 'add-real-server':
-        added.push(nameOfReal(step.server));
-        break;
-      case 'edit-real-server':
-        edited.push({ server: nameOfReal(step.server), from: optionsOf(step.from), to: optionsOf(step.server) });
-        break;
-      case 'delete-real-server':
-        removed.push(nameOfReal(step.server));
-        break;
-      default:
-        step satisfies never;
-    }
-  }
-  const { protocol, port } = server;
-  const address = server.address.text;
+  const [{ service }] = changes;
+  const { protocol, port } = service;
+  const own = change === 'changed' ? [] : service.realServers.map(nameOfReal);
+  const namesIn = (wanted: 'add-real-server' | 'delete-real-server') =>
+    changes.flatMap((step) => (step.kind === wanted ? [nameOfReal(step.server)] : []));
+  const added = change === 'added' ? own : namesIn('add-real-server');
+  const removed = change === 'removed' ? own : namesIn('delete-real-server');
+  const edited = changes.flatMap((step) =>
+    step.kind === 'edit-real-server'
+      ? [{ server: nameOfReal(step.server), from: optionsOf(step.from), to: optionsOf(step.server) }]
+      : [],
+  );
+  const [edit] = changes.flatMap((step) => (step.kind === 'edit-service' ? [step] : []));
+  const before = change === 'removed' ? service : edit?.from;
+  const after = change === 'added' ? service : edit?.service;
+  const options = {
+    ...(before && { optionsFrom: formatServiceOptions(before).trim() }),
+    ...(after && { optionsTo: formatServiceOptions(after).trim() }),
+  };
   const edits = [
-    ...(change === 'changed' && options.optionsTo !== undefined
-      ? [`${options.optionsFrom} → ${options.optionsTo}`]
-      : []),
+    ...(edit ? [`${options.optionsFrom} → ${options.optionsTo}`] : []),
     ...namesOf('+', 'real server', added),
     ...namesOf('−', 'real server', removed),
     ...edited.map((real) => `real server ${real.server} ${real.from} → ${real.to}`),
   ];
-  const what =
-    change === 'changed' ? `: ${edits.join('; ')}` : ` with ${count(added.length + removed.length, 'real server')}`;
+  const address = service.address.text;
+  const what = change === 'changed' ? `: ${edits.join('; ')}` : ` with ${count(own.length, 'real server')}`;
+  const subject = `${protocol} ${joinHostPort(address, port)}${what}`;
+  const fields = { protocol, address, port, ...options, added, removed, edited };
   return {
-    owner: (change === 'removed' ? owners.from : owners.to).ofServer(server),
-    object: 'virtual server',
-    change,
-    subject: `${protocol} ${joinHostPort(address, port)}${what}`,
-    kind: 'virtual-server',
-    fields: { protocol, address, port, ...options, added, removed, edited },
+    ...changeOfNode('virtual server', 'virtual-server', change, subject, fields),
+    ...ownedBy((change === 'removed' ? owners.from : owners.to).ofServer(service), service),
   };
 }
 

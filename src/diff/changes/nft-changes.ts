@@ -1,5 +1,6 @@
 import { count } from '../../base/format-count.ts';
 import { joinHostPort } from '../../kernel/address.ts';
+import { pairUp, type Pair } from '../../kernel/diff-by-key.ts';
 import type { Family } from '../../kernel/family.ts';
 import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
@@ -9,7 +10,6 @@ import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kerne
 import {
   isLearned,
   type NftChain,
-  type NftCounter,
   type NftMap,
   type NftRule,
   type NftSet,
@@ -20,15 +20,14 @@ import {
   compareRules,
   describeRuleEdits,
   namesOf,
+  ownedBy,
   subtract,
   tableWords,
-  type ChangedObject,
   type ChangeKind,
   type KernelChange,
   type Step,
 } from './kernel-change.ts';
-import { targetsOf } from './nft-owners.ts';
-import type { SideOwners } from './owners.ts';
+import { targetsOf, type SideOwners } from './owners.ts';
 
 /** The table that changes are of. */
 interface At {
@@ -66,46 +65,60 @@ function tableStep(from: NftTable | undefined, to: NftTable | undefined, { famil
     counts: [['table', change], ...content.flatMap(({ counts }) => counts)],
     list: (owners) => {
       const all = content.flatMap(({ list }) => list(owners));
-      const ofKind = (kind: string) => all.filter((each) => each.kind === kind);
-      const whole = (what: string, fields: object): KernelChange =>
-        nftChange(undefined, 'table', 'nft-table', change, at, table, what, fields);
       if (from && to) {
         // The first line of each such part: "counter hits".
         const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
         const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
         const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
         const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
-        return [whole(`: made anew ${parts.join(' and ')}`, { strangeFrom, strangeTo }), ...all];
+        const what = `: made anew ${parts.join(' and ')}`;
+        return [nftChange(at, 'table', change, table, what, { strangeFrom, strangeTo }), ...all];
       }
-      const free = (kind: string): number => ofKind(kind).filter(({ owner }) => owner === undefined).length;
+      const owned = all.filter(({ owner }) => owner !== undefined);
+      const free = (kind: string): number =>
+        all.filter((each) => each.kind === kind && each.owner === undefined).length;
       const [chains, sets] = [free('nft-chain'), free('nft-set')];
-      const owned = ['nft-element', 'nft-set', 'nft-chain'].flatMap(ofKind).filter(({ owner }) => owner !== undefined);
-      return [whole(` with ${count(chains, 'chain')} and ${count(sets, 'set')}`, { chains, sets }), ...owned];
+      const what = ` with ${count(chains, 'chain')} and ${count(sets, 'set')}`;
+      return [nftChange(at, 'table', change, table, what, { chains, sets }), ...owned];
     },
   };
 }
 
-/** A change in a table; `what` follows the name. */
+/** What programs call the objects of a table. */
+const nftKinds = {
+  table: 'nft-table',
+  counter: 'nft-counter',
+  chain: 'nft-chain',
+  set: 'nft-set',
+  map: 'nft-set',
+  'set element': 'nft-element',
+} as const;
+
+/** A change in a table that no Service port owns; `what` follows the name. */
 function nftChange(
-  owner: string | undefined,
-  object: ChangedObject,
-  kind: string,
-  change: ChangeKind,
   at: At,
+  object: keyof typeof nftKinds,
+  change: ChangeKind,
   name: string,
   what: string,
   fields: object,
 ): KernelChange {
   const subject = `${name} (${tableWords(at.family, 'nftables')})${what}`;
-  return { owner, object, change, subject, family: at.family, kind, fields: { ...at, ...fields } };
+  const { family } = at;
+  return { owner: undefined, object, change, subject, family, kind: nftKinds[object], fields: { ...at, ...fields } };
 }
 
 function stepOf(step: NftChange, at: At): readonly Step[] {
   switch (step.kind) {
     case 'add-counter':
-      return [counterStep(step.counter, 'added', at)];
-    case 'delete-counter':
-      return [counterStep(step.counter, 'removed', at)];
+    case 'delete-counter': {
+      // None is a Service port's alone.
+      const { name } = step.counter;
+      const change = step.kind === 'add-counter' ? 'added' : 'removed';
+      return [
+        { counts: [['counter', change]], list: () => [nftChange(at, 'counter', change, name, '', { counter: name })] },
+      ];
+    }
     case 'add-chain':
       return [chainStep(undefined, step.chain, step.chain, at)];
     case 'delete-chain':
@@ -124,15 +137,9 @@ function stepOf(step: NftChange, at: At): readonly Step[] {
     case 'change-elements': {
       const pairs = pairElements(step.removed, step.added);
       const list = (owners: SideOwners) => pairs.map((pair) => elementChange(step.set, pair, at, owners));
-      return [{ counts: pairs.map(({ from, to }) => ['set element', changeOf(from, to)]), list }];
+      return [{ counts: pairs.map(({ old, item }) => ['set element', changeOf(old, item)]), list }];
     }
   }
-}
-
-/** None is a Service port's alone. */
-function counterStep({ name }: NftCounter, change: ChangeKind, at: At): Step {
-  const told = nftChange(undefined, 'counter', 'nft-counter', change, at, name, '', { counter: name });
-  return { counts: [['counter', change]], list: () => [told] };
 }
 
 function chainStep(from: NftChain | undefined, to: NftChain | undefined, chain: NftChain, at: At): Step {
@@ -154,7 +161,7 @@ function chainStep(from: NftChain | undefined, to: NftChain | undefined, chain: 
     const ofTargets = { endpointsAdded: targets.added, endpointsRemoved: targets.removed };
     const fields = { chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
     const owner = (to ? owners.to : owners.from).ofNftChain(chain);
-    return [nftChange(owner, 'chain', 'nft-chain', change, at, chain.name, what, fields)];
+    return [{ ...nftChange(at, 'chain', change, chain.name, what, fields), ...ownedBy(owner, chain) }];
   };
   return { counts: [['chain', change]], list };
 }
@@ -195,8 +202,11 @@ function setStep(from: AnySet | undefined, to: AnySet | undefined, set: AnySet, 
     const holding = free === 0 ? '' : ` with ${count(free, 'element')}`;
     const what = change === 'changed' ? `: ${properties.from} → ${properties.to}` : holding;
     const fields = { set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
-    const whole = nftChange(own.ofNftSet(set), set.kind, 'nft-set', change, at, set.name, what, fields);
-    return [whole, ...(change === 'changed' ? elements : elements.filter(({ owner }) => owner !== undefined))];
+    const whole = nftChange(at, set.kind, change, set.name, what, fields);
+    return [
+      { ...whole, ...ownedBy(own.ofNftSet(set), set) },
+      ...(change === 'changed' ? elements : elements.filter(({ owner }) => owner !== undefined)),
+    ];
   };
   return { counts: [[set.kind, change], ...ofElements], list };
 }
@@ -206,35 +216,24 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/** An element on each side. */
-interface ElementPair {
-  readonly from?: Element | undefined;
-  readonly to?: Element;
+/** An element that changes what it leads to, or its comment, is in both lists. Those that only go come first. */
+function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
+  const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
+  return [...pairs.filter(({ item }) => !item), ...pairs.filter(({ item }) => item)];
 }
 
-/** An element that changes what it leads to, or its comment, is in both lists. */
-function pairElements(removed: readonly Element[], added: readonly Element[]): readonly ElementPair[] {
-  const old = new Map(removed.map((element) => [keyMeaning(element.key), element]));
-  const pairs = added.map((to): ElementPair => {
-    const key = keyMeaning(to.key);
-    const from = old.get(key);
-    old.delete(key);
-    return { from, to };
-  });
-  return [...[...old.values()].map((from) => ({ from })), ...pairs];
-}
-
-function elementChange(set: AnySet, { from, to }: ElementPair, at: At, owners: SideOwners): KernelChange {
+function elementChange(set: AnySet, { old: from, item: to }: Pair<Element>, at: At, owners: SideOwners): KernelChange {
   const change = changeOf(from, to);
   const element = to ?? from;
   const values = { from: from && textOfValue(from), to: to && textOfValue(to) };
-  const key = element ? formatKey(element.key) : '';
+  const key = formatKey(element.key);
   const value = values.to ?? values.from;
   const whole = value === undefined ? '' : ` : ${value}`;
   const what = change === 'changed' ? `: ${values.from ?? '(nothing)'} → ${values.to ?? '(nothing)'}` : whole;
-  const owner = element && (to ? owners.to : owners.from).ofNftElement(at.family, set, element);
+  const owner = (to ? owners.to : owners.from).ofNftElement(at.family, set, element);
   const fields = { set: set.name, key, ...values };
-  return nftChange(owner, 'set element', 'nft-element', change, at, set.name, ` ${key}${what}`, fields);
+  const listed = nftChange(at, 'set element', change, set.name, ` ${key}${what}`, fields);
+  return { ...listed, ...ownedBy(owner, element) };
 }
 
 /** What an element leads to, and its comment; undefined for a bare key. */

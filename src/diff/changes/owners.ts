@@ -8,13 +8,14 @@ import { entryKey, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../../kernel/nftables/table.ts';
-import { parseNftName } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from '../../kube-proxy/nft-names.ts';
+import type { Target } from '../../kernel/nftables/expression.ts';
+import { keyMeaning } from '../../kernel/nftables/nft-meaning.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
-import { indexNftables, labelOfValue } from './nft-owners.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { baseChains, parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { findNodePortServers } from '../../kube-proxy/virtual-servers.ts';
 import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
 
@@ -43,21 +44,9 @@ export interface SideOwners {
 /** Labels by the name of what they own. */
 type Labels = Map<string, string>;
 
-/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
-interface ServerLabels {
-  /** By virtualServerKey. */
-  readonly servers: Labels;
-  /** By "TCP address port" of an endpoint: there are many, and few comparisons ask. */
-  readonly endpoints: () => Labels;
-  /** By address on kube-ipvs0. */
-  readonly addresses: Labels;
-  /** By "ipv4 TCP 30080". */
-  readonly nodePorts: Labels;
-}
-
 /** What a state shows about chains and other items; each is made when it is first asked for. */
 interface StateLabels {
-  /** What origins say, by "chain name", "entry set value", "server key" and "address text". */
+  /** What origins say, by "chain name" and "entry set value". */
   readonly origins: () => Labels;
   /** What comments and jumps show, by the name of a chain; `originOf` is what origins say about one. */
   readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
@@ -103,14 +92,8 @@ export function findOwners(
         return (mayBeKubeProxys(chain) ? labelInComment(rule) : undefined) ?? ownerOfRule(rule, servers, ofChain);
       }),
     ofEntry: (set, entry) => ownerOf(entry, () => byOrigin(keyIn(set, entry)) ?? ownerOfEntry(set, entry, servers())),
-    ofServer: (server) => {
-      const key = virtualServerKey(server);
-      return ownerOf(server, () => byOrigin(`server ${key}`) ?? servers().servers.get(key));
-    },
-    ofAddress: (item) => {
-      const { text } = item.address;
-      return ownerOf(item, () => byOrigin(`address ${text}`) ?? servers().addresses.get(text));
-    },
+    ofServer: (server) => ownerOf(server, () => servers().servers.get(virtualServerKey(server))),
+    ofAddress: (item) => ownerOf(item, () => servers().addresses.get(item.address.text)),
     ofNftChain: (chain) => ownerOf(chain, () => parseNftName(chain.name)?.label),
     ofNftSet: (set) => ownerOf(set, () => parseNftName(set.name)?.label),
     ofNftElement: (family, set, element) =>
@@ -129,12 +112,6 @@ function originsIn(state: KernelState): Labels {
   for (const set of state.sets) {
     for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
   }
-  for (const server of state.virtualServers) {
-    remember(labels, `server ${virtualServerKey(server)}`, server.origin?.servicePort);
-  }
-  for (const { address, origin } of state.links.flatMap(({ addresses }) => addresses)) {
-    remember(labels, `address ${address.text}`, origin?.servicePort);
-  }
   return labels;
 }
 
@@ -152,11 +129,9 @@ function remember(labels: Labels, key: string, label: string | undefined): void 
   if (label !== undefined && !labels.has(key)) labels.set(key, label);
 }
 
-const serviceChain = /^KUBE-(?:SVC|SVL|EXT|FW|SEP|XLB)-/;
-
 /** Whether a chain has the name of one that belongs to a Service port. */
 export function isServiceChain(name: string): boolean {
-  return serviceChain.test(name);
+  return parseServiceChain(name) !== undefined;
 }
 
 /** The Service port that the comments in its own chain name. */
@@ -197,10 +172,11 @@ function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): 
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
 }
 
-function indexServers(states: readonly KernelState[]): ServerLabels {
-  const servers: Labels = new Map();
-  const endpoints = once(() => indexEndpoints(states, servers));
-  const [addresses, nodePorts]: [Labels, Labels] = [new Map(), new Map()];
+/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
+type ServerLabels = ReturnType<typeof indexServers>;
+
+function indexServers(states: readonly KernelState[]) {
+  const [servers, addresses, nodePorts]: [Labels, Labels, Labels] = [new Map(), new Map(), new Map()];
   for (const { virtualServers, links } of states) {
     for (const server of virtualServers) remember(servers, virtualServerKey(server), server.origin?.servicePort);
     for (const link of links) {
@@ -219,7 +195,16 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
       else remember(addresses, address.text, label);
     }
   }
-  return { servers, endpoints, addresses, nodePorts };
+  return {
+    /** By virtualServerKey. */
+    servers,
+    /** By address on kube-ipvs0. */
+    addresses,
+    /** By "ipv4 TCP 30080". */
+    nodePorts,
+    /** By "TCP address port" of an endpoint: there are many, and few comparisons ask. */
+    endpoints: once(() => indexEndpoints(states, servers)),
+  };
 }
 
 /** An endpoint belongs to the first virtual server that forwards to it; `servers` has the labels of all of them. */
@@ -297,4 +282,99 @@ function ownerOfEntry(
   const ofPorts = /-(TCP|UDP)$/.exec(set.name)?.[1];
   if (ofPorts !== undefined) return nodePorts.get(`${setFamily(set)} ${ofPorts} ${port}`);
   return address && addresses.get(address.text);
+}
+
+/** The Service port of the chain that an element leads to. */
+function labelOfValue({ value }: Element): string | undefined {
+  return value?.kind === 'goto' || value?.kind === 'jump' ? parseNftName(value.chain)?.label : undefined;
+}
+
+/**
+ * What the tables of kube-proxy show about elements that have no origin and lead to no chain. A cluster IP or an endpoint
+ * belongs to the first of the Service ports that have it.
+ */
+function indexNftables(
+  states: readonly KernelState[],
+): (family: Family, set: string, element: Element) => string | undefined {
+  /** Labels by family, set and key. */
+  const origins = new Map<string, string>();
+  /** Labels by family and address. */
+  const addresses = new Map<string, string>();
+  /** Labels by family, protocol and endpoint. */
+  const endpoints = new Map<string, string>();
+  const labels = new Set<string>();
+  const tables = states.flatMap((state) => state.nftables.filter(({ name }) => isKubeProxyTable(name)));
+  for (const { family, chains, sets } of tables) {
+    for (const { name, elements } of sets.values()) {
+      for (const { key, origin } of elements) {
+        const at = `${family} ${name} ${keyMeaning(key)}`;
+        if (origin && !origins.has(at)) origins.set(at, origin.servicePort);
+      }
+    }
+    for (const chain of chains.values()) {
+      const name = parseNftName(chain.name);
+      if (!name) continue;
+      labels.add(name.label);
+      for (const { address, port } of targetsOf(chain)) {
+        keepFirst(endpoints, `${family} ${name.protocol.toLowerCase()} ${address.text} ${port}`, name.label);
+      }
+    }
+  }
+  for (const { family, sets } of tables) {
+    for (const map of [nftSets.serviceIPs, nftSets.noEndpointServices]) {
+      for (const element of sets.get(map)?.elements ?? []) {
+        const label = labelOfValue(element) ?? labelOfComment(element, labels);
+        const [address] = element.key;
+        if (label !== undefined && address) keepFirst(addresses, `${family} ${keyMeaning([address])}`, label);
+      }
+    }
+  }
+  return (family, set, element) => {
+    const known = origins.get(`${family} ${set} ${keyMeaning(element.key)}`);
+    if (known !== undefined) return known;
+    switch (set) {
+      case nftSets.noEndpointServices:
+      case nftSets.noEndpointNodePorts:
+        return labelOfComment(element, labels);
+      case nftSets.clusterIPs:
+        return addresses.get(`${family} ${keyMeaning(element.key)}`);
+      case nftSets.hairpinConnections: {
+        const [address, , protocol, port] = element.key.map((value) => keyMeaning([value]));
+        return endpoints.get(`${family} ${protocol} ${address} ${port}`);
+      }
+      default:
+        return undefined;
+    }
+  };
+}
+
+/** kube-proxy writes the name of a Service port beside what it turns away. A long one is cut, or ends in dots. */
+function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): string | undefined {
+  if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
+  const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;
+  if (start === comment && comment.length < maxNftComment) return comment;
+  const [only, ...others] = [...labels].filter((label) => label.startsWith(start));
+  return others.length === 0 ? (only ?? comment) : comment;
+}
+
+/** Of several Service ports with one cluster IP or endpoint the first by name, as kube-proxy's elements are sorted. */
+function keepFirst(labels: Map<string, string>, key: string, label: string): void {
+  const known = labels.get(key);
+  if (known === undefined || label < known) labels.set(key, label);
+}
+
+/** The endpoints that the rules of a chain send packets to. */
+export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly Target[] {
+  return rules.flatMap(({ expressions }) =>
+    expressions.flatMap((expression) => {
+      switch (expression.kind) {
+        case 'dnat':
+          return [expression.target];
+        case 'dnat-random':
+          return expression.targets;
+        default:
+          return [];
+      }
+    }),
+  );
 }

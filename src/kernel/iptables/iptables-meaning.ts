@@ -8,7 +8,12 @@ import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts'
  * Two rules of one family do the same to a packet where their meanings are equal. The text is itself a rule.
  */
 export function ruleMeaning(rule: Rule): string {
-  return formatRule({ args: canonicalArgs(rule.args) });
+  return formatRule(canonicalRule(rule));
+}
+
+/** The one rule for all the ways to write a rule: see ruleMeaning. */
+export function canonicalRule(rule: Rule): Rule {
+  return { args: canonicalArgs(rule.args) };
 }
 
 /** What kube-proxy counts with nfnetlink_acct, where the kernel has it: iptables/proxier.go, metrics/metrics.go. */

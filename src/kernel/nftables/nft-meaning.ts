@@ -11,14 +11,23 @@ import { isLearned, type BaseChain, type NftMap, type NftRule, type NftSet } fro
  * family do the same to a packet where their meanings are equal, and say the same in their comment.
  */
 export function ruleMeaning(rule: NftRule): string {
-  // Most rules have one way to be written.
-  if (!rule.expressions.some((expression) => expression.kind === 'match')) return formatRule(rule);
-  return formatRule({ ...rule, expressions: rule.expressions.map(canonicalExpression) });
+  return formatRule(canonicalRule(rule));
+}
+
+/** The one rule for all the ways to write a rule. Most have one way to be written. */
+export function canonicalRule(rule: NftRule): NftRule {
+  if (!rule.expressions.some((expression) => expression.kind === 'match')) return rule;
+  return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
 }
 
 /** The same for an element. keyMeaning distinguishes keys. */
 export function elementMeaning(element: Element): string {
-  return formatElement({ ...element, key: element.key.map(canonicalValue) });
+  return formatElement(canonicalElement(element));
+}
+
+/** The same as canonicalRule. */
+export function canonicalElement(element: Element): Element {
+  return { ...element, key: element.key.map(canonicalValue) };
 }
 
 /** One text for all the ways to write a key. */
