@@ -4,32 +4,32 @@ import { readServices, writeServices } from '../../src/bundle/services-file.ts';
 /** Texts that look like the separator of two records. */
 const hostile = ['"},{"namespace":"', '},{"namespace":', '\\"},{\\"namespace\\":', '}\n]', '"', '\\', '\u2028'];
 
-test('what stands in a name never ends a record', () => {
+test('what stands in a text never ends a record', () => {
   const file = {
-    services: hostile.map((namespace, i) => ({
-      namespace,
-      name: hostile[hostile.length - 1 - i],
+    services: hostile.map((targetPort, i) => ({
+      namespace: 'shop',
+      name: `web-${i}`,
       type: 'ClusterIP',
       clusterIPs: ['10.96.0.1'],
-      ports: [{ name: '},{"namespace":', protocol: 'TCP', port: 80, targetPort: 80, nodePort: 0 }],
+      ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort, nodePort: 0 }],
       headlessEndpoints: [],
     })),
-    servicePorts: hostile.map((namespace, i) => ({
-      namespace,
-      service: hostile[i],
-      port: hostile[hostile.length - 1 - i],
+    servicePorts: hostile.map((text, i) => ({
+      namespace: 'shop',
+      service: `web-${i}`,
+      port: 'http',
       protocol: 'TCP',
       family: 'ipv4',
       clusterIP: '10.96.0.1',
       number: 80,
-      endpoints: i % 2 === 0 ? [] : [{ address: '10.0.0.1', port: 80, node: '},{"namespace":' }],
+      endpoints: i % 2 === 0 ? [] : [{ address: '10.0.0.1', port: 80, node: text, zoneHints: [text] }],
     })),
-    healthChecks: hostile.map((namespace) => ({
-      readyEndpoints: [{ nodeName: '"},{"namespace":"', address: '10.0.0.1' }],
+    healthChecks: hostile.map((_, i) => ({
+      readyEndpoints: [{ nodeName: 'worker-1', address: '10.0.0.1' }],
       port: 30000,
       family: 'ipv4',
-      service: namespace,
-      namespace,
+      service: `web-${i}`,
+      namespace: 'shop',
     })),
   };
   const read = readServices(JSON.stringify(file));

@@ -63,7 +63,7 @@ test('a node with nothing of kube-proxy on it lacks all that a bundle has, of bo
   expect(itself).toMatchObject({ status: 0, stdout: 'No difference.\n' });
 });
 
-test('a name in a bundle cannot end its line', async () => {
+test('a name in a bundle that is none is refused, and cannot end a line', async () => {
   const hostile = join(folder, 'hostile');
   const named = { service: 'web\nNo difference.\r', endpoints: [] };
   const cluster = clusterOf(servicePort(named));
@@ -80,6 +80,7 @@ test('a name in a bundle cannot end its line', async () => {
     await runKpc(['describe', '--bundle', hostile]),
   ];
   const text = outputs.map(({ stdout, stderr }) => stdout + stderr).join('');
-  expect(text).toContain('shop/web·No difference.·');
+  expect(outputs.map(({ status }) => status)).toEqual([2, 2, 2, 2]);
+  expect(text).toContain("node.name must be a node's name");
   expect(text).not.toMatch(/^(No difference|note: all is well)|\r/m);
 });
