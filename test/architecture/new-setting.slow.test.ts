@@ -28,7 +28,7 @@ const ofRules: readonly Edit[] = [
   false,
 );
 
-const bitHint`,
+const bitFlag`,
   ],
   ['src/kube-proxy/settings/masquerade.ts', 'import { readSwitchOf }', 'import { readSwitchOf, switchSetting }'],
   ['src/kube-proxy/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
