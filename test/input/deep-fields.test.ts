@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { TextFile } from '../../src/input/documents/text-file.ts';
+import { collectFiles } from '../../src/input/read-inputs.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-deep-fields-'));
@@ -90,4 +92,11 @@ test('what a cluster prints of a Node and a Service is known', async () => {
   );
   const conditions = service('{ hostname: lb.example }').replace('status:', 'status:\n  conditions: []');
   expect(await warningsOf(`${full}---\n${conditions}---\n${slice('{}')}`)).toEqual([]);
+});
+
+test('a wrong field beside one that is deep', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  const text = `{"apiVersion":"v1","kind":"Service","metadata":{"name":5},"spec":{"x":${deep}}}`;
+  const { diagnostics } = collectFiles([new TextFile('in.json', text)]);
+  expect(diagnostics.map(({ code }) => code)).toContain('bad-type');
 });

@@ -139,17 +139,29 @@ function findPath(name: string, kind: Schema): readonly string[] | undefined {
   return undefined;
 }
 
-/** A copy of the value without the fields that are wrong, about which the report takes no more errors. */
+/**
+ * The value without the fields that are wrong, about which the report takes no more errors. Copies what is on the way to them, and
+ * nothing else: the rest may be deep.
+ */
 function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
-  const root: { value: unknown } = { value: JSON.parse(JSON.stringify(value)) };
+  const root: Record<string | number, unknown> = { value };
+  const copies = new Set<unknown>([root]);
   for (const { path, schema } of faults) {
     if (path.length === 0) return undefined;
-    let parent: unknown = root;
-    for (const step of ['value', ...path.slice(0, -1)]) parent = isRecord(parent) ? parent[step] : undefined;
-    if (isRecord(parent)) parent[path.at(-1) ?? ''] = neutralValue(schema);
     report.settle(path);
+    let parent = root;
+    for (const [i, step] of ['value', ...path].entries()) {
+      let child = i === path.length ? neutralValue(schema) : parent[step];
+      if (isRecord(child) && !copies.has(child)) {
+        child = Array.isArray(child) ? [...child] : { ...child };
+        copies.add(child);
+      }
+      parent[step] = child;
+      if (!isRecord(child)) break;
+      parent = child;
+    }
   }
-  return root.value;
+  return root['value'];
 }
 
 /** What counts as absent: null, except in lists, whose items may not be null. */

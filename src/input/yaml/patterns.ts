@@ -105,7 +105,7 @@ type Part =
  * A mapping as it was written once, to read those that differ from it only in some of their scalars. All else is the same text,
  * so what fits has the same structure, and needs no reading except for the scalars.
  */
-export class Pattern {
+class Pattern {
   readonly column: number;
   readonly #text: RegExp;
   readonly #example: Example;
