@@ -85,7 +85,7 @@ test('what can be compiled only by itself is left out with its file', async () =
   const compiled = await run(cwd, 'compile', 'in', ...printIpvs, ...flags);
   expect(compiled).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
   expect(compiled.stderr).toContain(
-    'in/b.yaml:4:78: warning: left out: default/wide: the Service wants an IPv6 address',
+    'in/b.yaml:4:78: warning: left out: default/wide: no IPv6 address of',
   );
 });
 
