@@ -42,11 +42,11 @@ const wrongYaml = [
 
 const wrongPlaces = [
   '1:1 bad-kpc-yaml',
-  '2:13 bad-mode',
+  '2:13 bad-setting',
   '3:12 bad-kpc-yaml',
   '4:15 bad-cidr',
   '5:19 bad-setting',
-  '6:21 bad-kubernetes-version',
+  '6:21 bad-setting',
   '7:27 bad-range',
   '8:21 bad-cidr',
   '9:26 bad-number',
@@ -117,8 +117,8 @@ describe('wrong values on the command line', () => {
       expect.stringContaining("option '--ip-family <family>' argument 'v4' is invalid"),
       expect.stringContaining("option '--output <format>' argument 'yaml' is invalid"),
       expect.stringContaining("option '--print <file>' argument 'zz' is invalid"),
-      expect.stringContaining('--proxy-mode cannot be "foo"'),
       expect.stringContaining('--node cannot be "a_b"'),
+      expect.stringContaining('--proxy-mode cannot be "foo"'),
       expect.stringContaining('--shard cannot be 3/3'),
     ]);
   });

@@ -256,15 +256,15 @@ describe('inputs are told apart by what they hold', () => {
     const run = await runKpc(['compile', join(projectFolder, 'fixtures/quickstart/svc.yaml'), '--print', 'ipvsadm']);
     expect(run.stdout).toContain('-A -t 10.96.0.80:80 -s rr\n');
     for (const [input, sentence] of [
-      [bundle, 'is a bundle, which is compiled already'],
-      [before, 'is what a node printed, not manifests'],
+      [bundle, 'is a bundle, not manifests'],
+      [before, 'is a dump, not manifests'],
     ] as const) {
       const refused = await runKpc(['compile', '-f', input]);
       expect(refused).toMatchObject({ status: 2, stdout: '' });
       expect(refused.stderr).toContain(sentence);
       expect(refused.stderr.match(/error: /g)).toHaveLength(1);
     }
-    expect((await runKpc(['compile', '-'], { stdin: natTable })).stderr).toContain('is what a node printed');
+    expect((await runKpc(['compile', '-'], { stdin: natTable })).stderr).toContain('is a dump, not manifests');
   });
 
   test('flags for manifests are refused of anything else, and so is what does not go together', async () => {

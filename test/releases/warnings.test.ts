@@ -70,7 +70,7 @@ describe('what a release does not take is said of the release that a node runs',
     expect(countOf('unloadable-range', run.stderr), run.stderr).toBe(1);
     expect(countOf('bad-cidr', run.stderr)).toBe(1);
     expect(run.stderr).toContain(
-      'Kubernetes 1.30: nodePortAddresses: kube-proxy v1.30.14 does not know the word primary',
+      'Kubernetes 1.30: nodePortAddresses "primary": kube-proxy v1.30.14 does not take this',
     );
   });
 
