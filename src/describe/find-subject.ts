@@ -86,15 +86,13 @@ export function findSubject(text: string, view: View): Finding {
     owned.length > 0 ? owned : findPorts(ports, asked, asNode),
     ({ port }) => serviceOf.get(port) ?? '',
   );
-  if (found.size > 0) {
-    const matches = cluster.services.flatMap((service): readonly ServiceMatch[] => {
-      const own = found.get(labelOf(service));
-      if (!own) return [];
-      const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
-      return [{ service, labels: new Set(own.map(({ port }) => port.name)), because: [...because.values()] }];
-    });
-    return { kind: 'services', matches };
-  }
+  const matches = cluster.services.flatMap((service): readonly ServiceMatch[] => {
+    const own = found.get(labelOf(service));
+    if (!own) return [];
+    const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
+    return [{ service, labels: new Set(own.map(({ port }) => port.name)), because: [...because.values()] }];
+  });
+  if (matches.length > 0) return { kind: 'services', matches };
   const { address } = asked;
   const why =
     address &&
