@@ -1,5 +1,5 @@
 import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import type { Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Node, ProxySettings, Service, Sourced } from '../cluster/objects.ts';
 import type { AssumedValues } from '../diagnostics/services.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Inputs } from '../input/read-inputs.ts';
@@ -27,19 +27,6 @@ const assumedNodes = ['node-1', 'node-2'] as const;
 /** How long the prefix of a Node's part of the Pods' network is. */
 const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
-/** What is known before anything is assumed. */
-export interface KnownOfCluster {
-  readonly inputs: Inputs;
-  /** What flags and the configuration of other programs name. */
-  readonly ranges: AssignmentRanges;
-  /** Those that --assume-endpoints names. */
-  readonly podNetworks: readonly Network[];
-  readonly clusterCIDRs: readonly string[];
-  /** The nodes that the flags or the configuration of kube-proxy name. */
-  readonly nodeNames: readonly string[];
-  readonly ipFamily: IpFamilyChoice;
-}
-
 /** What takes the place of what the input lacks. */
 export interface Assumptions {
   readonly ranges: AssignmentRanges;
@@ -49,15 +36,23 @@ export interface Assumptions {
   readonly nodes: readonly Sourced<Node>[];
 }
 
-/** What to assume of the cluster; it hangs on what the input holds alone, and so is the same in each run. */
-export function assumeCluster(known: KnownOfCluster): Assumptions {
-  const { inputs, ranges, podNetworks, clusterCIDRs } = known;
+/**
+ * What to assume of the cluster beyond the ranges that flags and configurations name, and the Pods' networks after
+ * --assume-endpoints; it hangs on what the input holds alone, and so is the same in each run.
+ */
+export function assumeCluster(
+  inputs: Inputs,
+  nodeNames: readonly string[],
+  ipFamily: IpFamilyChoice,
+  { clusterCIDRs, hostnameOverride }: ProxySettings,
+  ranges: AssignmentRanges,
+  podNetworks: readonly Network[],
+): Assumptions {
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
-  const families = chooseFamilies(known);
+  const families = chooseFamilies(inputs, ranges, ipFamily);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
-  const named = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
-  const pods = [...named, ...networks('pods')];
+  const pods = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []), ...networks('pods')];
   return {
     ranges: {
       ...ranges,
@@ -66,11 +61,11 @@ export function assumeCluster(known: KnownOfCluster): Assumptions {
       ...(ranges.loadBalancerIPs ? {} : { loadBalancerIPs: networks('balancers'), sparesPending: true }),
     },
     podNetworks: pods,
-    nodes: needsNodes(inputs) ? makeNodes(known, families, pods) : [],
+    nodes: needsNodes(inputs) ? makeNodes(inputs, [...nodeNames, hostnameOverride], families, pods) : [],
   };
 }
 
-function chooseFamilies({ inputs, ranges, ipFamily }: KnownOfCluster): readonly Family[] {
+function chooseFamilies(inputs: Inputs, ranges: AssignmentRanges, ipFamily: IpFamilyChoice): readonly Family[] {
   const declared = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
   if (declared.length > 0)
     return bothFamilies.filter((family) => declared.some((network) => network.family === family));
@@ -111,7 +106,8 @@ function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inp
 }
 
 function makeNodes(
-  { inputs: { pods, workloads }, nodeNames }: KnownOfCluster,
+  { pods, workloads }: Inputs,
+  nodeNames: readonly string[],
   families: readonly Family[],
   networks: readonly Network[],
 ): readonly Sourced<Node>[] {

@@ -28,11 +28,6 @@ export interface CheckedNodes {
   readonly flag: readonly string[] | undefined;
 }
 
-/** One node; `flag` is what --node gives. */
-export function oneNode(name: string, flag: string | undefined): CheckedNodes {
-  return { names: [name], flag: flag === undefined ? undefined : [flag] };
-}
-
 /** What is known of the Nodes. */
 type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
 

@@ -8,12 +8,10 @@ import {
 } from '../bundle/make-bundle.ts';
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
-import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodeName, describeListenersOfNodes } from './chosen-nodes.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import { checkNodesOf, hasErrors } from './compile.ts';
+import { settleNodes } from './compile.ts';
 import { compileInputs, NodeMemo, settleInputs, type Prepared } from './compile-node.ts';
-import { prepareForNodes } from './kubernetes-version.ts';
 import type { LoadedInputs } from './load-texts.ts';
 import { isInShard, parseShard, type Shard } from '../bundle/fleet/shard.ts';
 import type { Address } from '../kernel/address.ts';
@@ -43,23 +41,16 @@ export interface FleetCompilation {
 
 /** Compiles for many nodes what has been read and checked. */
 export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice): FleetCompilation {
-  const { prepared, modeNote } = loaded;
-  const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
-  const found = checkNodesOf(loaded, { names: fleet.nodes, flag: fleet.named });
-  const diagnostics = [
-    ...fleet.diagnostics,
-    ...wrongVersions,
-    ...(modeNote && !hasErrors(loaded.diagnostics) ? [modeNote] : []),
-    ...mergeDiagnostics(found, loaded.diagnostics),
-  ];
-  if (hasErrors(diagnostics)) return { diagnostics, nodes: undefined };
+  const nodes = { names: fleet.nodes, flag: fleet.named };
+  const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
+  if (!preparedFor) return { diagnostics, nodes: undefined };
   return {
-    diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
-    nodes: settleNodes(fleet, preparedFor, ipFamily),
+    diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics],
+    nodes: makeNodes(fleet, preparedFor, ipFamily),
   };
 }
 
-function* settleNodes(
+function* makeNodes(
   { nodes, hostAddresses }: Fleet,
   preparedFor: (node: string) => Prepared,
   ipFamily: IpFamilyChoice,

@@ -61,17 +61,22 @@ export interface Prepared {
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
 }
 
+/** What is known of a cluster beside its objects and kube-proxy's settings. */
+export interface ClusterFacts {
+  readonly ranges: AssignmentRanges;
+  readonly hostAddresses?: readonly Address[] | undefined;
+  /** Set if workloads are taken to have Pods: the networks that are named for these. */
+  readonly assumedNetworks?: readonly Network[] | undefined;
+  /** What takes the place of what the inputs lack. */
+  readonly assumptions?: Assumptions | undefined;
+}
+
 /** Builds the cluster, once for all nodes. */
 export function prepare(
   inputs: Inputs,
   settings: ProxySettings,
   gates: FeatureGates,
-  ranges: AssignmentRanges,
-  hostAddresses?: readonly Address[],
-  /** Set if workloads are taken to have Pods: the networks that are named for these. */
-  assumedNetworks?: readonly Network[],
-  /** What takes the place of what the inputs lack. */
-  assumptions?: Assumptions,
+  { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
 ): Prepared {
   const { serviceCidrs } = inputs;
   const chosen = assumptions?.ranges ?? ranges;

@@ -1,10 +1,6 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { checkMode } from '../input/configuration/resolve-settings.ts';
-import { checkFeatureGates } from '../input/configuration/feature-gates.ts';
-import { isNodePortWord } from '../kube-proxy/modes.ts';
-import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
-import { checkLoading, prepareForRelease, type Prepared } from './compile-node.ts';
+import type { Node } from '../cluster/objects.ts';
+import { newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
 
 /** Which release's kube-proxy was asked for. */
 export type VersionChoice =
@@ -50,60 +46,6 @@ export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): 
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   const reading = parseRelease(node?.kubernetesVersion ?? '');
   return reading.kind === 'release' ? reading.release : undefined;
-}
-
-/** What each node of a fleet compiles from, and the errors of nodes whose release `auto` cannot find. */
-export function prepareForNodes(
-  prepared: Prepared,
-  choice: VersionChoice,
-  nodes: readonly string[],
-): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Diagnostic[] } {
-  if (choice.kind !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
-  const ofRelease = new Map<Release, Prepared>();
-  const ofNode = new Map<string, Prepared>();
-  const diagnostics: Diagnostic[] = [];
-  for (const node of nodes) {
-    const found = releaseOfNode(prepared.nodes.get(node), node);
-    if (found.kind === 'unknown') diagnostics.push(found.diagnostic);
-    else {
-      const known = ofRelease.get(found.release) ?? prepareForRelease(prepared, found.release);
-      ofRelease.set(found.release, known);
-      ofNode.set(node, known);
-    }
-  }
-  diagnostics.push(...checkReleases(prepared, [...ofRelease.values()]));
-  return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };
-}
-
-/** What is wrong with the input as the kube-proxies of other releases see it than the one that it was read for. */
-export function checkReleases(read: Prepared, seen: readonly Prepared[]): readonly Diagnostic[] {
-  // Several releases may have the same fault.
-  const said = new Set(read.diagnostics.map(({ text }) => text));
-  return seen.flatMap((each) => checkRelease(read, each)).filter(({ text }) => !said.has(text) && said.add(text));
-}
-
-function checkRelease({ gates, settings }: Prepared, seen: Prepared): readonly Diagnostic[] {
-  const { release } = seen.settings;
-  if (release === settings.release) return [];
-  return [
-    ...checkMode(settings.mode, { release, gates }),
-    ...checkFeatureGates(gates, release).map(({ fault }) =>
-      diagnose('bad-feature-gate', { ...fault, asRelease: release }),
-    ),
-    ...checkNodePortWords(settings, release),
-    ...checkLoading(seen),
-  ];
-}
-
-function checkNodePortWords({ nodePortAddresses }: ProxySettings, release: Release): readonly Diagnostic[] {
-  const behaviours = behavioursOf(release);
-  if (behaviours.has('node-port-words')) return [];
-  const seen = { field: 'nodePortAddresses', release, asRelease: release };
-  const word = nodePortAddresses.filter(isNodePortWord).find((each) => each !== 'primary');
-  if (word !== undefined) return [diagnose('bad-cidr', { problem: 'unknown-word', ...seen, word })];
-  if (!nodePortAddresses.includes('primary')) return [];
-  if (nodePortAddresses.length > 1) return [diagnose('bad-cidr', { problem: 'primary-with-others', ...seen })];
-  return behaviours.has('primary-node-ports') ? [] : [diagnose('bad-cidr', { problem: 'unknown-primary', ...seen })];
 }
 
 /** The release that a Node says it runs. `said` is its own text: "v1.34.2". */

@@ -3,23 +3,19 @@ import { describeEmptiness, type EmptyResultOptions } from './empty-result.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
 import type { LoadedFiles } from '../input/files/load-files.ts';
-import { readConfigText } from '../input/configuration/read-config.ts';
+import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs } from '../input/read-inputs.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
-import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
+import { prepare, type Prepared } from './compile-node.ts';
 import { parseHostAddresses, type HostText } from './host-addresses.ts';
-import {
-  parseVersionChoice,
-  startingRelease,
-  type VersionChoice,
-  checkReleases,
-  releaseOfNode,
-} from './kubernetes-version.ts';
+import { parseVersionChoice, startingRelease, type VersionChoice } from './kubernetes-version.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {
@@ -54,15 +50,23 @@ function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[]
   );
 }
 
-/** Everything read and checked; not to be compiled where a diagnostic is an error. */
-export interface LoadedInputs {
-  readonly prepared: Prepared;
+/** How kube-proxy is set up, by flags and configurations. */
+interface ReadSettings {
   readonly version: VersionChoice;
-  readonly hostAddresses: readonly Address[] | undefined;
+  readonly settings: ProxySettings;
+  readonly gates: FeatureGates;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
   /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
+  /** What is wrong with the settings as the kube-proxy of a release sees them. */
+  readonly checkSettings: (release: Release) => readonly Diagnostic[];
+}
+
+/** Everything read and checked; not to be compiled where a diagnostic is an error. */
+export interface LoadedInputs extends Omit<ReadSettings, 'settings' | 'gates'> {
+  readonly prepared: Prepared;
+  readonly hostAddresses: readonly Address[] | undefined;
   /** The objects as they were read. */
   readonly inputs: Inputs;
   /** Sorted by place. */
@@ -73,78 +77,78 @@ export interface LoadedInputs {
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const { assume = false, namespace, skipInvalid, traffic, into } = options;
-  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(
-    options.assumeEndpoints ?? (assume ? true : undefined),
-  );
-  const isTolerant = assume !== false && options.assumeEndpoints === undefined;
-  const inputs = collectInputs(texts.manifests, {
-    workloads: networks !== undefined,
-    traffic,
-    namespace,
-    skipInvalid,
-    into,
-    isTolerant,
-  });
+  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid, traffic, into } = options;
+  const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
+  const workloads = pods.networks !== undefined;
+  const isTolerant = assume !== false && assumeEndpoints === undefined;
+  const inputs = collectInputs(texts.manifests, { workloads, traffic, namespace, skipInvalid, into, isTolerant });
   const config = texts.config && readConfigText(texts.config);
-  const given = config ? config.config : inputs.configs[0];
-  const version = parseVersionChoice(options.kubernetesVersion);
-  const release = startingRelease(
-    version.choice,
-    inputs.nodes.map(({ object }) => object),
-  );
   const facts = [...(config?.facts ?? []), ...inputs.facts];
-  const known = facts.find(({ configures }) => configures);
-  // What is made for kube-proxy itself counts more than what another program would make of its own configuration.
-  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
-  const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, flags, release);
+  const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges({
     ...(inputs.serviceCidrs.length > 0 ? {} : facts[0]?.ranges),
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
   const assumptions = assume
-    ? assumeCluster({
-        inputs,
-        ranges,
-        podNetworks: networks ?? [],
-        clusterCIDRs: settings.clusterCIDRs,
-        nodeNames: [[options.node ?? []], settings.hostnameOverride].flat(2),
-        ipFamily: options.ipFamily,
-      })
+    ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, settings, ranges, pods.networks ?? [])
     : undefined;
-  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks, assumptions);
+  const prepared = prepare(inputs, settings, gates, {
+    ranges,
+    hostAddresses: host?.addresses,
+    assumedNetworks: pods.networks,
+    assumptions,
+  });
   const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
   if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
-  const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
   return {
+    ...read,
     prepared,
-    version: version.choice,
     hostAddresses: host?.addresses,
-    configured,
-    modeNote: configured && !given ? undefined : modeNote,
     inputs,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, options),
       ...checkNamespace(namespace),
-      ...(config ? [] : describeRivals(inputs.configs)),
-      ...describeSkipped(inputs.skipped, networks !== undefined),
+      ...describeSkipped(inputs.skipped, workloads),
       ...inputs.diagnostics,
-      ...(config?.diagnostics ?? []),
-      ...version.diagnostics,
+      ...(config?.diagnostics ?? describeRivals(inputs.configs)),
       ...wrongSettings,
       ...wrongRanges,
-      ...wrongNetworks,
+      ...pods.diagnostics,
       ...(host?.diagnostics ?? []),
-      ...(assumptions
-        ? [
-            ...describeAssumptions(assumptions, prepared, assume === 'by-default'),
-            // One note is enough.
-            ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
-          ]
-        : prepared.diagnostics),
+      // One note on what is assumed is enough.
+      ...prepared.diagnostics.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
+      ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
+  };
+}
+
+function readSettings(
+  { configs, nodes }: Inputs,
+  config: ConfigFile | undefined,
+  facts: ConfigFile['facts'],
+  options: InputOptions,
+): ReadSettings & { readonly diagnostics: readonly Diagnostic[] } {
+  const given = config ? config.config : configs[0];
+  const known = facts.find(({ configures }) => configures);
+  const configured = config !== undefined || configs.length > 0 || known !== undefined;
+  // What is made for kube-proxy itself counts more than what another program would make of its own configuration.
+  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
+  const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
+  const started = startingRelease(
+    version,
+    nodes.map(({ object }) => object),
+  );
+  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
+  return {
+    version,
+    settings,
+    gates,
+    configured,
+    modeNote: configured && !given ? undefined : modeNote,
+    checkSettings: (release) => resolveSettings(given, flags, release).diagnostics,
+    diagnostics: [...wrongVersion, ...diagnostics],
   };
 }
 
@@ -181,16 +185,4 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
     .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
     .map(([kind, count]) => ({ kind, count }));
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
-}
-
-/** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
-export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInputs {
-  if (loaded.version.kind !== 'auto') return loaded;
-  const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
-  if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
-  const { release, said } = found;
-  const note = diagnose('kubernetes-version', { release, node: nodeName, version: said });
-  const prepared = prepareForRelease(loaded.prepared, release);
-  const faults = checkReleases(loaded.prepared, [prepared]);
-  return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
 }

@@ -15,24 +15,21 @@ export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
   readonly exclude?: readonly string[];
   readonly config?: string;
-  readonly hostAddresses?: string;
+  readonly hostAddresses?: string | undefined;
 }
 
+/** Reads all of standard input: the same each time. */
+export type ReadStdin = () => Promise<Stdin>;
+
 /** Reads all files that the options name, and says all that is wrong with them. */
-export async function loadInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<LoadedInputs> {
+export async function loadInputs(options: FileOptions, readStdin: ReadStdin): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options, readStdin), options);
 }
 
 /** Reads all files that the options name, and no more. */
-export async function readInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<InputTexts> {
-  const isStdinNamed = [...(options.file ?? []), options.config].includes('-');
-  return readTexts(options, isStdinNamed ? await readStdin() : undefined);
-}
-
-function readTexts(
-  { file: sources = [], exclude, config, hostAddresses }: FileOptions,
-  stdin: Stdin | undefined,
-): InputTexts {
+export async function readInputs(options: FileOptions, readStdin: ReadStdin): Promise<InputTexts> {
+  const { file: sources = [], exclude, config, hostAddresses } = options;
+  const stdin = [...sources, config].includes('-') ? await readStdin() : undefined;
   return {
     manifests:
       sources.length === 0

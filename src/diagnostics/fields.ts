@@ -32,17 +32,8 @@ interface Misspelled {
   readonly isNeeded?: true | undefined;
 }
 
-/**
- * Words in nodePortAddresses that kube-proxy of a release does not take; `asRelease` is set if that is not the release that the
- * input was read for.
- */
-type OfRelease = Texts<'field'> & { readonly release: Release; readonly asRelease?: Release | undefined };
-
-/** "Kubernetes 1.31: nodePortAddresses", and the version of that kube-proxy. */
-function nameOfRelease({ field, release, asRelease }: OfRelease): readonly [seen: string, kubeProxy: string] {
-  const seen = asRelease === undefined ? field : `Kubernetes ${asRelease}: ${field}`;
-  return [seen, `kube-proxy ${kubeProxyVersions[release]}`];
-}
+/** Words in nodePortAddresses that kube-proxy of a release does not take. */
+type OfRelease = Texts<'field'> & { readonly release: Release };
 
 const wordsSince = behaviourChanges['node-port-words'].since;
 
@@ -217,24 +208,16 @@ export const fieldDiagnostics = {
         `${field}: the word ${word} is there twice, and kube-proxy does not start`,
         'write it once',
       ],
-      'primary-with-others': (details: OfRelease) => {
-        const [seen, kubeProxy] = nameOfRelease(details);
-        return [
-          `${seen}: ${kubeProxy} does not start with both the word primary and networks`,
-          `write one or the other; Kubernetes ${wordsSince} takes both`,
-        ];
-      },
-      'unknown-primary': (details: OfRelease) => {
-        const [seen, kubeProxy] = nameOfRelease(details);
-        return `${seen}: ${kubeProxy} does not know the word primary, and does not start; compiled as later releases read it`;
-      },
-      'unknown-word': (details: OfRelease & { readonly word: Exclude<NodePortWord, 'primary'> }) => {
-        const [seen, kubeProxy] = nameOfRelease(details);
-        return [
-          `${seen} ${quote(details.word)}: ${kubeProxy} does not know the word ${details.word}, and does not start`,
-          `write ${networksOfWord[details.word]}; Kubernetes ${wordsSince} knows the word`,
-        ];
-      },
+      'primary-with-others': ({ field, release }: OfRelease) => [
+        `${field}: kube-proxy ${kubeProxyVersions[release]} does not start with both the word primary and networks`,
+        `write one or the other; Kubernetes ${wordsSince} takes both`,
+      ],
+      'unknown-primary': ({ field, release }: OfRelease) =>
+        `${field}: kube-proxy ${kubeProxyVersions[release]} does not know the word primary, and does not start; compiled as later releases read it`,
+      'unknown-word': ({ field, release, word }: OfRelease & { readonly word: Exclude<NodePortWord, 'primary'> }) => [
+        `${field} ${quote(word)}: kube-proxy ${kubeProxyVersions[release]} does not know the word ${word}, and does not start`,
+        `write ${networksOfWord[word]}; Kubernetes ${wordsSince} knows the word`,
+      ],
     }),
   },
   'bad-quantity': {

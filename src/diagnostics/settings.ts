@@ -142,12 +142,7 @@ export const settingDiagnostics = {
     severity: 'error',
     meaning: 'kube-proxy does not start with this feature gate, or not with this value',
     example: () => manifests(web, '--feature-gates', 'NoSuchGate=true'),
-    // `asRelease` is set if that is not the release that the input was read for.
-    words: (details: Parameters<typeof describeGate>[0] & { readonly asRelease?: Release | undefined }) => {
-      const words = describeGate(details);
-      if (details.asRelease === undefined || typeof words === 'string') return words;
-      return [`Kubernetes ${details.asRelease}: ${words[0]}`, words[1]];
-    },
+    words: describeGate,
   },
   'bad-flag': {
     severity: 'error',

@@ -3,9 +3,7 @@ import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import {
   wordsBy,
-  type DetailsBy,
   type DiagnosticTable,
-  type Wordings,
   type Words,
   type Lists,
   type Numbers,
@@ -49,49 +47,6 @@ interface UnreadOutput {
 }
 
 type OfFolder = Texts<'folder'>;
-
-const writeFirst = ({ folder }: OfFolder) => `write it first with -o ${folder}, or with --golden for git`;
-const otherFolder = 'name another folder, or write one with -o or --golden';
-
-/** The words for a folder that nothing can be compared with, by `problem`. */
-const uncheckedWords = {
-  'no-folder': ({ folder }: OfFolder) => [
-    `--check ${folder}: it is not a folder`,
-    'name one that kpc compile -o or --golden wrote',
-  ],
-  missing: (details: OfFolder) => [`--check ${details.folder}: there is no such folder`, writeFirst(details)],
-  empty: (details: OfFolder) => [`--check ${details.folder}: the folder is empty`, writeFirst(details)],
-  'no-bundle': ({ folder }: OfFolder) => [
-    `--check ${folder}: it is no bundle (it has no manifest.json) and no golden`,
-    otherFolder,
-  ],
-  dump: ({ folder }: OfFolder) => [
-    `--check ${folder}: it is a dump that kpc-apply dump wrote`,
-    'compare it with kpc diff',
-  ],
-  'other-manifest': ({ folder }: OfFolder) => [
-    `--check ${folder}: it is not a bundle, because kpc did not write its manifest.json`,
-    'name another folder',
-  ],
-  'one-node': ({ folder }: OfFolder) => [
-    `--check ${folder}: it is the bundle of one node`,
-    'name the folder of all nodes, or one node with --node',
-  ],
-  'no-bundle-of-a-node': ({ folder }: OfFolder) => [
-    `--check ${folder}: it holds no bundle and no golden of a node`,
-    otherFolder,
-  ],
-  unreadable: ({ folder, reason }: OfFolder & Texts<'reason'>) => `--check ${folder}: it cannot be read: ${reason}`,
-  fleet: ({ folder, example }: OfFolder & Texts<'example'>) => [
-    `--check ${folder}: it holds the bundles of many nodes`,
-    `use --all-nodes, or name one of them, such as ${example}`,
-  ],
-} as const satisfies Wordings;
-
-/** Why nothing can be compared with a folder. */
-export type CheckedFolderProblem = WithoutFolder<DetailsBy<'problem', typeof uncheckedWords>>;
-
-type WithoutFolder<Details> = Details extends OfFolder ? Omit<Details, 'folder'> : never;
 
 type OfPath = Texts<'path'>;
 
@@ -153,6 +108,10 @@ export const sideDiagnostics = {
     meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
     example: () => ({ words: ['compile', '-f', 'node.txt'], files: { 'node.txt': rules } }),
     words: wordsBy('what', {
+      'bundle-beside': ({ path, other }: OfPath & Texts<'other'>) => [
+        `${path} is a bundle: ${other} cannot be beside it`,
+        'look at the bundle by itself, or compare the two with kpc diff',
+      ],
       bundle: ({ path }: OfPath) => [
         `${path} is a bundle, which is compiled already`,
         `name the manifests it came from, or look at it with kpc describe -f ${path}`,
@@ -177,7 +136,24 @@ export const sideDiagnostics = {
       words: ['compile', '-f', 'in.yaml', '--check', 'nowhere'],
       files: { 'in.yaml': web },
     }),
-    words: wordsBy('problem', uncheckedWords),
+    words: wordsBy('problem', {
+      missing: ({ folder }: OfFolder) => [
+        `--check ${folder}: there is no such folder`,
+        `write it first with -o ${folder}, or with --golden for git`,
+      ],
+      'no-bundle': ({ folder }: OfFolder) => [
+        `--check ${folder}: kpc compile wrote no bundle and no golden there`,
+        'name another folder, or write one with -o or --golden',
+      ],
+      'one-node': ({ folder }: OfFolder) => [
+        `--check ${folder}: it is the bundle of one node`,
+        'name the folder of all nodes, or one node with --node',
+      ],
+      fleet: ({ folder, example }: OfFolder & Texts<'example'>) => [
+        `--check ${folder}: it holds the bundles of many nodes`,
+        `use --all-nodes, or name one of them, such as ${example}`,
+      ],
+    }),
   },
   'other-host': {
     severity: 'warning',

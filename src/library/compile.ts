@@ -1,11 +1,11 @@
 import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkNodeName } from '../compile/chosen-nodes.ts';
-import { compile as compileTexts, type CompileOptions as PipelineOptions } from '../compile/compile.ts';
+import { compile as compileTexts, type NodeOptions } from '../compile/compile.ts';
 import { compileFleet as compileNodes, type FleetNode, chooseFleet, type Hosts } from '../compile/compile-fleet.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
 import { parseHostAddresses } from '../compile/host-addresses.ts';
-import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
+import { loadTexts, type InputOptions as PipelineOptions, type InputTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -86,8 +86,11 @@ export function compile(options: CompileOptions): CompileResult {
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const texts = textsOf(options, options.hostAddresses);
-  const { content, diagnostics } = compileTexts(texts, pipelineOptions(options), wrong ? [wrong] : []);
-  return { bundle: content && bundleOf(content, makeBundle(content)), diagnostics: diagnosticsToJson(diagnostics) };
+  const { content, gaps, diagnostics } = compileTexts(texts, pipelineOptions(options), wrong ? [wrong] : []);
+  return {
+    bundle: content && bundleOf(content, makeBundle(content)),
+    diagnostics: diagnosticsToJson([...gaps, ...diagnostics]),
+  };
 }
 
 /** Options of compileFleet: the flags of `kpc compile` for many nodes. */
@@ -170,7 +173,7 @@ function pipelineOptions({
   ipFamily = 'auto',
   allowEmpty = false,
   ...options
-}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
+}: InputOptions & { readonly node?: string | undefined }): PipelineOptions & NodeOptions {
   if (!ipFamilyChoices.includes(ipFamily)) {
     throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
   }

@@ -65,7 +65,7 @@ function* findFiles(sources: readonly string[], stdin: Uint8Array | string = '')
       for (const name of readdirSync(source).toSorted()) {
         const path = join(source, name);
         if (isDocument.test(name)) continue;
-        yield { name: isOneOfMany ? path : name, path, file: readAnyFile(path), isNamed: false };
+        yield { name: isOneOfMany ? path : name, path, file: readAs(() => readRegularFile(path)), isNamed: false };
       }
     } else {
       const file = readAs(() => readNamedFile(source));
@@ -76,11 +76,6 @@ function* findFiles(sources: readonly string[], stdin: Uint8Array | string = '')
 
 function isFolder(source: string): boolean {
   return source !== '-' && statSync(source).isDirectory();
-}
-
-/** Anything may lie in a folder: links to nothing, other folders, files of another program. */
-export function readAnyFile(file: string): Decoded {
-  return readAs(() => readRegularFile(file));
 }
 
 function readAs(read: () => Uint8Array): Decoded {

@@ -2,12 +2,20 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { FleetFolder, type FleetProblem, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
+import {
+  FleetFolder,
+  hashInputs,
+  type FleetProblem,
+  type NodeFiles,
+  type NodeResult,
+  type WrittenNode,
+} from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
-import { filesOf, writeNode } from './write-node-folder.ts';
 import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
-import type { FleetNode, Fleet, FleetOptions } from '../../compile/compile-fleet.ts';
+import { makeGolden } from '../../bundle/golden.ts';
+import type { FleetBundle, FleetNode, Fleet, FleetOptions } from '../../compile/compile-fleet.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { goldenContext } from '../../compile/compile-node.ts';
 import type { InputTexts } from '../../compile/load-texts.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
 import { showProgress } from './messages.ts';
@@ -129,6 +137,22 @@ async function writeNodes(
   } finally {
     await threads?.stop();
   }
+}
+
+/** A golden is text for people, who may have written into it: it is always compared with what the input makes. */
+export async function writeNode(
+  folder: FleetFolder,
+  { node, inputs, gates, texts, compile }: FleetNode,
+  form: FolderForm,
+): Promise<NodeResult> {
+  if (form === 'golden') return folder.write(node, filesOf(compile(), form));
+  return folder.update(node, hashInputs(inputs, gates, texts), () => filesOf(compile(), form));
+}
+
+/** The files of one node's folder, as a bundle or as a golden. */
+function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  return { files: bundle.files, digests: bundle.manifest.files };
 }
 
 /** A folder that is not there has no form yet: it differs from either. */

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { FleetFolder, type FleetProblem, type NodeResult, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { compileFleet, type Fleet } from '../../compile/compile-fleet.ts';
@@ -6,8 +7,7 @@ import type { FileOptions } from '../../compile/read-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { FolderForm } from '../../report/check-report.ts';
 import type { MessageOptions } from './messages.ts';
-import { threadArgument } from './thread-argument.ts';
-import { writeNode } from './write-node-folder.ts';
+import { writeNode } from './fleet-run.ts';
 
 /** Where the nodes' folders are, and what is known of them. */
 interface Target {
@@ -75,7 +75,7 @@ export class FleetThreads {
   }
 
   #startThread(job: FleetJob): void {
-    const worker = new Worker(__filename, { argv: [threadArgument], workerData: job });
+    const worker = new Worker(__filename, { argv: [threadCommand], workerData: job });
     this.#workers.push(worker);
     const end = new Promise<void>((resolve, reject) => {
       worker.on('message', (result: NodeResult) => {
@@ -93,9 +93,17 @@ export class FleetThreads {
   }
 }
 
-/** What a thread does: it says of each node what became of its folder. Does nothing in the main thread; whether this is another. */
-export async function runThread(): Promise<boolean> {
-  if (isMainThread) return false;
+/** The command that a thread runs, which is of no use to a user. */
+const threadCommand = 'fleet-thread';
+
+/** Adds the command of a thread. */
+export function addThreadCommand(program: Command): void {
+  program.command(threadCommand, { hidden: true }).action(runThread);
+}
+
+/** What a thread does: it says of each node what became of its folder. Does nothing in the main thread. */
+async function runThread(): Promise<void> {
+  if (isMainThread) return;
   const { path, form, links, texts, options, fleet } = workerData as FleetJob;
   const { config } = texts;
   const files = texts.manifests.map(copyFile);
@@ -115,7 +123,6 @@ export async function runThread(): Promise<boolean> {
     parentPort?.postMessage(result);
     if (result.kind === 'failed') break;
   }
-  return true;
 }
 
 /** A text that came from another thread has no methods any more. */

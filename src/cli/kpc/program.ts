@@ -50,6 +50,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   test: async () => (await import('./test-command.ts')).addTestCommand,
   equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
   migrate: async () => (await import('./migrate-command.ts')).addMigrateCommand,
+  'fleet-thread': async () => (await import('./fleet-threads.ts')).addThreadCommand,
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
