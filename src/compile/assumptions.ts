@@ -173,26 +173,14 @@ export function describeAssumptions(
   isDefault: boolean,
 ): readonly Diagnostic[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
+  const clusterIPs = assigned.flatMap((service) => service.clusterIPs);
+  const balancers = assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs);
+  const podAddresses = pods.flatMap(({ addresses }) => addresses);
   const all: readonly AssumedValues[] = [
-    drawn(
-      'cluster IP',
-      assigned.flatMap(({ clusterIPs }) => clusterIPs),
-      ranges.clusterIPs,
-    ),
+    drawn('cluster IP', clusterIPs, ranges.clusterIPs),
     drawn('node port', assigned.flatMap(assignedPorts).map(String), []),
-    drawn(
-      'load balancer address',
-      assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs),
-      ranges.loadBalancerIPs ?? [],
-    ),
-    {
-      ...drawn(
-        'ready Pod',
-        pods.flatMap(({ addresses }) => addresses),
-        podNetworks,
-      ),
-      count: pods.length,
-    },
+    drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
+    { ...drawn('ready Pod', podAddresses, podNetworks), count: pods.length },
     { what: 'Node', count: nodes.length, from: [] },
   ];
   const values = all.filter(({ count }) => count > 0);

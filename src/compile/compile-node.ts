@@ -150,14 +150,12 @@ function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
-/** The same inputs, as the kube-proxy of another release sees them. */
-export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
-  if (release === prepared.settings.release) return prepared;
-  return prepareForBehaviours(prepared, release, behavioursOf(release, prepared.gates));
-}
-
-/** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
-export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
+/** The same inputs, as a kube-proxy of a release sees them, or one that behaves so, be there such a release or not. */
+export function prepareForRelease(
+  prepared: Prepared,
+  release: Release,
+  behaviours: Behaviours = behavioursOf(release, prepared.gates),
+): Prepared {
   return {
     ...prepared,
     cluster: prepared.buildCluster(behaviours),
@@ -168,24 +166,8 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
 
 /** The same inputs under other settings, as those of a bundle, by the release that these name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
-  const { release } = settings;
-  const [given, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
-  const isTheSame = given.size === read.size && [...given].every(([gate, isOn]) => read.get(gate) === isOn);
-  if (release === prepared.settings.release && isTheSame) return { ...prepared, settings };
-  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...given]));
-  const seen = prepareForBehaviours(prepared, release, behaviours);
-  return { ...seen, settings: withGatedSettings(settings, behaviours) };
-}
-
-/** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
-export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCidrs']): Prepared {
-  if (ranges.length === 0 || prepared.cluster.serviceCidrs.length > 0) return prepared;
-  const fill = (behaviours: Behaviours): Cluster => {
-    const cluster = prepared.buildCluster(behaviours);
-    return behaviours.has('service-cidrs') ? { ...cluster, serviceCidrs: ranges } : cluster;
-  };
-  const { settings, gates } = prepared;
-  return { ...prepared, cluster: fill(behavioursOf(settings.release, gates)), buildCluster: fill };
+  const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
+  return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
 }
 
 /** What makes one node's bundle out of the prepared inputs. */

@@ -1,12 +1,11 @@
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeEmptiness, type EmptyResultOptions } from './empty-result.ts';
+import { diagnose, isError, type Diagnostic, placeAtLine } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
-import { collectInputs, type Inputs } from '../input/read-inputs.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
-import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { collectInputs, type Inputs, readsManifests } from '../input/read-inputs.ts';
+import { type ProxySettings, type Node, fullName, type Service } from '../cluster/objects.ts';
+import { type FeatureGates, type Release, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
@@ -14,8 +13,15 @@ import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
-import { parseHostAddresses, type HostText } from './host-addresses.ts';
-import { parseVersionChoice, startingRelease, type VersionChoice } from './kubernetes-version.ts';
+import { isLeftToOther, skipReason } from '../cluster/build-cluster.ts';
+import { leftOutReasons, type LeftOutReason } from '../diagnostics/objects.ts';
+import { findOutermost } from '../input/files/beside-manifests.ts';
+import { compareText } from '../kernel/compare-text.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import { splitOutputs } from '../dumps/split-outputs.ts';
+import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
+import { parseIpAddrJson } from '../kernel/link/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {
@@ -185,4 +191,172 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
     .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
     .map(([kind, count]) => ({ kind, count }));
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
+}
+
+/** Which release's kube-proxy was asked for. */
+export type VersionChoice =
+  | { readonly kind: 'release'; readonly release: Release }
+  /** The release that each node runs. */
+  | { readonly kind: 'auto' }
+  /** Not given: the newest, unless the input says more. */
+  | { readonly kind: 'default' };
+
+/** A reading of --kubernetes-version. With an error among the diagnostics, the choice is the default. */
+export interface VersionReading {
+  readonly choice: VersionChoice;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the value of --kubernetes-version, or of another flag that takes the same. */
+export function parseVersionChoice(text: string | undefined, flag = '--kubernetes-version'): VersionReading {
+  if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
+  if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
+  const reading = parseRelease(text);
+  if (reading.kind === 'release') return { choice: reading, diagnostics: [] };
+  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-kubernetes-version', { flag, value: text })] };
+}
+
+/**
+ * The release to check settings by, before it is known which node is compiled for: with auto the newest that a node of
+ * the input runs.
+ */
+export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
+  switch (choice.kind) {
+    case 'release':
+      return choice.release;
+    case 'default':
+      return newestRelease;
+    case 'auto': {
+      const run = new Set(nodes.map(releaseRunBy));
+      return releases.findLast((release) => run.has(release)) ?? newestRelease;
+    }
+  }
+}
+
+/** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
+export function releaseRunBy(node: Node | undefined): Release | undefined {
+  const reading = parseRelease(node?.kubernetesVersion ?? '');
+  return reading.kind === 'release' ? reading.release : undefined;
+}
+
+/** The release that a Node says it runs. `said` is its own text: "v1.34.2". */
+export type NodeRelease =
+  | { readonly kind: 'release'; readonly release: Release; readonly said: string }
+  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
+
+/** The release that a node runs, by its Node object; `flag` is what asks for it. */
+export function releaseOfNode(
+  node: Node | undefined,
+  nodeName: string,
+  flag = '--kubernetes-version auto',
+): NodeRelease {
+  const said = node?.kubernetesVersion ?? '';
+  const reading = parseRelease(said);
+  if (reading.kind === 'release') return { kind: 'release', release: reading.release, said };
+  return {
+    kind: 'unknown',
+    diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),
+  };
+}
+
+/** What says whether a result may be empty. */
+export interface EmptyResultOptions {
+  /**
+   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
+   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
+   */
+  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
+  readonly ipFamily: IpFamilyChoice;
+  /** The command to pipe rendered manifests into. */
+  readonly into?: string | undefined;
+}
+
+/**
+ * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
+ * what is written, unless it is allowed.
+ */
+export function describeEmptiness(
+  inputs: Inputs,
+  prepared: Prepared,
+  { emptyResult, ipFamily, into }: EmptyResultOptions,
+): readonly Diagnostic[] {
+  const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
+  // What could not be read may have been a Service.
+  if (emptyResult === 'allowed' || diagnostics.some(isError)) return [];
+  const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
+  const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
+  const isRefused = emptyResult !== undefined && !isOfCluster;
+  if (services.length > 0) {
+    if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
+    const takesAll = ipFamily === 'auto' || ipFamily === 'dual';
+    const isProgrammed = prepared.cluster.servicePorts.some(({ family }) => takesAll || family === ipFamily);
+    return isProgrammed ? [] : [describeNothing(prepared, isRefused)];
+  }
+  const { slices, endpoints, serviceCidrs, configs, facts } = inputs;
+  const others = [nodes, pods, workloads, slices, endpoints, serviceCidrs, configs, facts];
+  const holdsObjects = skipped.size > 0 || others.some(({ length }) => length > 0);
+  const unbuilt = findOutermost([...inputs.files.keys()]);
+  if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
+    const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
+    return [diagnose('no-input', { problem: 'kustomization', build })];
+  }
+  // What looks like a misspelled Service would be taken off the node.
+  const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
+  if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
+  return [diagnose('no-services', { isRefused })];
+}
+
+/** Services are there, and kube-proxy programs nothing for any of them. */
+function describeNothing({ services, cluster }: Prepared, isRefused: boolean): Diagnostic {
+  const watched = new Set(cluster.services.map(fullName));
+  const leftOut = leftOutReasons.flatMap((reason) => {
+    const names = services
+      .filter(({ object }) => leftOutReason(object, watched.has(fullName(object.metadata))) === reason)
+      .map(({ object }) => fullName(object.metadata))
+      .toSorted(compareText);
+    return names.length === 0 ? [] : [{ reason, services: names }];
+  });
+  return diagnose('nothing-programmed', { services: services.length, leftOut, isRefused });
+}
+
+function leftOutReason(service: Service, isWatched: boolean): LeftOutReason {
+  if (!isWatched) return isLeftToOther(service) ? 'other-proxy' : 'headless-label';
+  return skipReason(service) ?? (service.spec.ports.length === 0 ? 'no-ports' : 'other-family');
+}
+
+/** The node's own addresses without those of kube-ipvs0; none if a diagnostic says that the text is wrong. */
+export interface HostAddresses {
+  readonly addresses: readonly Address[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** What `ip -j addr` printed on a node, with the name that diagnostics give it. */
+export interface HostText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The addresses in what `ip -j addr` or `ip addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
+export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
+  if ('severity' in file) return { addresses: [], diagnostics: [file] };
+  const { links, unread } = parsePrinted(file.text);
+  const [first] = unread;
+  if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
+  const addresses = links
+    .filter((link) => link.name !== serviceLink)
+    .flatMap((link) => link.addresses.map(({ address }) => address));
+  return { addresses, diagnostics: [] };
+}
+
+/** What is no text of ip addr is taken for JSON, whose reader says what is wrong with it. */
+function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
+  const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
+  if (printed.length === 0) return parseIpAddrJson(text);
+  const readings = printed.map((output) => parseIpAddrText(output.text));
+  return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
+}
+
+/** Why a file is of no use. */
+export function badHostAddresses(file: string, reason: string): Diagnostic {
+  return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
 }

@@ -1,14 +1,21 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { loadFile, loadFiles, type Stdin } from '../input/files/load-files.ts';
-import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
+import {
+  loadTexts,
+  type InputOptions,
+  type InputTexts,
+  type LoadedInputs,
+  badHostAddresses,
+  parseHostAddresses,
+  type HostText,
+} from './load-texts.ts';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNamedFile } from '../base/read-file.ts';
 import { describeError } from '../base/system-errors.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
-import type { Hosts } from './compile-fleet.ts';
-import { badHostAddresses, parseHostAddresses, type HostText } from './host-addresses.ts';
+import type { Hosts } from './compile.ts';
 
 /** The options of all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {

@@ -1,11 +1,20 @@
 import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkNodeName } from '../compile/chosen-nodes.ts';
-import { compile as compileTexts, type NodeOptions } from '../compile/compile.ts';
-import { compileFleet as compileNodes, type FleetNode, chooseFleet, type Hosts } from '../compile/compile-fleet.ts';
+import {
+  compileLoaded,
+  compileFleet as compileNodes,
+  type FleetNode,
+  chooseFleet,
+  type Hosts,
+} from '../compile/compile.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
-import { parseHostAddresses } from '../compile/host-addresses.ts';
-import { loadTexts, type InputOptions as PipelineOptions, type InputTexts } from '../compile/load-texts.ts';
+import {
+  parseHostAddresses,
+  loadTexts,
+  type InputOptions as PipelineOptions,
+  type InputTexts,
+} from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -85,8 +94,9 @@ export function compile(options: CompileOptions): CompileResult {
   checkOptionNames(options, { ...inputOptions, node: true, hostAddresses: true });
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
-  const texts = textsOf(options, options.hostAddresses);
-  const { content, gaps, diagnostics } = compileTexts(texts, pipelineOptions(options), wrong ? [wrong] : []);
+  const request = pipelineOptions(options);
+  const loaded = loadTexts(textsOf(options, options.hostAddresses), request);
+  const { content, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
   return {
     bundle: content && bundleOf(content, makeBundle(content)),
     diagnostics: diagnosticsToJson([...gaps, ...diagnostics]),
@@ -173,7 +183,7 @@ function pipelineOptions({
   ipFamily = 'auto',
   allowEmpty = false,
   ...options
-}: InputOptions & { readonly node?: string | undefined }): PipelineOptions & NodeOptions {
+}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
   if (!ipFamilyChoices.includes(ipFamily)) {
     throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
   }

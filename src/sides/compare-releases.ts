@@ -2,10 +2,15 @@ import { count } from '../base/format-count.ts';
 import { quote } from '../base/printable.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
-import { compileNode, prepareForBehaviours, prepareForRelease } from '../compile/compile-node.ts';
+import { compileNode, prepareForRelease } from '../compile/compile-node.ts';
 import { checkReleases } from '../compile/compile.ts';
-import { parseVersionChoice, releaseOfNode, releaseRunBy, type VersionChoice } from '../compile/kubernetes-version.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import {
+  parseVersionChoice,
+  releaseOfNode,
+  releaseRunBy,
+  type VersionChoice,
+  type LoadedInputs,
+} from '../compile/load-texts.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
@@ -108,7 +113,7 @@ export function compareReleases(
   const { nodeName } = pair;
   const { prepared, hostAddresses } = loaded;
   const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
-    const content = compileNode(prepareForBehaviours(prepared, release, does), { nodeName, hostAddresses, ipFamily });
+    const content = compileNode(prepareForRelease(prepared, release, does), { nodeName, hostAddresses, ipFamily });
     return { release, does, side: sideOfManifests(`${name} by Kubernetes ${release}`, content) };
   };
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>

@@ -1,17 +1,12 @@
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { compileLoaded, type Compilation, type NodeOptions } from '../compile/compile.ts';
-import {
-  chooseNodeName,
-  compileNode,
-  prepareWithRanges,
-  prepareWithSettings,
-  type NodeMemo,
-} from '../compile/compile-node.ts';
+import { chooseNodeName, compileNode, prepareWithSettings, type NodeMemo } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type ReadStdin } from '../compile/read-texts.ts';
 import { isError } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
+import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import { checkMode } from '../input/configuration/resolve-settings.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
@@ -42,7 +37,7 @@ export async function compileSide(
   const likeNode = like?.services?.node.name || undefined;
   const assume = canAssumeBeside(like, options) && options.assume;
   const read = await loadInputs(
-    { ...options, assume, node: node ?? likeNode, file: [path, ...(options.file ?? [])] },
+    { ...options, ...rangesLike(like, options), assume, node: node ?? likeNode, file: [path, ...(options.file ?? [])] },
     readStdin,
   );
   const loaded = { ...read, modeNote: undefined };
@@ -57,9 +52,7 @@ export async function compileSide(
   const knownAddresses = other.kind === 'dump' ? other.hostAddresses : like.services?.node.hostAddresses;
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(knownAddresses, ofNode);
   const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
-  // The ranges of cluster IPs that a bundle took from a flag.
-  const ranges = like.services?.cluster.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
-  const prepared = prepareWithRanges(loaded.prepared, ranges);
+  const { prepared } = loaded;
   const { gates } = prepared;
   const settled = settleRelease(loaded.version, {
     nodeName,
@@ -94,6 +87,13 @@ function canAssumeBeside(like: Side | undefined, options: SideOptions): boolean 
   const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
   const flags = [serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints];
   return (like.services?.assumed.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
+}
+
+/** The ranges of cluster IPs that a bundle took from a flag, unless one is given. */
+function rangesLike(like: Side | undefined, { serviceClusterIpRange }: SideOptions): RangeFlags {
+  const ranges = like?.services?.cluster.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
+  if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
+  return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
 /** The settings of a side that is manifests: where neither they nor the flags set up kube-proxy, those of the other side. */

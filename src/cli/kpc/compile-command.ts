@@ -6,9 +6,8 @@ import { holdsGolden, holdsReal, replaceFolder, writeQuickly } from '../../bundl
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import { checkNodeName } from '../../compile/chosen-nodes.ts';
-import { chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../compile/compile-fleet.ts';
+import { chooseFleet, compileFleet, isFleet, type FleetOptions, compileLoaded } from '../../compile/compile.ts';
 import { chooseNodeName, goldenContext } from '../../compile/compile-node.ts';
-import { compileLoaded } from '../../compile/compile.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
