@@ -142,17 +142,12 @@ export function compareReleases(
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
 }
 
-/** As high as kube-proxy since 1.36 sets nf_conntrack_max by the number of cores. */
-const defaultConntrackLimit = 1_048_576;
-
 /** How many connections to track is decided on the node: it depends on the number of its cores. */
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
-  if (conntrack.maxPerCore <= 0) return [];
-  const cores = Math.floor(defaultConntrackLimit / conntrack.maxPerCore);
   const { since, before, after } = behaviourChanges['conntrack-limit'];
-  return [
-    `on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`,
-  ];
+  return conntrack.maxPerCore > 0
+    ? [`on a node with many cores kube-proxy before ${since} ${before}, and since then ${after}`]
+    : [];
 }
 
 /** Why kube-proxies of two releases differ, of one behaviour. */

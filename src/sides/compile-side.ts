@@ -14,11 +14,10 @@ import { findTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nft-names.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
 import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/values.ts';
 import { settleRelease } from './compare-releases.ts';
 import type { SideOptions } from './read-side.ts';
-import { sideOfManifests, type SideReading, type StoredSide } from './stored-side.ts';
+import { describeMade, sideOfManifests, type SideReading, type StoredSide } from './stored-side.ts';
 
 /** Compiles what was read for one node: a side of that name. */
 export function compileAs(name: string, loaded: LoadedInputs, options: NodeOptions, memo?: NodeMemo): SideReading {
@@ -150,14 +149,9 @@ function readingOf(
   reason: string | undefined,
 ): SideReading {
   if (!content) return failedReading(loaded, diagnostics);
-  const { node, settings, families } = content;
-  const where = node.name === '' ? 'any node' : `node ${node.name}`;
-  const why = reason === undefined ? '' : ` (${reason})`;
-  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
-  const compiledFor = `compiled for ${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
   return {
     ...failedReading(loaded, diagnostics),
     side: sideOfManifests(name, content),
-    notes: [`${name}: manifests, ${compiledFor}`],
+    notes: [`${name}: manifests, compiled for ${describeMade(content, { modeFrom, reason })}`],
   };
 }

@@ -83,32 +83,27 @@ function brokenSide(path: string, problems: readonly string[]): MissingSide {
 }
 
 function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): StoredBundleSide {
+  const { mode, families, assigned, assumedEndpoints } = manifest;
   const node = nodeOfBundle(manifest);
-  const { families } = manifest;
   const settings = settingsOf(manifest);
-  const side: Side = {
-    kind: 'bundle',
-    name: path,
-    state,
-    // Its files hold no origins. If no comments name the Services, compiling them again does.
-    labels:
-      modeFacts[manifest.mode].namesServices === 'all'
-        ? undefined
-        : compileState(cluster, node, settings, families, undefined),
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: {
-      cluster,
-      node,
-      settings,
-      assumed: { services: manifest.assigned, pods: podAddresses(manifest.assumedEndpoints), node: false },
-    },
-  };
-  const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
-  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
-  const note = `${path}: ${what} for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
-  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [note] };
+  // Its files hold no origins. If no comments name the Services, compiling them again does.
+  const isNamed = modeFacts[mode].namesServices === 'all';
+  const labels = isNamed ? undefined : compileState(cluster, node, settings, families, undefined);
+  const made = { state, cluster, node, settings, families, assigned, assumedEndpoints };
+  const side: Side = { ...sideOfManifests(path, made), kind: 'bundle', labels };
+  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
+}
+
+/** For which node, and how, something was compiled. */
+export function describeMade(
+  { node, settings, families }: Pick<BundleContent, 'node' | 'settings' | 'families'>,
+  /** Where the mode is from, and why it is this release, if neither was asked for. */
+  { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
+): string {
+  const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
+  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
 }
 
 /**
@@ -166,7 +161,16 @@ function describeFile(name: string, files: Dump['files']): string {
 /** What was compiled, as a side to compare. */
 export function sideOfManifests(
   name: string,
-  { state, cluster, node, settings, families, assigned, assumedEndpoints, isNodeAssumed }: BundleContent,
+  {
+    state,
+    cluster,
+    node,
+    settings,
+    families,
+    assigned,
+    assumedEndpoints,
+    isNodeAssumed,
+  }: Omit<BundleContent, 'kpcVersion'>,
 ) {
   return {
     kind: 'manifests',

@@ -111,7 +111,10 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const mistaken = await describeMistakenInput(loaded, options, terminal);
   const failed = mistaken && (await reportAll([mistaken], loaded, options, terminal));
   if (failed !== undefined) return failed;
-  return hasMany ? runFleet(loaded, texts, options, terminal) : runOne(loaded, options, terminal);
+  const problem =
+    checked === undefined ? undefined : (await import('../../sides/check-folder.ts')).checkFolder(checked, hasMany);
+  const refusals = problem ? [problem] : [];
+  return hasMany ? runFleet(loaded, texts, refusals, options, terminal) : runOne(loaded, refusals, options, terminal);
 }
 
 /** A cluster may have an empty result, but it must not replace a bundle or golden that may program Services. */
@@ -151,6 +154,7 @@ async function reportAll(
 async function runFleet(
   loaded: LoadedInputs,
   texts: InputTexts,
+  refusals: readonly Diagnostic[],
   options: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -163,7 +167,6 @@ async function runFleet(
     return refuse(terminal, '--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
   }
   const chosen = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
-  const refusals = chosen.nodes.length === 0 ? [] : await checkTarget(options, true);
   const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
   const { nodes, diagnostics: found } = compileFleet(loaded, fleet, options.ipFamily);
   const diagnostics = makeStrict(found, options);
@@ -175,18 +178,23 @@ async function runFleet(
     : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
 }
 
-async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+async function runOne(
+  loaded: LoadedInputs,
+  refusals: readonly Diagnostic[],
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const { node: [node] = [], ipFamily, hostAddresses: path } = options;
   const nodeName = chooseNodeName(node, loaded.prepared);
   const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
-  const refusals = [
+  const wrong = [
     ...(host?.diagnostics ?? []),
     ...(options.node ?? []).flatMap((name) => checkNodeName(name) ?? []),
     ...(options.prune ? [diagnose('bad-prune', {})] : []),
-    ...(await checkTarget(options, false)),
+    ...refusals,
   ];
   const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
-  const { content, gaps, diagnostics: found } = compileLoaded(own, { node, ipFamily }, refusals);
+  const { content, gaps, diagnostics: found } = compileLoaded(own, { node, ipFamily }, wrong);
   const diagnostics = makeStrict([...gaps, ...found], options);
   const failed = await reportAll(diagnostics, loaded, options, terminal);
   if (!content || failed !== undefined) return failed ?? exitStatus.badInput;
@@ -194,13 +202,6 @@ async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: T
   return options.print === undefined
     ? output(content, diagnostics, options, terminal)
     : print(options.print, content, terminal);
-}
-
-/** What is wrong with the folder that --check names. */
-async function checkTarget({ check: folder }: CompileOptions, hasMany: boolean): Promise<readonly Diagnostic[]> {
-  if (folder === undefined) return [];
-  const { checkFolder } = await import('../../sides/check-folder.ts');
-  return [checkFolder(folder, hasMany) ?? []].flat();
 }
 
 async function output(

@@ -91,14 +91,11 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
 async function printAll(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { mode, ports } = read;
   const leftovers = describeLeftovers(read.leftovers, read.owners);
-  if (ports.length === 0) {
-    const isForeign = mode === undefined;
-    const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-    if (options.output === 'text' || leftovers.length === 0) {
-      await terminal.err(`error: the dump shows no Service${why}\n`);
-    }
-    if (leftovers.length === 0) return exitStatus.differs;
+  if (ports.length === 0 && (options.output === 'text' || leftovers.length === 0)) {
+    const why = mode === undefined ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
+    await terminal.err(`error: the dump shows no Service${why}\n`);
   }
+  if (ports.length + leftovers.length === 0) return exitStatus.differs;
   if (options.output === 'json') {
     await terminal.out(formatJson({ mode, ports, leftovers: leftovers.length > 0 ? leftovers : undefined }));
     return exitStatus.ok;
