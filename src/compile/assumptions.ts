@@ -5,7 +5,7 @@ import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnosti
 import type { Inputs } from '../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
 import { families as bothFamilies, type Family } from '../kernel/family.ts';
-import type { IpFamilyChoice } from './choose-families.ts';
+import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 
 /**
@@ -49,7 +49,7 @@ export function assumeCluster(
   podNetworks: readonly Network[],
 ): Assumptions {
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
-  const families = chooseFamilies(inputs, ranges, ipFamily);
+  const families = familiesOf(inputs, ranges, ipFamily);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
   const pods = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []), ...networks('pods')];
@@ -65,19 +65,11 @@ export function assumeCluster(
   };
 }
 
-function chooseFamilies(inputs: Inputs, ranges: AssignmentRanges, ipFamily: IpFamilyChoice): readonly Family[] {
-  const declared = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
+function familiesOf({ services, serviceCidrs }: Inputs, ranges: AssignmentRanges, ipFamily: IpFamilyChoice) {
+  const declared = [...ranges.clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)];
   if (declared.length > 0)
     return bothFamilies.filter((family) => declared.some((network) => network.family === family));
-  switch (ipFamily) {
-    case 'ipv4':
-    case 'ipv6':
-      return [ipFamily];
-    case 'dual':
-      return bothFamilies;
-    case 'auto':
-      return inputs.services.some(({ object }) => wantsIpv6(object)) ? bothFamilies : ['ipv4'];
-  }
+  return chooseFamilies(ipFamily, () => (services.some(({ object }) => wantsIpv6(object)) ? bothFamilies : ['ipv4']));
 }
 
 function wantsIpv6({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service): boolean {

@@ -28,9 +28,9 @@ import {
 } from '../kube-proxy/releases.ts';
 import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
-import type { Address, Network } from '../kernel/address.ts';
+import { isLoopback, type Address, type Network } from '../kernel/address.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftables/compile-nftables.ts';
-import type { Family } from '../kernel/family.ts';
+import { families as allFamilies, type Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
@@ -195,11 +195,22 @@ export function settleInputs(prepared: Prepared, request: NodeRequest): BundleIn
   const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
   const cluster = settleOnNode(prepared.cluster, node, behavioursFor(prepared));
-  const chosen = chooseFamilies(request.ipFamily, cluster, node);
+  const chosen = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));
   const { assigned, assumedEndpoints } = prepared;
   const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
   const inputs = { cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
   return isNodeAssumed ? { ...inputs, isNodeAssumed } : inputs;
+}
+
+/** The families that the Services and the node use. */
+function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
+  const used = allFamilies.filter(
+    (family) =>
+      cluster.servicePorts.some((port) => port.family === family) ||
+      node.podCIDRs.some((network) => network.family === family) ||
+      !isLoopback(node.nodeIPs[family]),
+  );
+  return used.length > 0 ? used : ['ipv4'];
 }
 
 /** What the bundle holds that is made of these inputs. */

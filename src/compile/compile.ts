@@ -175,15 +175,8 @@ export interface FleetBundle {
   readonly content: BundleContent;
 }
 
-/** The bundles of many nodes, and all that there is to say of the input. */
-export interface FleetCompilation {
-  readonly diagnostics: readonly Diagnostic[];
-  /** Undefined if a diagnostic is an error. */
-  readonly nodes: Iterable<FleetNode> | undefined;
-}
-
-/** Compiles for many nodes what has been read and checked. */
-export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice): FleetCompilation {
+/** Compiles for many nodes what has been read and checked; there are none if a diagnostic is an error. */
+export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
   if (!preparedFor) return { diagnostics, nodes: undefined };

@@ -33,7 +33,15 @@ export interface InputTexts {
 }
 
 /** What says how manifests are compiled, under the names of the flags. */
-export interface InputOptions extends ProxyFlags, RangeFlags, EmptyResultOptions {
+export interface InputOptions extends ProxyFlags, RangeFlags {
+  /**
+   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
+   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
+   */
+  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
+  readonly ipFamily: IpFamilyChoice;
+  /** The command to pipe rendered manifests into. */
+  readonly into?: string | undefined;
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
@@ -201,14 +209,14 @@ export type VersionChoice =
   /** Not given: the newest, unless the input says more. */
   | { readonly kind: 'default' };
 
-/** A reading of --kubernetes-version. With an error among the diagnostics, the choice is the default. */
-export interface VersionReading {
-  readonly choice: VersionChoice;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-/** Reads the value of --kubernetes-version, or of another flag that takes the same. */
-export function parseVersionChoice(text: string | undefined, flag = '--kubernetes-version'): VersionReading {
+/**
+ * Reads the value of --kubernetes-version, or of another flag that takes the same. With an error among the diagnostics, the
+ * choice is the default.
+ */
+export function parseVersionChoice(
+  text: string | undefined,
+  flag = '--kubernetes-version',
+): { readonly choice: VersionChoice; readonly diagnostics: readonly Diagnostic[] } {
   if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
   if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
   const reading = parseRelease(text);
@@ -259,26 +267,14 @@ export function releaseOfNode(
   };
 }
 
-/** What says whether a result may be empty. */
-export interface EmptyResultOptions {
-  /**
-   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
-   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
-   */
-  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
-  readonly ipFamily: IpFamilyChoice;
-  /** The command to pipe rendered manifests into. */
-  readonly into?: string | undefined;
-}
-
 /**
  * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
  * what is written, unless it is allowed.
  */
-export function describeEmptiness(
+function describeEmptiness(
   inputs: Inputs,
   prepared: Prepared,
-  { emptyResult, ipFamily, into }: EmptyResultOptions,
+  { emptyResult, ipFamily, into }: InputOptions,
 ): readonly Diagnostic[] {
   const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
   // What could not be read may have been a Service.

@@ -194,16 +194,7 @@ function findCauses(
 }
 
 /** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined if one is unknown. */
-export function chooseReleases(
-  loaded: LoadedInputs,
-  nodeName: string,
-  toVersion: string,
-  toFlag: string,
-): {
-  readonly from: Release | undefined;
-  readonly to: Release | undefined;
-  readonly diagnostics: readonly Diagnostic[];
-} {
+export function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
   const { version, prepared } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };

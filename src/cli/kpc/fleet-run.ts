@@ -30,6 +30,7 @@ import type { FileOptions } from '../../compile/read-texts.ts';
 import { type MessageOptions, showProgress } from './messages.ts';
 import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { refuse } from '../shared/refuse.ts';
@@ -273,10 +274,11 @@ async function findStale(
   return gone.filter((_, i) => own[i] === true);
 }
 
+/** Removes those folders, or says how. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';
-  const names = stale.slice(0, 5).join(', ') + (stale.length > 5 ? ` and ${stale.length - 5} more` : '');
+  const names = nameSome(stale, 5);
   if (!run.options.prune) return `No Node object for the folders ${names}: --prune removes them\n`;
   for (const node of stale) await folder.remove(node);
   return `Removed the folders ${names}, for which there is no Node object\n`;
