@@ -152,7 +152,7 @@ interface FoundFile {
  * Reads what was taken from one node: folders, single files, and - for what came through stdin; `diagnostics` is what must be
  * said of its files. Undefined if nothing in them is a tool's output, nor meant to be.
  */
-export function readDumpFiles(
+function readDumpFiles(
   sources: readonly string[],
   stdin: Uint8Array | string | undefined,
 ): { readonly dump: Dump; readonly diagnostics: readonly Diagnostic[] } | undefined {

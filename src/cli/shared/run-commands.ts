@@ -221,7 +221,7 @@ export function notesOf(program: string, command: string): readonly string[] {
  * Ends the help of each command of a program with what there is to know and its examples, and that of the program with the first
  * example of some commands.
  */
-export function addHelpTexts(program: Command): void {
+function addHelpTexts(program: Command): void {
   for (const command of program.commands) {
     const paragraphs = notesOf(program.name(), command.name());
     if (paragraphs.length > 0) {
