@@ -12,12 +12,14 @@ import {
 import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
-import type { NodeContext } from '../cluster/model.ts';
+import type { NodeContext, ServicePort } from '../cluster/model.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
-import { behavioursOf, concernsMode, type FeatureGates } from '../kube-proxy/releases.ts';
+import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 
 /** The nodes to compile for. */
 export interface CheckedNodes {
@@ -193,32 +195,39 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
   return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
-/**
- * The node ports that kube-proxy itself listens for on localhost, on a node or, without one, on each that has endpoints for it.
- * No rule does that: a bundle serves none of them.
- */
-export function describeLocalhostListeners(
-  { cluster, settings }: Pick<Prepared, 'cluster' | 'settings'>,
-  gates: FeatureGates,
-  node?: NodeContext,
-): readonly Diagnostic[] {
+/** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
+export function describeLocalhostListeners({ state, cluster }: BundleContent): readonly Diagnostic[] {
+  const handlingOf = findLocalhostHandling(state);
+  const ports = cluster.servicePorts.filter(
+    ({ family, protocol, nodePort: port }) => port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy',
+  );
+  return describeListeners(ports, false);
+}
+
+/** The same of many nodes: on each that has endpoints for the node port. */
+export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
   const name = 'localhost-node-ports';
   if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
-  const { nodeIPs } = node ?? { nodeIPs: loopbackAddresses };
-  const named = new Set(families.filter((family) => nodePortNetworks(settings, { nodeIPs }, family).namesLoopback));
-  const listening = cluster.servicePorts.filter(
+  const named = new Set(
+    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
+  );
+  const ports = cluster.servicePorts.filter(
     (port) =>
       named.has(port.family) &&
       port.protocol === 'TCP' &&
       port.nodePort !== 0 &&
-      planTraffic(port, node ?? { name: '', zone: '' }).hasEndpoints,
+      planTraffic(port, { name: '', zone: '' }).hasEndpoints,
   );
+  return describeListeners(ports, true);
+}
+
+function describeListeners(listening: readonly ServicePort[], ofNodes: boolean): readonly Diagnostic[] {
   const byPort = groupBy(listening, ({ label, nodePort }) => `${label} ${nodePort}`);
   return [...byPort.values()].flatMap((ports) => {
     const [first] = ports;
     if (!first) return [];
     const its = families.filter((family) => ports.some((port) => port.family === family));
-    const details = { servicePort: first.label, nodePort: first.nodePort, families: its, ofNodes: node === undefined };
+    const details = { servicePort: first.label, nodePort: first.nodePort, families: its, ofNodes };
     return [diagnose('localhost-node-port', details, first.places?.nodePort)];
   });
 }

@@ -12,6 +12,7 @@ import {
   checkNodeName,
   checkNodes,
   type CheckedNodes,
+  describeListenersOfNodes,
   describeLocalhostListeners,
   describeNodeGaps,
 } from './chosen-nodes.ts';
@@ -72,10 +73,7 @@ export function compileLoaded(
   if (!preparedFor) return { content: undefined, diagnostics, gaps: [] };
   const prepared = preparedFor(nodeName);
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily }, memo);
-  const gaps = [
-    ...describeNodeGaps(nodeName, prepared, hostAddresses),
-    ...describeLocalhostListeners(content, prepared.gates, content.node),
-  ];
+  const gaps = [...describeNodeGaps(nodeName, prepared, hostAddresses), ...describeLocalhostListeners(content)];
   return { content, diagnostics, gaps };
 }
 
@@ -181,7 +179,7 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
   if (!preparedFor) return { diagnostics, nodes: undefined };
   return {
-    diagnostics: [...describeLocalhostListeners(loaded.prepared, loaded.prepared.gates), ...diagnostics],
+    diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics],
     nodes: makeNodes(fleet, preparedFor, ipFamily),
   };
 }
