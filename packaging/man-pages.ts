@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { version } from '../src/base/version.ts';
-import { examplesOf, notesOf } from '../src/cli/shared/help-texts.ts';
+import { examplesOf, notesOf } from '../src/cli/shared/run-commands.ts';
 import { readPrograms, type ProgramCommands } from './programs.ts';
 
 /** Commands of users are in section 1, those of the administrator in section 8. */

@@ -167,10 +167,10 @@ function load({ name, text, node, mode, release, assume }: Input): Loaded {
   const { prepared } = read;
   const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
   const chosen = nodes.includes(node) ? node : nodes[0];
-  const { content, diagnostics } = compileLoaded(read, { node: chosen, ipFamily: 'auto' }, []);
+  const { content, gaps, diagnostics } = compileLoaded(read, { node: chosen, ipFamily: 'auto' });
   // Objects may quote what a node printed.
   const isDump = content === undefined && !/\bkind\b/.test(text) && holdsOutput(text);
-  const found = isDump ? [diagnose('no-manifests', { what: 'dump', path: name })] : diagnostics;
+  const found = isDump ? [diagnose('no-manifests', { what: 'dump', path: name })] : [...gaps, ...diagnostics];
   return { nodes, diagnostics: diagnosticsToJson(found), content, objects: read.inputs };
 }
 

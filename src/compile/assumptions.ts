@@ -1,11 +1,11 @@
 import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import type { Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Node, ProxySettings, Service, Sourced } from '../cluster/objects.ts';
 import type { AssumedValues } from '../diagnostics/services.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
 import { families as bothFamilies, type Family } from '../kernel/family.ts';
-import type { IpFamilyChoice } from './choose-families.ts';
+import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 
 /**
@@ -27,19 +27,6 @@ const assumedNodes = ['node-1', 'node-2'] as const;
 /** How long the prefix of a Node's part of the Pods' network is. */
 const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
-/** What is known before anything is assumed. */
-export interface KnownOfCluster {
-  readonly inputs: Inputs;
-  /** What flags and the configuration of other programs name. */
-  readonly ranges: AssignmentRanges;
-  /** Those that --assume-endpoints names. */
-  readonly podNetworks: readonly Network[];
-  readonly clusterCIDRs: readonly string[];
-  /** The nodes that the flags or the configuration of kube-proxy name. */
-  readonly nodeNames: readonly string[];
-  readonly ipFamily: IpFamilyChoice;
-}
-
 /** What takes the place of what the input lacks. */
 export interface Assumptions {
   readonly ranges: AssignmentRanges;
@@ -49,15 +36,23 @@ export interface Assumptions {
   readonly nodes: readonly Sourced<Node>[];
 }
 
-/** What to assume of the cluster; it hangs on what the input holds alone, and so is the same in each run. */
-export function assumeCluster(known: KnownOfCluster): Assumptions {
-  const { inputs, ranges, podNetworks, clusterCIDRs } = known;
+/**
+ * What to assume of the cluster beyond the ranges that flags and configurations name, and the Pods' networks after
+ * --assume-endpoints; it hangs on what the input holds alone, and so is the same in each run.
+ */
+export function assumeCluster(
+  inputs: Inputs,
+  nodeNames: readonly string[],
+  ipFamily: IpFamilyChoice,
+  { clusterCIDRs, hostnameOverride }: ProxySettings,
+  ranges: AssignmentRanges,
+  podNetworks: readonly Network[],
+): Assumptions {
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
-  const families = chooseFamilies(known);
+  const families = familiesOf(inputs, ranges, ipFamily);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
-  const named = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
-  const pods = [...named, ...networks('pods')];
+  const pods = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []), ...networks('pods')];
   return {
     ranges: {
       ...ranges,
@@ -66,23 +61,15 @@ export function assumeCluster(known: KnownOfCluster): Assumptions {
       ...(ranges.loadBalancerIPs ? {} : { loadBalancerIPs: networks('balancers'), sparesPending: true }),
     },
     podNetworks: pods,
-    nodes: needsNodes(inputs) ? makeNodes(known, families, pods) : [],
+    nodes: needsNodes(inputs) ? makeNodes(inputs, [...nodeNames, hostnameOverride], families, pods) : [],
   };
 }
 
-function chooseFamilies({ inputs, ranges, ipFamily }: KnownOfCluster): readonly Family[] {
-  const declared = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
+function familiesOf({ services, serviceCidrs }: Inputs, ranges: AssignmentRanges, ipFamily: IpFamilyChoice) {
+  const declared = [...ranges.clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)];
   if (declared.length > 0)
     return bothFamilies.filter((family) => declared.some((network) => network.family === family));
-  switch (ipFamily) {
-    case 'ipv4':
-    case 'ipv6':
-      return [ipFamily];
-    case 'dual':
-      return bothFamilies;
-    case 'auto':
-      return inputs.services.some(({ object }) => wantsIpv6(object)) ? bothFamilies : ['ipv4'];
-  }
+  return chooseFamilies(ipFamily, () => (services.some(({ object }) => wantsIpv6(object)) ? bothFamilies : ['ipv4']));
 }
 
 function wantsIpv6({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service): boolean {
@@ -111,7 +98,8 @@ function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inp
 }
 
 function makeNodes(
-  { inputs: { pods, workloads }, nodeNames }: KnownOfCluster,
+  { pods, workloads }: Inputs,
+  nodeNames: readonly string[],
   families: readonly Family[],
   networks: readonly Network[],
 ): readonly Sourced<Node>[] {
@@ -177,26 +165,14 @@ export function describeAssumptions(
   isDefault: boolean,
 ): readonly Diagnostic[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
+  const clusterIPs = assigned.flatMap((service) => service.clusterIPs);
+  const balancers = assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs);
+  const podAddresses = pods.flatMap(({ addresses }) => addresses);
   const all: readonly AssumedValues[] = [
-    drawn(
-      'cluster IP',
-      assigned.flatMap(({ clusterIPs }) => clusterIPs),
-      ranges.clusterIPs,
-    ),
+    drawn('cluster IP', clusterIPs, ranges.clusterIPs),
     drawn('node port', assigned.flatMap(assignedPorts).map(String), []),
-    drawn(
-      'load balancer address',
-      assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs),
-      ranges.loadBalancerIPs ?? [],
-    ),
-    {
-      ...drawn(
-        'ready Pod',
-        pods.flatMap(({ addresses }) => addresses),
-        podNetworks,
-      ),
-      count: pods.length,
-    },
+    drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
+    { ...drawn('ready Pod', podAddresses, podNetworks), count: pods.length },
     { what: 'Node', count: nodes.length, from: [] },
   ];
   const values = all.filter(({ count }) => count > 0);

@@ -13,12 +13,12 @@ import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
 import type { NodeContext, ServicePort } from '../cluster/model.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
-import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 
 /** The nodes to compile for. */
@@ -26,11 +26,6 @@ export interface CheckedNodes {
   readonly names: readonly string[];
   /** The names given by --node. */
   readonly flag: readonly string[] | undefined;
-}
-
-/** One node; `flag` is what --node gives. */
-export function oneNode(name: string, flag: string | undefined): CheckedNodes {
-  return { names: [name], flag: flag === undefined ? undefined : [flag] };
 }
 
 /** What is known of the Nodes. */
@@ -187,7 +182,7 @@ function findUnreachableNodePorts(
   if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
   if (addressesIn(networks, node).some(isServed)) return [];
-  // kube-proxy itself listens there: see describeLocalhostListeners.
+  // kube-proxy itself listens there.
   if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
   const picked = settings.nodePortAddresses.filter(
     (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,

@@ -28,9 +28,9 @@ import {
 } from '../kube-proxy/releases.ts';
 import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
-import type { Address, Network } from '../kernel/address.ts';
+import { isLoopback, type Address, type Network } from '../kernel/address.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftables/compile-nftables.ts';
-import type { Family } from '../kernel/family.ts';
+import { families as allFamilies, type Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
@@ -61,17 +61,22 @@ export interface Prepared {
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
 }
 
+/** What is known of a cluster beside its objects and kube-proxy's settings. */
+export interface ClusterFacts {
+  readonly ranges: AssignmentRanges;
+  readonly hostAddresses?: readonly Address[] | undefined;
+  /** Set if workloads are taken to have Pods: the networks that are named for these. */
+  readonly assumedNetworks?: readonly Network[] | undefined;
+  /** What takes the place of what the inputs lack. */
+  readonly assumptions?: Assumptions | undefined;
+}
+
 /** Builds the cluster, once for all nodes. */
 export function prepare(
   inputs: Inputs,
   settings: ProxySettings,
   gates: FeatureGates,
-  ranges: AssignmentRanges,
-  hostAddresses?: readonly Address[],
-  /** Set if workloads are taken to have Pods: the networks that are named for these. */
-  assumedNetworks?: readonly Network[],
-  /** What takes the place of what the inputs lack. */
-  assumptions?: Assumptions,
+  { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
 ): Prepared {
   const { serviceCidrs } = inputs;
   const chosen = assumptions?.ranges ?? ranges;
@@ -145,14 +150,12 @@ function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
-/** The same inputs, as the kube-proxy of another release sees them. */
-export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
-  if (release === prepared.settings.release) return prepared;
-  return prepareForBehaviours(prepared, release, behavioursOf(release, prepared.gates));
-}
-
-/** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
-export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
+/** The same inputs, as a kube-proxy of a release sees them, or one that behaves so, be there such a release or not. */
+export function prepareForRelease(
+  prepared: Prepared,
+  release: Release,
+  behaviours: Behaviours = behavioursOf(release, prepared.gates),
+): Prepared {
   return {
     ...prepared,
     cluster: prepared.buildCluster(behaviours),
@@ -163,24 +166,8 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
 
 /** The same inputs under other settings, as those of a bundle, by the release that these name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
-  const { release } = settings;
-  const [given, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
-  const isTheSame = given.size === read.size && [...given].every(([gate, isOn]) => read.get(gate) === isOn);
-  if (release === prepared.settings.release && isTheSame) return { ...prepared, settings };
-  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...given]));
-  const seen = prepareForBehaviours(prepared, release, behaviours);
-  return { ...seen, settings: withGatedSettings(settings, behaviours) };
-}
-
-/** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
-export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCidrs']): Prepared {
-  if (ranges.length === 0 || prepared.cluster.serviceCidrs.length > 0) return prepared;
-  const fill = (behaviours: Behaviours): Cluster => {
-    const cluster = prepared.buildCluster(behaviours);
-    return behaviours.has('service-cidrs') ? { ...cluster, serviceCidrs: ranges } : cluster;
-  };
-  const { settings, gates } = prepared;
-  return { ...prepared, cluster: fill(behavioursOf(settings.release, gates)), buildCluster: fill };
+  const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
+  return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
 }
 
 /** What makes one node's bundle out of the prepared inputs. */
@@ -208,11 +195,22 @@ export function settleInputs(prepared: Prepared, request: NodeRequest): BundleIn
   const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
   const cluster = settleOnNode(prepared.cluster, node, behavioursFor(prepared));
-  const chosen = chooseFamilies(request.ipFamily, cluster, node);
+  const chosen = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));
   const { assigned, assumedEndpoints } = prepared;
   const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
   const inputs = { cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
   return isNodeAssumed ? { ...inputs, isNodeAssumed } : inputs;
+}
+
+/** The families that the Services and the node use. */
+function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
+  const used = allFamilies.filter(
+    (family) =>
+      cluster.servicePorts.some((port) => port.family === family) ||
+      node.podCIDRs.some((network) => network.family === family) ||
+      !isLoopback(node.nodeIPs[family]),
+  );
+  return used.length > 0 ? used : ['ipv4'];
 }
 
 /** What the bundle holds that is made of these inputs. */

@@ -1,32 +1,53 @@
-import type { BundleContent } from '../bundle/make-bundle.ts';
+import {
+  type BundleContent,
+  BundleMemo,
+  type BundleTexts,
+  makeBundle,
+  type Bundle,
+  type BundleInputs,
+} from '../bundle/make-bundle.ts';
 import { isError, type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import {
   checkNodeName,
   checkNodes,
-  oneNode,
   type CheckedNodes,
+  describeListenersOfNodes,
   describeLocalhostListeners,
   describeNodeGaps,
 } from './chosen-nodes.ts';
-import { chooseNodeName, compileNode } from './compile-node.ts';
 import {
-  loadTexts,
-  settleVersion,
+  checkLoading,
+  chooseNodeName,
+  compileNode,
+  NodeMemo,
+  prepareForRelease,
+  type Prepared,
+  compileInputs,
+  settleInputs,
+} from './compile-node.ts';
+import {
   type InputOptions,
-  type InputTexts,
   type LoadedInputs,
   checkNamespace,
+  parseVersionChoice,
+  releaseOfNode,
+  releaseRunBy,
+  startingRelease,
 } from './load-texts.ts';
-import { parseShard } from '../bundle/fleet/shard.ts';
+import type { Release, FeatureGates } from '../kube-proxy/releases.ts';
+import { parseShard, isInShard, type Shard } from '../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
-import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import type { Address } from '../kernel/address.ts';
 
-/** What says for which node manifests are compiled, and how. */
-export interface CompileOptions extends InputOptions {
+/** For which node of what was read, and for which families. */
+export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
   /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
   readonly node?: string | undefined;
+  /** The node of another side, which the manifests may not hold. */
+  readonly likeNode?: string | undefined;
 }
 
 /** What a node's bundle holds, and all that there is to say of the input. */
@@ -34,44 +55,90 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error: nothing is compiled then. */
   readonly content: BundleContent | undefined;
   readonly diagnostics: readonly Diagnostic[];
+  /** What is compiled, but not as the user may think. */
+  readonly gaps: readonly Diagnostic[];
 }
 
-/** Compiles texts for one node; nothing where `refusals` says that what is asked for is wrong. */
-export function compile(texts: InputTexts, options: CompileOptions, refusals: readonly Diagnostic[] = []): Compilation {
-  return compileLoaded(loadTexts(texts, options), options, refusals);
-}
-
-/** Compiles for one node what has been read and checked; `refusals` are said before what is wrong with the input. */
+/** Compiles for one node what has been read and checked; `refusals` say what is wrong with what is asked for. */
 export function compileLoaded(
-  read: LoadedInputs,
-  { node, ipFamily }: Pick<CompileOptions, 'node' | 'ipFamily'>,
+  loaded: LoadedInputs,
+  { node, likeNode, ipFamily }: NodeOptions,
   refusals: readonly Diagnostic[] = [],
+  memo?: NodeMemo,
 ): Compilation {
-  const nodeName = chooseNodeName(node, read.prepared);
-  const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
-  const found = checkNodesOf(read, oneNode(nodeName, node));
-  const known = [...refusals, ...mergeDiagnostics(found, said)];
-  if (hasErrors(known)) return { content: undefined, diagnostics: known };
-  const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
-  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily });
-  const listeners = describeLocalhostListeners(content);
-  return { content, diagnostics: [...gaps, ...listeners, ...(modeNote ? [modeNote] : []), ...known] };
+  const { hostAddresses } = loaded;
+  const nodeName = chooseNodeName(node ?? likeNode, loaded.prepared);
+  const named = node === undefined ? undefined : [node];
+  const { preparedFor, diagnostics } = settleNodes(loaded, { names: [nodeName], flag: named }, refusals);
+  if (!preparedFor) return { content: undefined, diagnostics, gaps: [] };
+  const prepared = preparedFor(nodeName);
+  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily }, memo);
+  const gaps = [...describeNodeGaps(nodeName, prepared, hostAddresses), ...describeLocalhostListeners(content)];
+  return { content, diagnostics, gaps };
 }
 
-/** What is wrong with compiling for these nodes. */
-export function checkNodesOf({ prepared, diagnostics }: LoadedInputs, nodes: CheckedNodes): readonly Diagnostic[] {
+/** What each of the nodes compiles from, undefined if there is an error; and all that there is to say of the input for them. */
+export function settleNodes(
+  loaded: LoadedInputs,
+  nodes: CheckedNodes,
+  refusals: readonly Diagnostic[],
+): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Diagnostic[] } {
+  const { prepared, modeNote } = loaded;
   // An object that is wrong is not there.
-  return hasErrors(diagnostics) ? [] : checkNodes(nodes, prepared);
+  const found = hasErrors(loaded.diagnostics) ? [] : checkNodes(nodes, prepared);
+  const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
+  const known = [...refusals, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
+  if (hasErrors(known)) return { preparedFor: undefined, diagnostics: known };
+  return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
+}
+
+/**
+ * What each of the nodes compiles from: with --kubernetes-version auto the same inputs as the kube-proxy that its Node object
+ * names sees them. The diagnostics say what is wrong with them in such a release, and name the release if there is one node.
+ */
+function prepareForNodes(
+  loaded: LoadedInputs,
+  nodes: readonly string[],
+): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Diagnostic[] } {
+  const { prepared, version } = loaded;
+  if (version.kind !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
+  const ofRelease = new Map<Release, Prepared>();
+  const diagnostics: Diagnostic[] = [];
+  for (const node of nodes) {
+    const found = releaseOfNode(prepared.nodes.get(node), node);
+    if (found.kind === 'unknown') diagnostics.push(found.diagnostic);
+    else if (!ofRelease.has(found.release)) {
+      const { release, said } = found;
+      ofRelease.set(release, prepareForRelease(prepared, release));
+      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version: said }));
+    }
+  }
+  const preparedFor = (node: string): Prepared => {
+    const release = releaseRunBy(prepared.nodes.get(node));
+    return (release && ofRelease.get(release)) ?? prepared;
+  };
+  return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
+}
+
+/** What is wrong with the input as the kube-proxies of other releases see it than the one that it was read for. */
+export function checkReleases(
+  { checkSettings, diagnostics }: LoadedInputs,
+  seen: readonly Prepared[],
+): readonly Diagnostic[] {
+  // Several releases may have the same fault.
+  const said = new Set(diagnostics.map(({ text }) => text));
+  return seen
+    .flatMap((each) => [...checkSettings(each.settings.release), ...checkLoading(each)])
+    .filter(({ text }) => !said.has(text) && said.add(text));
 }
 
 /** Whether one of them is an error: nothing is compiled then. */
-export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(isError);
 }
 
 /** The flags of a command, of which it may know some only. */
 export interface GivenFlags extends Partial<InputOptions> {
-  readonly node?: string | readonly string[] | undefined;
   readonly shard?: string | undefined;
 }
 
@@ -79,9 +146,8 @@ export interface GivenFlags extends Partial<InputOptions> {
 export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
   const version = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
-  const names = typeof flags.node === 'string' ? [flags.node] : (flags.node ?? []);
   return [
-    ...names.flatMap((name) => checkNodeName(name) ?? []),
+    ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
     ...(flags.shard !== undefined && !parseShard(flags.shard) ? [diagnose('bad-shard', { shard: flags.shard })] : []),
     ...checkNamespace(flags.namespace),
     ...version.diagnostics,
@@ -89,4 +155,111 @@ export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
     ...parseAssignmentRanges(flags).diagnostics,
     ...parsePodNetworks(flags.assumeEndpoints).diagnostics,
   ].filter(isError);
+}
+
+/** A node of the fleet, whose bundle is not made yet. */
+export interface FleetNode {
+  readonly node: string;
+  readonly inputs: BundleInputs;
+  readonly gates: FeatureGates;
+  /** The texts that the bundles have in common. */
+  readonly texts: BundleTexts;
+  readonly compile: () => FleetBundle;
+}
+
+/** One node's bundle. */
+export interface FleetBundle {
+  readonly bundle: Bundle;
+  readonly content: BundleContent;
+}
+
+/** Compiles for many nodes what has been read and checked; there are none if a diagnostic is an error. */
+export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
+  const nodes = { names: fleet.nodes, flag: fleet.named };
+  const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
+  if (!preparedFor) return { diagnostics, nodes: undefined };
+  return {
+    diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics],
+    nodes: makeNodes(fleet, preparedFor, ipFamily),
+  };
+}
+
+function* makeNodes(
+  { nodes, hostAddresses }: Fleet,
+  preparedFor: (node: string) => Prepared,
+  ipFamily: IpFamilyChoice,
+): Generator<FleetNode> {
+  const nodeMemo = new NodeMemo();
+  const texts = new BundleMemo();
+  for (const node of nodes) {
+    const prepared = preparedFor(node);
+    const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: hostAddresses.get(node), ipFamily });
+    const compile = (): FleetBundle => {
+      const content = compileInputs(prepared, inputs, nodeMemo);
+      return { bundle: makeBundle(content, texts), content };
+    };
+    yield { node, inputs, gates: prepared.gates, texts, compile };
+  }
+}
+
+/** The options that ask for more than one node, or for a part of them. */
+export interface FleetOptions {
+  readonly allNodes?: boolean;
+  readonly node?: readonly string[];
+  readonly shard?: string;
+  readonly prune?: boolean;
+}
+
+/** Whether each node is to have a folder of its own inside the folder that is named. */
+export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
+  return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
+}
+
+/** The nodes to compile for, and what is wrong with asking for them; nothing is compiled where that is an error. */
+export interface Fleet {
+  /** Sorted. */
+  readonly nodes: readonly string[];
+  /** Those that --node names. */
+  readonly named: readonly string[];
+  /** How many there are in all shards. */
+  readonly total: number;
+  readonly shard: Shard | undefined;
+  readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** The addresses of many nodes, and what is wrong with their source. */
+export interface Hosts {
+  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds out which nodes the options mean; `readHosts` gives their addresses. */
+export function chooseFleet(
+  options: FleetOptions,
+  { nodes: known }: Pick<Prepared, 'nodes'>,
+  readHosts: (nodes: readonly string[]) => Hosts,
+): Fleet {
+  const all = options.allNodes ? [...known.keys()] : [...new Set(options.node)];
+  const shard = options.shard === undefined ? undefined : parseShard(options.shard);
+  const nodes = all.filter((name) => !shard || isInShard(name, shard)).sort();
+  const host = readHosts(nodes);
+  const unknown = all.filter((name) => !known.has(name));
+  return {
+    nodes,
+    named: options.node ?? [],
+    total: all.length,
+    shard,
+    hostAddresses: host.addresses,
+    diagnostics: [
+      ...all.flatMap((name) => checkNodeName(name) ?? []),
+      ...(all.length === 0 ? [diagnose('no-node', { problem: 'none-chosen' })] : []),
+      ...(options.shard !== undefined && !shard ? [diagnose('bad-shard', { shard: options.shard })] : []),
+      ...(options.prune && !options.allNodes ? [diagnose('bad-prune', {})] : []),
+      ...(unknown.length > 0 && known.size === 0
+        ? [diagnose('no-node-object', { names: unknown, lacksAddresses: false, listensOnAll: false })]
+        : []),
+      ...host.diagnostics,
+    ],
+  };
 }

@@ -1,25 +1,34 @@
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeEmptiness, type EmptyResultOptions } from './empty-result.ts';
+import { diagnose, isError, type Diagnostic, placeAtLine } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
 import type { LoadedFiles } from '../input/files/load-files.ts';
-import { readConfigText } from '../input/configuration/read-config.ts';
-import { collectInputs, type Inputs } from '../input/read-inputs.ts';
+import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
+import { collectInputs, type Inputs, readsManifests } from '../input/read-inputs.ts';
+import { type ProxySettings, type Node, fullName, type Service } from '../cluster/objects.ts';
+import {
+  type FeatureGates,
+  type Release,
+  newestRelease,
+  parseRelease,
+  releaseRange,
+  releases,
+} from '../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
-import { prepare, type Prepared, prepareForRelease } from './compile-node.ts';
-import { parseHostAddresses, type HostText } from './host-addresses.ts';
-import {
-  parseVersionChoice,
-  startingRelease,
-  type VersionChoice,
-  checkReleases,
-  releaseOfNode,
-} from './kubernetes-version.ts';
+import { prepare, type Prepared } from './compile-node.ts';
+import { isLeftToOther, skipReason } from '../cluster/build-cluster.ts';
+import { leftOutReasons, type LeftOutReason } from '../diagnostics/objects.ts';
+import { findOutermost } from '../input/files/beside-manifests.ts';
+import { compareText } from '../kernel/compare-text.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import { splitOutputs } from '../dumps/split-outputs.ts';
+import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
+import { parseIpAddrJson } from '../kernel/link/link.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {
@@ -31,7 +40,15 @@ export interface InputTexts {
 }
 
 /** What says how manifests are compiled, under the names of the flags. */
-export interface InputOptions extends ProxyFlags, RangeFlags, EmptyResultOptions {
+export interface InputOptions extends ProxyFlags, RangeFlags {
+  /**
+   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
+   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
+   */
+  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
+  readonly ipFamily: IpFamilyChoice;
+  /** The command to pipe rendered manifests into. */
+  readonly into?: string | undefined;
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
@@ -52,15 +69,23 @@ function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[]
   return others.map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** Everything read and checked; not to be compiled where a diagnostic is an error. */
-export interface LoadedInputs {
-  readonly prepared: Prepared;
+/** How kube-proxy is set up, by flags and configurations. */
+interface ReadSettings {
   readonly version: VersionChoice;
-  readonly hostAddresses: readonly Address[] | undefined;
+  readonly settings: ProxySettings;
+  readonly gates: FeatureGates;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
   /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
+  /** What is wrong with the settings as the kube-proxy of a release sees them. */
+  readonly checkSettings: (release: Release) => readonly Diagnostic[];
+}
+
+/** Everything read and checked; not to be compiled where a diagnostic is an error. */
+export interface LoadedInputs extends Omit<ReadSettings, 'settings' | 'gates'> {
+  readonly prepared: Prepared;
+  readonly hostAddresses: readonly Address[] | undefined;
   /** The objects as they were read. */
   readonly inputs: Inputs;
   /** Sorted by place. */
@@ -71,78 +96,78 @@ export interface LoadedInputs {
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const { assume = false, namespace, skipInvalid, traffic, into } = options;
-  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(
-    options.assumeEndpoints ?? (assume ? true : undefined),
-  );
-  const isTolerant = assume !== false && options.assumeEndpoints === undefined;
-  const inputs = collectInputs(texts.manifests, {
-    workloads: networks !== undefined,
-    traffic,
-    namespace,
-    skipInvalid,
-    into,
-    isTolerant,
-  });
+  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid, traffic, into } = options;
+  const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
+  const workloads = pods.networks !== undefined;
+  const isTolerant = assume !== false && assumeEndpoints === undefined;
+  const inputs = collectInputs(texts.manifests, { workloads, traffic, namespace, skipInvalid, into, isTolerant });
   const config = texts.config && readConfigText(texts.config);
-  const given = config ? config.config : inputs.configs[0];
-  const version = parseVersionChoice(options.kubernetesVersion);
-  const release = startingRelease(
-    version.choice,
-    inputs.nodes.map(({ object }) => object),
-  );
   const facts = [...(config?.facts ?? []), ...inputs.facts];
-  const known = facts.find(({ configures }) => configures);
-  // What is made for kube-proxy itself counts more than what another program would make of its own configuration.
-  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
-  const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, flags, release);
+  const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges({
     ...(inputs.serviceCidrs.length > 0 ? {} : facts[0]?.ranges),
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
   const assumptions = assume
-    ? assumeCluster({
-        inputs,
-        ranges,
-        podNetworks: networks ?? [],
-        clusterCIDRs: settings.clusterCIDRs,
-        nodeNames: [[options.node ?? []], settings.hostnameOverride].flat(2),
-        ipFamily: options.ipFamily,
-      })
+    ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, settings, ranges, pods.networks ?? [])
     : undefined;
-  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks, assumptions);
+  const prepared = prepare(inputs, settings, gates, {
+    ranges,
+    hostAddresses: host?.addresses,
+    assumedNetworks: pods.networks,
+    assumptions,
+  });
   const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
   if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
-  const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
   return {
+    ...read,
     prepared,
-    version: version.choice,
     hostAddresses: host?.addresses,
-    configured,
-    modeNote: configured && !given ? undefined : modeNote,
     inputs,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, options),
       ...checkNamespace(namespace),
-      ...(config ? [] : describeRivals(inputs.configs)),
-      ...describeSkipped(inputs.skipped, networks !== undefined),
+      ...describeSkipped(inputs.skipped, workloads),
       ...inputs.diagnostics,
-      ...(config?.diagnostics ?? []),
-      ...version.diagnostics,
+      ...(config?.diagnostics ?? describeRivals(inputs.configs)),
       ...wrongSettings,
       ...wrongRanges,
-      ...wrongNetworks,
+      ...pods.diagnostics,
       ...(host?.diagnostics ?? []),
-      ...(assumptions
-        ? [
-            ...describeAssumptions(assumptions, prepared, assume === 'by-default'),
-            // One note is enough.
-            ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
-          ]
-        : prepared.diagnostics),
+      // One note on what is assumed is enough.
+      ...prepared.diagnostics.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
+      ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
+  };
+}
+
+function readSettings(
+  { configs, nodes }: Inputs,
+  config: ConfigFile | undefined,
+  facts: ConfigFile['facts'],
+  options: InputOptions,
+): ReadSettings & { readonly diagnostics: readonly Diagnostic[] } {
+  const given = config ? config.config : configs[0];
+  const known = facts.find(({ configures }) => configures);
+  const configured = config !== undefined || configs.length > 0 || known !== undefined;
+  // What is made for kube-proxy itself counts more than what another program would make of its own configuration.
+  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
+  const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
+  const started = startingRelease(
+    version,
+    nodes.map(({ object }) => object),
+  );
+  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
+  return {
+    version,
+    settings,
+    gates,
+    configured,
+    modeNote: configured && !given ? undefined : modeNote,
+    checkSettings: (release) => resolveSettings(given, flags, release).diagnostics,
+    diagnostics: [...wrongVersion, ...diagnostics],
   };
 }
 
@@ -181,14 +206,158 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
-export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInputs {
-  if (loaded.version.kind !== 'auto') return loaded;
-  const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
-  if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
-  const { release, said } = found;
-  const note = diagnose('kubernetes-version', { release, node: nodeName, version: said });
-  const prepared = prepareForRelease(loaded.prepared, release);
-  const faults = checkReleases(loaded.prepared, [prepared]);
-  return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
+/** Which release's kube-proxy was asked for. */
+export type VersionChoice =
+  | { readonly kind: 'release'; readonly release: Release }
+  /** The release that each node runs. */
+  | { readonly kind: 'auto' }
+  /** Not given: the newest, unless the input says more. */
+  | { readonly kind: 'default' };
+
+/**
+ * Reads the value of --kubernetes-version, or of another flag that takes the same. With an error among the diagnostics, the
+ * choice is the default.
+ */
+export function parseVersionChoice(
+  text: string | undefined,
+  flag = '--kubernetes-version',
+): { readonly choice: VersionChoice; readonly diagnostics: readonly Diagnostic[] } {
+  if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
+  if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
+  const release = parseRelease(text);
+  if (release) return { choice: { kind: 'release', release }, diagnostics: [] };
+  const expected = `a release of Kubernetes ${releaseRange}, or auto`;
+  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
+}
+
+/**
+ * The release to check settings by, before it is known which node is compiled for: with auto the newest that a node of
+ * the input runs.
+ */
+export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
+  switch (choice.kind) {
+    case 'release':
+      return choice.release;
+    case 'default':
+      return newestRelease;
+    case 'auto': {
+      const run = new Set(nodes.map(releaseRunBy));
+      return releases.findLast((release) => run.has(release)) ?? newestRelease;
+    }
+  }
+}
+
+/** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
+export function releaseRunBy(node: Node | undefined): Release | undefined {
+  return parseRelease(node?.kubernetesVersion ?? '');
+}
+
+/** The release that a Node says it runs. `said` is its own text: "v1.34.2". */
+export type NodeRelease =
+  | { readonly kind: 'release'; readonly release: Release; readonly said: string }
+  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
+
+/** The release that a node runs, by its Node object; `flag` is what asks for it. */
+export function releaseOfNode(
+  node: Node | undefined,
+  nodeName: string,
+  flag = '--kubernetes-version auto',
+): NodeRelease {
+  const said = node?.kubernetesVersion ?? '';
+  const release = parseRelease(said);
+  if (release) return { kind: 'release', release, said };
+  return {
+    kind: 'unknown',
+    diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),
+  };
+}
+
+/**
+ * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
+ * what is written, unless it is allowed.
+ */
+function describeEmptiness(
+  inputs: Inputs,
+  prepared: Prepared,
+  { emptyResult, ipFamily, into }: InputOptions,
+): readonly Diagnostic[] {
+  const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
+  // What could not be read may have been a Service.
+  if (emptyResult === 'allowed' || diagnostics.some(isError)) return [];
+  const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
+  const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
+  const isRefused = emptyResult !== undefined && !isOfCluster;
+  if (services.length > 0) {
+    if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
+    const takesAll = ipFamily === 'auto' || ipFamily === 'dual';
+    const isProgrammed = prepared.cluster.servicePorts.some(({ family }) => takesAll || family === ipFamily);
+    return isProgrammed ? [] : [describeNothing(prepared, isRefused)];
+  }
+  const { slices, endpoints, serviceCidrs, configs, facts } = inputs;
+  const others = [nodes, pods, workloads, slices, endpoints, serviceCidrs, configs, facts];
+  const holdsObjects = skipped.size > 0 || others.some(({ length }) => length > 0);
+  const unbuilt = findOutermost([...inputs.files.keys()]);
+  if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
+    const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
+    return [diagnose('no-input', { problem: 'kustomization', build })];
+  }
+  // What looks like a misspelled Service would be taken off the node.
+  const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
+  if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
+  return [diagnose('nothing-programmed', { services: 0, leftOut: [], isRefused })];
+}
+
+/** Services are there, and kube-proxy programs nothing for any of them. */
+function describeNothing({ services, cluster }: Prepared, isRefused: boolean): Diagnostic {
+  const watched = new Set(cluster.services.map(fullName));
+  const leftOut = leftOutReasons.flatMap((reason) => {
+    const names = services
+      .filter(({ object }) => leftOutReason(object, watched.has(fullName(object.metadata))) === reason)
+      .map(({ object }) => fullName(object.metadata))
+      .toSorted(compareText);
+    return names.length === 0 ? [] : [{ reason, services: names }];
+  });
+  return diagnose('nothing-programmed', { services: services.length, leftOut, isRefused });
+}
+
+function leftOutReason(service: Service, isWatched: boolean): LeftOutReason {
+  if (!isWatched) return isLeftToOther(service) ? 'other-proxy' : 'headless-label';
+  return skipReason(service) ?? (service.spec.ports.length === 0 ? 'no-ports' : 'other-family');
+}
+
+/** The node's own addresses without those of kube-ipvs0; none if a diagnostic says that the text is wrong. */
+export interface HostAddresses {
+  readonly addresses: readonly Address[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** What `ip -j addr` printed on a node, with the name that diagnostics give it. */
+export interface HostText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The addresses in what `ip -j addr` or `ip addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
+export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
+  if ('severity' in file) return { addresses: [], diagnostics: [file] };
+  const { links, unread } = parsePrinted(file.text);
+  const [first] = unread;
+  if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
+  const addresses = links
+    .filter((link) => link.name !== serviceLink)
+    .flatMap((link) => link.addresses.map(({ address }) => address));
+  return { addresses, diagnostics: [] };
+}
+
+/** What is no text of ip addr is taken for JSON, whose reader says what is wrong with it. */
+function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
+  const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
+  if (printed.length === 0) return parseIpAddrJson(text);
+  const readings = printed.map((output) => parseIpAddrText(output.text));
+  return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
+}
+
+/** Why a file is of no use. */
+export function badHostAddresses(file: string, reason: string): Diagnostic {
+  return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
 }

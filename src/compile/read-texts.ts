@@ -1,38 +1,42 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { loadFile, loadFiles, type Stdin } from '../input/files/load-files.ts';
-import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
+import {
+  loadTexts,
+  type InputOptions,
+  type InputTexts,
+  type LoadedInputs,
+  badHostAddresses,
+  parseHostAddresses,
+  type HostText,
+} from './load-texts.ts';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNamedFile } from '../base/read-file.ts';
 import { describeError } from '../base/system-errors.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
-import type { Hosts } from './compile-fleet.ts';
-import { badHostAddresses, parseHostAddresses, type HostText } from './host-addresses.ts';
+import type { Hosts } from './compile.ts';
 
 /** The options of all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
   readonly exclude?: readonly string[];
   readonly config?: string;
-  readonly hostAddresses?: string;
+  readonly hostAddresses?: string | undefined;
 }
 
+/** Reads all of standard input: the same each time. */
+export type ReadStdin = () => Promise<Stdin>;
+
 /** Reads all files that the options name, and says all that is wrong with them. */
-export async function loadInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<LoadedInputs> {
+export async function loadInputs(options: FileOptions, readStdin: ReadStdin): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options, readStdin), options);
 }
 
 /** Reads all files that the options name, and no more. */
-export async function readInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<InputTexts> {
-  const isStdinNamed = [...(options.file ?? []), options.config].includes('-');
-  return readTexts(options, isStdinNamed ? await readStdin() : undefined);
-}
-
-function readTexts(
-  { file: sources = [], exclude, config, hostAddresses }: FileOptions,
-  stdin: Stdin | undefined,
-): InputTexts {
+export async function readInputs(options: FileOptions, readStdin: ReadStdin): Promise<InputTexts> {
+  const { file: sources = [], exclude, config, hostAddresses } = options;
+  const stdin = [...sources, config].includes('-') ? await readStdin() : undefined;
   return {
     manifests:
       sources.length === 0

@@ -78,10 +78,9 @@ interface NoNetwork extends WrittenValue, OfOneMode {
   readonly words?: readonly string[] | undefined;
 }
 
-/** `asRelease` is set if `release` is not the one that the input was read for; `isRead`: the word is followed all the same. */
+/** `isRead`: the word is followed all the same. */
 interface WordOfRelease extends WrittenValue {
   readonly release: Release;
-  readonly asRelease?: Release | undefined;
   readonly isRead: boolean;
 }
 
@@ -183,11 +182,10 @@ export const fieldDiagnostics = {
           `${field}: the word ${value} is there twice, and kube-proxy does not start`,
           'write it once',
         ],
-        'word-of-release': ({ field, value, release, asRelease, isRead }: WordOfRelease) => {
-          const seen = asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
+        'word-of-release': ({ field, value, release, isRead }: WordOfRelease) => {
           const taken = isRead ? '; compiled as later releases read it' : '';
           return [
-            `${seen}${field} ${quote(value)}: kube-proxy ${kubeProxyVersions[release]} does not take this, and does not start${taken}`,
+            `${field} ${quote(value)}: kube-proxy ${kubeProxyVersions[release]} does not take this, and does not start${taken}`,
             `write networks; Kubernetes ${behaviourChanges['node-port-words'].since} takes the words, too`,
           ];
         },

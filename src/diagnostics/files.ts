@@ -273,10 +273,17 @@ export const fileDiagnostics = {
   'no-manifests': row('error', {
     meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
     example: run('compile -f node.txt', { 'node.txt': rules }),
-    words: ({ path, what }: Texts<'path' | 'what'>) => [
-      `${path} is a ${what}, not manifests: nothing of it is compiled`,
-      `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
-    ],
+    // `beside` is another input that is named.
+    words: ({ path, what, beside }: Texts<'path' | 'what'> & { readonly beside?: string | undefined }) =>
+      beside === undefined
+        ? [
+            `${path} is a ${what}, not manifests: nothing of it is compiled`,
+            `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
+          ]
+        : [
+            `${path} is a ${what}: ${beside} cannot be beside it`,
+            `look at the ${what} by itself, or compare the two with kpc diff`,
+          ],
   }),
   'no-table': row('note', {
     meaning: 'a dump has iptables rules without the line that names their table',

@@ -60,28 +60,22 @@ function gateOf(mode: ProxyMode): string {
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-/** `asRelease` is set if `release` is not the one that the input was read for. */
 interface GateOfRelease extends Texts<'gate'> {
   readonly release: Release;
-  readonly asRelease?: Release | undefined;
-}
-
-function startOf({ asRelease }: GateOfRelease): string {
-  return asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
 }
 
 const describeGate = wordsBy('problem', {
   unknown: (details: GateOfRelease & { readonly meant?: string | undefined }) => [
-    `${startOf(details)}kube-proxy ${kubeProxyVersions[details.release]} knows no feature gate ${quote(details.gate)}, and does not start`,
+    `kube-proxy ${kubeProxyVersions[details.release]} knows no feature gate ${quote(details.gate)}, and does not start`,
     details.meant === undefined ? 'leave it out' : `did you mean ${details.meant}?`,
   ],
   /** It is locked to the other value. */
   locked: (details: GateOfRelease & { readonly value: boolean }) => [
-    `${startOf(details)}the feature gate ${details.gate} is ${!details.value} for good, and kube-proxy ${kubeProxyVersions[details.release]} does not start with ${details.value}`,
+    `the feature gate ${details.gate} is ${!details.value} for good, and kube-proxy ${kubeProxyVersions[details.release]} does not start with ${details.value}`,
     'leave it out',
   ],
   needs: (details: GateOfRelease & { readonly needed: readonly string[] }) => [
-    `${startOf(details)}kube-proxy does not start: the feature gate ${details.gate} is on, and needs ${details.needed.join(' and ')}, too`,
+    `kube-proxy does not start: the feature gate ${details.gate} is on, and needs ${details.needed.join(' and ')}, too`,
     'turn all of them on, or none',
   ],
 });

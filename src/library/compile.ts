@@ -1,11 +1,20 @@
 import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkNodeName } from '../compile/chosen-nodes.ts';
-import { compile as compileTexts, type CompileOptions as PipelineOptions } from '../compile/compile.ts';
-import { compileFleet as compileNodes, type FleetNode, chooseFleet, type Hosts } from '../compile/compile-fleet.ts';
+import {
+  compileLoaded,
+  compileFleet as compileNodes,
+  type FleetNode,
+  chooseFleet,
+  type Hosts,
+} from '../compile/compile.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
-import { parseHostAddresses } from '../compile/host-addresses.ts';
-import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
+import {
+  parseHostAddresses,
+  loadTexts,
+  type InputOptions as PipelineOptions,
+  type InputTexts,
+} from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -72,9 +81,13 @@ export function compile(options: CompileOptions): CompileResult {
   checkOptionNames(options, [...inputOptions, 'node', 'hostAddresses']);
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
-  const texts = textsOf(options, options.hostAddresses);
-  const { content, diagnostics } = compileTexts(texts, pipelineOptions(options), wrong ? [wrong] : []);
-  return { bundle: content && bundleOf(content, makeBundle(content)), diagnostics: diagnosticsToJson(diagnostics) };
+  const request = pipelineOptions(options);
+  const loaded = loadTexts(textsOf(options, options.hostAddresses), request);
+  const { content, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
+  return {
+    bundle: content && bundleOf(content, makeBundle(content)),
+    diagnostics: diagnosticsToJson([...gaps, ...diagnostics]),
+  };
 }
 
 /** Options of compileFleet: the flags of `kpc compile` for many nodes. */

@@ -23,7 +23,7 @@ export interface ParsedBundle {
 /** Reads the files of a bundle back, checksums and all. `name` is what diagnostics and differences call it. */
 export function parseBundle(name: string, files: Texts): ParsedBundle {
   const stored = sideOfBundle(name, mapOf(files, name));
-  const { side, diagnostics } = stored.reading;
+  const { side, diagnostics } = stored;
   return {
     side,
     manifest: stored.kind === 'bundle' ? stored.manifest : undefined,
@@ -48,7 +48,7 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   );
   const dump = readDump(new Map(texts));
   const faults = dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line)));
-  const { side, diagnostics } = sideOfDump(name, dump, faults).reading;
+  const { side, diagnostics } = sideOfDump(name, dump, faults);
   return { side: dump.files.length === 0 ? undefined : side, diagnostics: diagnosticsToJson(diagnostics) };
 }
 

@@ -101,12 +101,12 @@ export async function reportCheck(
   const report = { folder, form, files, comparison: undefined, problems: [], compiled };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
-  const reading = stored.kind === 'bundle' || stored.kind === 'unreadable' ? stored.reading : undefined;
-  if (!reading?.side) {
-    return { ...report, problems: reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`] };
+  if (stored.kind !== 'bundle') {
+    const problems = stored.diagnostics.map(({ text }) => text);
+    return { ...report, problems: problems.length > 0 ? problems : [`${folder} holds no bundle`] };
   }
   const to = sideOfManifests('input', content);
-  return { ...report, comparison: { from: reading.side, to, diff: diffSides(reading.side, to, { foreign: false }) } };
+  return { ...report, comparison: { from: stored.side, to, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
 /** What `--check` prints of one node: the result, and a note for people. */

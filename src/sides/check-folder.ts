@@ -1,99 +1,83 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
+import { isObject } from '../base/json-shape.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
+import { readRegularFile } from '../base/read-file.ts';
 import { describeError, hasCode } from '../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
-import { isGoldenFile, isGoldenServiceFile } from '../bundle/golden.ts';
+import { isGoldenFile } from '../bundle/golden.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { readAnyFile } from './dump-files.ts';
 
-/** What --check is to compare with: the bundle of one node, or a folder with those of many. */
-export type Expected = { readonly kind: 'bundle' } | { readonly kind: 'fleet'; readonly nodes: number };
+/** What kpc wrote into a folder: the bundle or golden of one node, or those of many, of which `example` is one. */
+export type FolderContent =
+  { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Why nothing can be compared with a folder; undefined if something can. */
-export function checkFolder(folder: string, expected: Expected): Diagnostic | undefined {
-  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node') => diagnose('nothing-to-check', { folder, problem });
-  try {
-    if (!statSync(folder).isDirectory()) return refuse('no-bundle');
-    const isFleet = expected.kind === 'fleet';
-    if (isFleet && expected.nodes === 0) return undefined;
-    const names = readdirSync(folder).toSorted();
-    const isGolden = holdsFile(folder, goldenHead);
-    if (isGolden || holdsFile(folder, 'manifest.json')) {
-      if (isFleet) return refuse('one-node');
-      return isGolden || isBundle(folder, names) ? undefined : refuse('no-bundle');
-    }
-    const node = findNode(folder, names);
-    if (node === undefined) return refuse('no-bundle');
-    return isFleet
-      ? undefined
-      : diagnose('nothing-to-check', { folder, problem: 'fleet', example: join(folder, node) });
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return refuse('missing');
-    return diagnose('unreadable', { path: folder, reason: describeError(error) });
-  }
+/** Finds out what a folder holds, by the names in it. Throws what reading throws. */
+export function lookInto(folder: string): FolderContent {
+  if (holdsFile(folder, goldenHead)) return { kind: 'golden' };
+  if (holdsFile(folder, 'manifest.json')) return { kind: 'bundle' };
+  const nodes = readdirSync(folder).toSorted();
+  const example = nodes
+    .map((node) => join(folder, node))
+    .find((path) => isWritten(readManifest(path)) || holdsFile(path, goldenHead));
+  return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
 /** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */
-export function holdsFile(folder: string, name: string): boolean {
+function holdsFile(folder: string, name: string): boolean {
   const path = join(folder, name);
   return existsSync(path) && !statSync(path).isDirectory();
 }
 
-/** A bundle that was edited is still one, as long as something of one is left. */
-function isBundle(folder: string, names: readonly string[]): boolean {
-  const manifest = readManifest(join(folder, 'manifest.json'));
-  return manifest?.dumped !== true && (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1);
-}
-
-/** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */
-export function findNode(folder: string, names: readonly string[]): string | undefined {
-  return names.find(
-    (name) =>
-      readManifest(join(folder, name, 'manifest.json'))?.formatVersion !== undefined ||
-      existsSync(join(folder, name, goldenHead)),
-  );
-}
-
-/** Whether a folder holds a bundle or a golden of a node, or of many, that programs Services. A damaged one counts as such. */
-export function holdsServices(folder: string): boolean {
-  return [folder, ...readableNames(folder).map((name) => join(folder, name))].some(programsServices);
-}
-
-function programsServices(folder: string): boolean {
-  if (holdsFile(folder, goldenHead)) return readableNames(folder).some(isGoldenServiceFile);
-  // A bundle that lost its manifest is damaged, too.
-  if (!holdsFile(folder, 'manifest.json')) return holdsFile(folder, 'services.json');
-  return readManifest(join(folder, 'manifest.json'))?.counts?.servicePorts !== 0;
-}
-
-function readableNames(folder: string): readonly string[] {
+/** Why the bundle of one node, or those of a fleet, cannot be compared with a folder; undefined if they can. */
+export function checkFolder(folder: string, isFleet: boolean): Diagnostic | undefined {
+  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node') => diagnose('nothing-to-check', { folder, problem });
   try {
-    return readdirSync(folder);
-  } catch {
-    return [];
+    const content = lookInto(folder);
+    switch (content.kind) {
+      case 'other':
+        return refuse('no-bundle');
+      case 'fleet':
+        return isFleet
+          ? undefined
+          : diagnose('nothing-to-check', { folder, problem: 'fleet', example: content.example });
+      case 'golden':
+        return isFleet ? refuse('one-node') : undefined;
+      case 'bundle':
+        if (isFleet) return refuse('one-node');
+        return isBundle(folder) ? undefined : refuse('no-bundle');
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return refuse('missing');
+    if (hasCode(error, 'ENOTDIR')) return refuse('no-bundle');
+    return diagnose('unreadable', { path: folder, reason: describeError(error) });
   }
 }
 
-interface AnyManifest {
-  readonly formatVersion?: unknown;
-  readonly dumped?: unknown;
-  readonly counts?: { readonly servicePorts?: unknown } | null;
+/** A bundle that was edited is still one, as long as something of one is left. */
+function isBundle(folder: string): boolean {
+  const manifest = readManifest(folder);
+  return manifest === undefined ? readdirSync(folder).filter(isBundleFile).length > 1 : isWritten(manifest);
 }
 
-/** Manifests of Kubernetes may be called so too, and have no version of a format. */
-function readManifest(path: string): AnyManifest | undefined {
-  const file = readAnyFile(path);
-  if (file.kind !== 'text') return undefined;
+/** Whether kpc compile wrote a manifest.json: manifests of Kubernetes may be called so too, and a dump has one. */
+function isWritten(manifest: JsonObject | undefined): boolean {
+  return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
+}
+
+/** The manifest.json of a folder; undefined if there is none, or another text. */
+function readManifest(folder: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(file.text);
-    return typeof value === 'object' && value !== null ? value : undefined;
+    const manifest: unknown = JSON.parse(readRegularFile(join(folder, 'manifest.json')).toString('utf8'));
+    return isObject(manifest) ? manifest : undefined;
   } catch {
     return undefined;
   }
 }
+
+type JsonObject = Readonly<Record<string, unknown>>;
 
 /** How a folder differs from the bundle that would be written to it. */
 export type CheckResult =

@@ -2,15 +2,15 @@ import { count } from '../base/format-count.ts';
 import { quote } from '../base/printable.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
-import { compileNode, prepareForBehaviours, prepareForRelease } from '../compile/compile-node.ts';
+import { compileNode, prepareForRelease } from '../compile/compile-node.ts';
+import { checkReleases } from '../compile/compile.ts';
 import {
-  checkReleases,
   parseVersionChoice,
   releaseOfNode,
   releaseRunBy,
   type VersionChoice,
-} from '../compile/kubernetes-version.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+  type LoadedInputs,
+} from '../compile/load-texts.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
@@ -37,7 +37,7 @@ interface ReleaseClues {
   readonly nodeName: string;
   readonly node: Node | undefined;
   /** The bundle or the dump on the other side. */
-  readonly like: Side | undefined;
+  readonly like: Side;
   readonly gates: FeatureGates;
   readonly mode: ProxyMode;
   readonly compileBy: (release: Release) => Side;
@@ -48,16 +48,16 @@ export function settleRelease(
   choice: VersionChoice,
   clues: ReleaseClues,
 ):
-  | { readonly kind: 'release'; readonly release: Release; readonly reason?: string | undefined }
-  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic } {
+  | { readonly release: Release; readonly reason?: string | undefined }
+  | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
   const { nodeName, node, like } = clues;
   if (choice.kind === 'release') return choice;
   if (choice.kind === 'auto') {
     const found = releaseOfNode(node, nodeName);
-    return found.kind === 'unknown' ? found : { ...found, reason: nodeSays(nodeName) };
+    if (found.kind === 'unknown') return { release: undefined, diagnostic: found.diagnostic };
+    return { release: found.release, reason: nodeSays(nodeName) };
   }
-  if (like?.kind === 'dump') return { kind: 'release', ...matchDump(like, clues) };
-  return { kind: 'release', release: like?.services?.settings.release ?? newestRelease };
+  return like.kind === 'dump' ? matchDump(like, clues) : { release: like.services?.settings.release ?? newestRelease };
 }
 
 function nodeSays(nodeName: string): string {
@@ -113,7 +113,7 @@ export function compareReleases(
   const { nodeName } = pair;
   const { prepared, hostAddresses } = loaded;
   const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
-    const content = compileNode(prepareForBehaviours(prepared, release, does), { nodeName, hostAddresses, ipFamily });
+    const content = compileNode(prepareForRelease(prepared, release, does), { nodeName, hostAddresses, ipFamily });
     return { release, does, side: sideOfManifests(`${name} by Kubernetes ${release}`, content) };
   };
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
@@ -127,7 +127,7 @@ export function compareReleases(
     (each) => from.does.has(each) !== to.does.has(each) && concernsMode(each, settings.mode),
   );
   const diff = diffSides(from.side, to.side, { foreign: options.foreign === true });
-  const causes = findCauses(diff, from, to, differing, (does) => compileWith(from.release, does, ipFamily).side);
+  const causes = findCauses(diff, from, differing, (does) => compileWith(from.release, does, ipFamily).side);
   const servicePorts = diff.servicePorts.map((port) => {
     const own = differing.filter((behaviour) => causes.get(port.label)?.has(behaviour));
     return { ...port, reasons: [...own.map((behaviour) => reasonOf(behaviour, from, to)), ...port.reasons] };
@@ -142,17 +142,12 @@ export function compareReleases(
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
 }
 
-/** As high as kube-proxy since 1.36 sets nf_conntrack_max by the number of cores. */
-const defaultConntrackLimit = 1_048_576;
-
 /** How many connections to track is decided on the node: it depends on the number of its cores. */
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
-  if (conntrack.maxPerCore <= 0) return [];
-  const cores = Math.floor(defaultConntrackLimit / conntrack.maxPerCore);
   const { since, before, after } = behaviourChanges['conntrack-limit'];
-  return [
-    `on a node with more than ${count(cores, 'core')} kube-proxy before ${since} ${before}, and since then ${after}`,
-  ];
+  return conntrack.maxPerCore > 0
+    ? [`on a node with many cores kube-proxy before ${since} ${before}, and since then ${after}`]
+    : [];
 }
 
 /** Why kube-proxies of two releases differ, of one behaviour. */
@@ -176,55 +171,31 @@ function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): Ser
 }
 
 /**
- * Changes one behaviour at a time, of what FROM does and of what TO does: what such a step changes comes from that
- * behaviour. If none does alone, the behaviours are changed one after the other, on the way from FROM to TO.
+ * Changes one behaviour after the other, on the way from what FROM does to what TO does: what a step changes comes from that
+ * behaviour.
  */
 function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,
-  to: ReleaseSide,
   differing: readonly Behaviour[],
   compileWith: (does: Behaviours) => Side,
 ): ReadonlyMap<string, ReadonlySet<Behaviour>> {
   const causes = new Map(servicePorts.map(({ label }): [string, Set<Behaviour>] => [label, new Set()]));
-  const note = (behaviour: Behaviour, one: Side, other: Side, among: ReadonlySet<string>): void => {
-    for (const { label } of diffSides(one, other, { foreign: false }).servicePorts) {
-      if (among.has(label)) causes.get(label)?.add(behaviour);
-    }
-  };
-  const labels = new Set(causes.keys());
-  for (const behaviour of labels.size > 0 ? differing : []) {
-    note(behaviour, from.side, compileWith(toggle(from.does, behaviour)), labels);
-    note(behaviour, compileWith(toggle(to.does, behaviour)), to.side, labels);
-  }
-  const unexplained = new Set([...causes].flatMap(([label, found]) => (found.size === 0 ? [label] : [])));
-  let before: { readonly does: Behaviours; readonly side: Side } = from;
-  for (const behaviour of unexplained.size > 0 ? differing : []) {
-    const does = toggle(before.does, behaviour);
-    const after = { does, side: compileWith(does) };
-    note(behaviour, before.side, after.side, unexplained);
+  const does = new Set(from.does);
+  let before: Side = from.side;
+  for (const behaviour of causes.size > 0 ? differing : []) {
+    if (!does.delete(behaviour)) does.add(behaviour);
+    const after = compileWith(new Set(does));
+    for (const { label } of diffSides(before, after, { foreign: false }).servicePorts)
+      causes.get(label)?.add(behaviour);
     before = after;
   }
   return causes;
 }
 
-function toggle(does: Behaviours, behaviour: Behaviour): Behaviours {
-  const toggled = new Set(does);
-  if (!toggled.delete(behaviour)) toggled.add(behaviour);
-  return toggled;
-}
-
 /** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined if one is unknown. */
-export function chooseReleases(
-  { version, prepared }: LoadedInputs,
-  nodeName: string,
-  toVersion: string,
-  toFlag: string,
-): {
-  readonly from: Release | undefined;
-  readonly to: Release | undefined;
-  readonly diagnostics: readonly Diagnostic[];
-} {
+export function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
+  const { version, prepared } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
   const diagnostics: Diagnostic[] = [];
@@ -238,5 +209,5 @@ export function chooseReleases(
   const [from, to] = [settle(version, fromFlag), settle(wanted.choice, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
   const seen = named.map((release) => prepareForRelease(prepared, release));
-  return { from, to, diagnostics: [...diagnostics, ...checkReleases(prepared, seen)] };
+  return { from, to, diagnostics: [...diagnostics, ...checkReleases(loaded, seen)] };
 }

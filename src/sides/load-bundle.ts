@@ -9,16 +9,13 @@ import type { BundleReading, StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from '../compile/compile-node.ts';
 import { version } from '../base/version.ts';
 
-/** Reads the files of a bundle, by name, from wherever they are kept. */
-type BundleReader = () => Promise<BundleFiles>;
-
 /**
  * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: the bundle
  * may come from a pull request that no reviewer has looked at.
  */
 export async function loadBundle(
   folder: string,
-  readFiles: BundleReader = () => readFolder(folder),
+  readFiles: () => Promise<BundleFiles> = () => readFolder(folder),
   known?: BundleFiles,
 ): Promise<StoredBundle> {
   const checked = await readChecked(readFiles, known);
@@ -38,7 +35,7 @@ export async function loadBundle(
  */
 export async function loadBundleToApply(
   folder: string,
-  readFiles?: BundleReader,
+  readFiles?: () => Promise<BundleFiles>,
   known?: BundleFiles,
 ): Promise<StoredBundle> {
   const bundle = await loadBundle(folder, readFiles, known);
@@ -51,7 +48,7 @@ export async function loadBundleToApply(
 }
 
 async function readChecked(
-  readFiles: BundleReader,
+  readFiles: () => Promise<BundleFiles>,
   known: BundleFiles | undefined,
 ): Promise<BundleReading | { readonly kind: 'unreadable'; readonly problem: string; readonly advice: string }> {
   try {

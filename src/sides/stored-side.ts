@@ -28,36 +28,42 @@ export interface SideReading {
   readonly inputs?: LoadedInputs['inputs'];
 }
 
-const noFiles: LoadedInputs['files'] = new Map();
+/** What a path is: a bundle or a dump that was read, or manifests that still need compiling. */
+export type StoredSide = StoredBundleSide | DumpedSide | MissingSide;
 
-/** A bundle or a dump, ready to read, or manifests that still need compiling. */
-export type StoredSide =
-  | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
-  | DumpedSide
-  | UnreadableSide
-  | { readonly kind: 'manifests' };
+/** A bundle or a golden. */
+interface StoredBundleSide extends SideReading {
+  readonly kind: 'bundle';
+  readonly side: Side;
+  readonly manifest: Manifest;
+}
 
 /** What was taken from a node. */
-export interface DumpedSide {
+export interface DumpedSide extends SideReading {
   readonly kind: 'dump';
-  readonly reading: SideReading & { readonly side: Side };
+  readonly side: Side;
   /** The node's own addresses; undefined if the dump does not show them. */
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
 }
 
-/** A side that nothing can be compared with; its diagnostics say why. */
-export interface UnreadableSide {
-  readonly kind: 'unreadable';
-  readonly reading: SideReading;
+/** Manifests, or what nothing can be compared with: its diagnostics say why. */
+interface MissingSide extends SideReading {
+  readonly kind: 'manifests' | 'unreadable';
+  readonly side: undefined;
 }
 
+const nothingSaid = { diagnostics: [], files: new Map(), notes: [] } as const;
+
+/** Manifests, of which nothing is read yet. */
+export const manifests: MissingSide = { ...nothingSaid, kind: 'manifests', side: undefined };
+
 /** A side that cannot be read, and why. */
-export function unreadable(reasons: readonly Diagnostic[]): UnreadableSide {
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics: reasons, files: noFiles, notes: [] } };
+export function unreadable(diagnostics: readonly Diagnostic[]): MissingSide {
+  return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
 /** The side that a bundle's files are; `path` is what the user calls it. */
-export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' | 'dump' } {
+export function sideOfBundle(path: string, files: BundleFiles): StoredSide {
   const result = readBundle(files);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
   const { manifest, state } = result.bundle;
@@ -66,48 +72,38 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { r
 }
 
 /** The side that a golden's files are; `path` is what the user calls it. */
-export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' } {
+export function sideOfGolden(path: string, files: BundleFiles): StoredSide {
   const result = readGolden(files, goldenContext, version);
   if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
   return brokenSide(path, result.problems);
 }
 
-function brokenSide(path: string, problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
-  const diagnostics = problems.map((problem) => diagnose('bad-bundle', { path, problem }));
-  return { ...unreadable(diagnostics), kind: 'bundle', manifest: undefined };
+function brokenSide(path: string, problems: readonly string[]): MissingSide {
+  return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
 }
 
-function sideOfStored(
-  path: string,
-  what: string,
-  { manifest, state, cluster }: StoredBundle,
-): StoredSide & { readonly kind: 'bundle' } {
+function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): StoredBundleSide {
+  const { mode, families, assigned, assumedEndpoints } = manifest;
   const node = nodeOfBundle(manifest);
-  const { families } = manifest;
   const settings = settingsOf(manifest);
-  const side: Side = {
-    kind: 'bundle',
-    name: path,
-    state,
-    // Its files hold no origins. If no comments name the Services, compiling them again does.
-    labels:
-      modeFacts[manifest.mode].namesServices === 'all'
-        ? undefined
-        : compileState(cluster, node, settings, families, undefined),
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: {
-      cluster,
-      node,
-      settings,
-      assumed: { services: manifest.assigned, pods: podAddresses(manifest.assumedEndpoints), node: false },
-    },
-  };
-  const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
-  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
-  const note = `${path}: ${what} for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
-  return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
+  // Its files hold no origins. If no comments name the Services, compiling them again does.
+  const isNamed = modeFacts[mode].namesServices === 'all';
+  const labels = isNamed ? undefined : compileState(cluster, node, settings, families, undefined);
+  const made = { state, cluster, node, settings, families, assigned, assumedEndpoints };
+  const side: Side = { ...sideOfManifests(path, made), kind: 'bundle', labels };
+  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
+}
+
+/** For which node, and how, something was compiled. */
+export function describeMade(
+  { node, settings, families }: Pick<BundleContent, 'node' | 'settings' | 'families'>,
+  /** Where the mode is from, and why it is this release, if neither was asked for. */
+  { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
+): string {
+  const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
+  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
 }
 
 /**
@@ -120,11 +116,11 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   const { hostAddresses } = nodeOfBundle(manifest);
-  return { kind: 'dump', hostAddresses, reading: { side, diagnostics: [], files: noFiles, notes } };
+  return { ...nothingSaid, kind: 'dump', side, hostAddresses, notes };
 }
 
 /** The side that a dump is; `diagnostics` is what there is to say of its files. */
-export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagnostic[]): DumpedSide | UnreadableSide {
+export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagnostic[]): DumpedSide | MissingSide {
   if (isRefusedOnly(dump)) {
     // One sentence says what to print instead.
     return unreadable(
@@ -142,7 +138,7 @@ export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagn
     dump.coverage.links && links.length > 0
       ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
       : undefined;
-  return { kind: 'dump', hostAddresses, reading: { side: sideOf(name, dump), diagnostics, files: noFiles, notes } };
+  return { ...nothingSaid, kind: 'dump', side: sideOf(name, dump), hostAddresses, diagnostics, notes };
 }
 
 /** Whether a tool's output is there, but none that kpc reads. */
@@ -165,7 +161,16 @@ function describeFile(name: string, files: Dump['files']): string {
 /** What was compiled, as a side to compare. */
 export function sideOfManifests(
   name: string,
-  { state, cluster, node, settings, families, assigned, assumedEndpoints, isNodeAssumed }: BundleContent,
+  {
+    state,
+    cluster,
+    node,
+    settings,
+    families,
+    assigned,
+    assumedEndpoints,
+    isNodeAssumed,
+  }: Omit<BundleContent, 'kpcVersion'>,
 ) {
   return {
     kind: 'manifests',

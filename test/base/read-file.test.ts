@@ -168,7 +168,7 @@ test('nothing is quoted of a file that is not what it should be', async () => {
     for (const { status, stdout, stderr } of [
       await runKpcApply(['plan', folder]),
       await runKpc(['diff', folder, bundle]),
-      await runKpc(['describe', '--bundle', folder]),
+      await runKpc(['describe', '-f', folder]),
     ]) {
       expect(status).toBe(2);
       expect(stdout + stderr).not.toMatch(/root|\$6|abcdef|1900/);

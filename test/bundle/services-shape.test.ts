@@ -43,7 +43,7 @@ async function readByAll(
 ): Promise<readonly { readonly status: number | null; readonly text: string }[]> {
   const runs = [
     await runKpc(['diff', folder, folder]),
-    await runKpc(['describe', '--bundle', folder]),
+    await runKpc(['describe', '-f', folder]),
     await runKpc(['diff', folder, folder, '--output', 'json']),
   ];
   const applied = await callApply(createFakeNode().host, 'verify', folder);

@@ -81,7 +81,7 @@ describe.each(['ipvs', 'iptables'] as const)('no text of a bundle acts on a term
     ['all as JSON', ['--output', 'json']],
     ['what the command line names', [hostile]],
   ])('kpc describe: %s', async (_, args) => {
-    const { stdout, stderr } = await runKpc(['describe', '--bundle', bad, ...args]);
+    const { stdout, stderr } = await runKpc(['describe', '-f', bad, ...args]);
     expect(stdout + stderr).not.toBe('');
     expectHarmless(stdout);
     expectHarmless(stderr);
@@ -152,6 +152,6 @@ test('no text of a dump does', async () => {
 });
 
 test('what is printed as JSON means what it meant', async () => {
-  const { stdout } = await runKpc(['describe', '--bundle', hostileBundle('ipvs'), '10.96.32.60', '--output', 'json']);
+  const { stdout } = await runKpc(['describe', '-f', hostileBundle('ipvs'), '--output', 'json']);
   expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(hostile).slice(1, -1));
 });

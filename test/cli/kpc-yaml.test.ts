@@ -108,7 +108,7 @@ describe('kpc.yaml', () => {
   test('leaves bundles and dumps as they are', async () => {
     const cwd = write({ ...files, 'kpc.yaml': `${range}file: services\n` });
     await runKpc(['compile', '-o', 'bundle'], { cwd });
-    expect(await runKpc(['describe', 'web', '--bundle', 'bundle'], { cwd })).toMatchObject({ status: 0 });
+    expect(await runKpc(['describe', 'web', '-f', 'bundle'], { cwd })).toMatchObject({ status: 0 });
     expect(await runKpc(['diff', 'bundle', 'bundle'], { cwd })).toMatchObject({ status: 0 });
   });
 

@@ -78,7 +78,7 @@ describe.concurrent('what leads to a Service port', () => {
     const { tmpdir } = await import('node:os');
     const bundle = join(mkdtempSync(join(tmpdir(), 'kpc-describe-')), 'bundle');
     await runKpc(['compile', '-f', 'input', '-o', bundle], { cwd });
-    const ofBundle = await runKpc(['describe', 'web', '--bundle', bundle], { cwd });
+    const ofBundle = await runKpc(['describe', 'web', '-f', bundle], { cwd });
     const ofInput = await runKpc(['describe', 'web', '-f', 'input'], { cwd });
     rmSync(bundle, { recursive: true });
     expect(ofBundle.status).toBe(0);
@@ -86,15 +86,10 @@ describe.concurrent('what leads to a Service port', () => {
   });
 });
 
-test.for([
-  ['--bundle', '--node', 'worker-2'],
-  ['--bundle', '--proxy-mode', 'iptables'],
-  ['--from-dump', '--config', 'config.yaml'],
-  ['--from-dump', '--ip-family', 'ipv4'],
-] as const)('%s is not described as if %s had a say in it', async ([source, flag, value]) => {
-  const run = await runKpc(['describe', source, 'input', flag, value], { cwd });
+test('manifests are not described as if they were a dump', async () => {
+  const run = await runKpc(['describe', '--from-dump', 'input'], { cwd });
   expect(run).toMatchObject({ status: 2, stdout: '' });
-  expect(run.stderr).toMatch(new RegExp(`option '${source} <folder>' cannot be used with option '${flag} <`));
+  expect(run.stderr).toContain('error: input is not a dump\n');
 });
 
 describe.concurrent('what is not found', () => {

@@ -76,8 +76,8 @@ test('a name in a bundle that is none is refused, and cannot end a line', async 
   const outputs = [
     await runKpc(['diff', compiled, hostile]),
     await runKpc(['diff', compiled, hostile, '--output', 'markdown']),
-    await runKpc(['describe', '--bundle', hostile, '10.96.0.10']),
-    await runKpc(['describe', '--bundle', hostile]),
+    await runKpc(['describe', '-f', hostile, '10.96.0.10']),
+    await runKpc(['describe', '-f', hostile]),
   ];
   const text = outputs.map(({ stdout, stderr }) => stdout + stderr).join('');
   expect(outputs.map(({ status }) => status)).toEqual([2, 2, 2, 2]);

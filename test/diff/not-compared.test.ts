@@ -43,8 +43,8 @@ async function compile(name: string): Promise<Side> {
   const folder = join(scratch, name);
   await runKpc(['compile', ...inputs, ...more, '--ip-family', 'dual', '-o', folder]);
   const stored = await readStoredSide(folder);
-  if (stored.kind !== 'bundle' || !stored.reading.side) throw new Error('no bundle');
-  return stored.reading.side;
+  if (stored.kind !== 'bundle') throw new Error('no bundle');
+  return stored.side;
 }
 
 function summaryOf(diff: SideDiff): string {

@@ -94,7 +94,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const advice = `error: ${fleet} holds the bundles of a fleet [fleet-folder]\n  help: name the folder of one node, such as ${fleet}/worker-1`;
     for (const args of [
       ['diff', fleet, 'fixtures/cluster/shop.yaml'],
-      ['describe', '--bundle', fleet],
+      ['describe', '-f', fleet],
       ['describe', '--from-dump', fleet],
     ]) {
       const run = await runKpc(args);

@@ -27,11 +27,11 @@ const traffic = await startServers(['tcp', 'udp']);
 await suite.check(`the steps are those of nft monitor trace (seed ${seed})`, async () => {
   await expectApply(['apply', `${bundles}/whole-nftables`], 0);
   for (const family of ['ip', 'ip6']) run('nft', ['-f', '-'], tracing(family));
-  const { reading } = (await readStoredSide(`${bundles}/whole-nftables`)) as {
-    reading: { side: { state: KernelState; services: Services } };
+  const { side } = (await readStoredSide(`${bundles}/whole-nftables`)) as {
+    side: { state: KernelState; services: Services };
   };
-  const evaluate = prepareNode1(reading.side.state);
-  const all = listQuestions(reading.side.services, false).filter(({ protocol }) => protocol !== 'icmp');
+  const evaluate = prepareNode1(side.state);
+  const all = listQuestions(side.services, false).filter(({ protocol }) => protocol !== 'icmp');
   const questions = shuffle(all, makeRandom(seed)).slice(0, 800);
   const monitor = watchTraces();
   await sleep(500);

@@ -43,10 +43,10 @@ for (const mode of modes) {
   await suite.check(`${mode}: kpc and the kernel agree on every packet`, async () => {
     await expectApply(['apply', `${bundles}/whole-${mode}`, '--drain-timeout', '0s'], 0);
     run('conntrack', ['-F']);
-    const { reading } = (await readStoredSide(`${bundles}/whole-${mode}`)) as {
-      reading: { side: { state: KernelState; services: Services } };
+    const { side } = (await readStoredSide(`${bundles}/whole-${mode}`)) as {
+      side: { state: KernelState; services: Services };
     };
-    const { state, services } = reading.side;
+    const { state, services } = side;
     const evaluate = prepareNode1(state);
     const trials = listQuestions(services, hasSctp)
       .filter((_, i) => i % every === 0)

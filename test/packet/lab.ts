@@ -5,7 +5,8 @@ import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
-import { compileInputs } from '../../src/sides/read-side.ts';
+import { loadInputs } from '../../src/compile/read-texts.ts';
+import { compileAs } from '../../src/sides/compile-side.ts';
 import { linksOfSide } from '../../src/packet/trace/scene.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
@@ -18,7 +19,7 @@ export async function labSide(mode: ProxyMode): Promise<Side> {
     proxyMode: mode,
     ipFamily: 'auto',
   } as const;
-  const { side } = await compileInputs(options, async () => '');
+  const { side } = compileAs('-f', await loadInputs(options, async () => ''), options);
   if (!side) throw new Error('the Services of the kernel tests do not compile');
   return side;
 }

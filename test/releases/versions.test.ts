@@ -69,7 +69,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     expect(changed).toContain('virtual server TCP 10.96.0.10:80: − 2 real servers 10.1.0.2:8080, 10.1.0.3:8080');
     expect(run.stdout).not.toContain('shop/same');
     expect(run.stderr).toContain('by Kubernetes 1.30 and 1.36');
-    expect(run.stderr).toContain('more than 32 cores');
+    expect(run.stderr).toContain('with many cores');
   });
 
   test('one step names only what that step changes', async () => {
@@ -146,9 +146,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const flags = ['--kubernetes-version', '1.32', '--feature-gates', 'TopologyAwareHints=false', 'web.yaml'];
     const run = await kpc('diff', '--to-kubernetes-version', '1.36', ...flags);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(
-      'error: Kubernetes 1.36: kube-proxy v1.36.3 knows no feature gate "TopologyAwareHints"',
-    );
+    expect(run.stderr).toContain('error: kube-proxy v1.36.3 knows no feature gate "TopologyAwareHints"');
     expect(await kpc('diff', '--to-kubernetes-version', '1.31', ...flags)).toMatchObject({ status: 0 });
   });
 });
@@ -240,7 +238,7 @@ describe('--kubernetes-version auto', () => {
     expect(described.stderr).toContain('Kubernetes 1.32, as the Node "node-1" says: v1.32.4-gke.100');
     expect(described.status).toBe(1);
     expect(await kpc('diff', 'auto', 'web-132.yaml', ...auto)).toMatchObject({ status: 0 });
-    const bundle = await kpc('describe', 'shop/web', '--bundle', 'auto');
+    const bundle = await kpc('describe', 'shop/web', '-f', 'auto');
     expect(bundle.stderr).toContain('follows the kube-proxy of Kubernetes 1.32');
   });
 
@@ -271,9 +269,7 @@ describe('--kubernetes-version auto', () => {
       'gated-fleet',
     );
     expect(fleet.status).toBe(2);
-    expect(fleet.stderr).toContain(
-      'Kubernetes 1.32: kube-proxy v1.32.10 knows no feature gate "AllowServiceExternalIPs"',
-    );
+    expect(fleet.stderr).toContain('kube-proxy v1.32.10 knows no feature gate "AllowServiceExternalIPs"');
   });
 
   test.each([

@@ -69,9 +69,7 @@ describe('what a release does not take is said of the release that a node runs',
     expect(run.status, run.stderr).toBe(0);
     expect(countOf('unloadable-range', run.stderr), run.stderr).toBe(1);
     expect(countOf('bad-cidr', run.stderr)).toBe(1);
-    expect(run.stderr).toContain(
-      'Kubernetes 1.30: nodePortAddresses "primary": kube-proxy v1.30.14 does not take this',
-    );
+    expect(run.stderr).toContain('nodeport-addresses "primary": kube-proxy v1.30.14 does not take this');
   });
 
   test.each([

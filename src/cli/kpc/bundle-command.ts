@@ -6,8 +6,8 @@ import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { readBundle } from '../../bundle/read-bundle.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type Done, type ExitStatus } from '../shared/exit-status.ts';
+import { refuse } from '../shared/refuse.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 interface PackOptions {
@@ -16,7 +16,7 @@ interface PackOptions {
   readonly serial: number;
 }
 
-export function addBundleCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addBundleCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('bundle')
     .description('Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle.')
@@ -40,23 +40,23 @@ function parseSerial(text: string): number {
 }
 
 async function runPack(folder: string, { out, sign, serial }: PackOptions, terminal: Terminal): Promise<ExitStatus> {
-  const fail = async (wrong: string, help?: string): Promise<ExitStatus> => {
-    await terminal.err(formatError(wrong, help));
-    return exitStatus.badInput;
-  };
   try {
     const files = await readFolder(folder, isBundleFile);
     const reading = readBundle(files);
     if (reading.kind === 'broken') {
-      return await fail(`${folder} is not a bundle: ${reading.problems.join('; ')}`);
+      return await refuse(terminal, `${folder} is not a bundle: ${reading.problems.join('; ')}`);
     }
     const key = sign === undefined ? undefined : readKeyFile(sign);
     if (typeof key === 'string') {
-      return await fail(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
+      return await refuse(
+        terminal,
+        `--sign ${sign}: ${key}`,
+        'make one: openssl genpkey -algorithm ed25519 -out kpc.key',
+      );
     }
     const size = [...files.values()].reduce((total, text) => total + Buffer.byteLength(text), 0);
     const { largestBundle, packFiles } = await import('../../bundle/pack/pack.ts');
-    if (size > largestBundle) return await fail(`${folder} is too large to pack: copy the folder instead`);
+    if (size > largestBundle) return await refuse(terminal, `${folder} is too large to pack: copy the folder instead`);
     const signature = key && signBundle(files, key, serial);
     const bytes = packFiles(signature ? addSignature(files, signature) : files);
     replaceFile(out, bytes);
@@ -68,7 +68,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     );
     return exitStatus.ok;
   } catch (error) {
-    return fail(hasCode(error, 'ENOTDIR') ? `${folder} is not a folder` : describeError(error));
+    return refuse(terminal, hasCode(error, 'ENOTDIR') ? `${folder} is not a folder` : describeError(error));
   }
 }
 

@@ -1,45 +1,28 @@
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { FileText } from '../../base/chunks.ts';
 import { printable } from '../../base/printable.ts';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { nameSome } from '../../base/join-words.ts';
 import { holdsGolden, holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import {
-  formatFile,
-  joinFiles,
-  makeBundle,
-  makeLongBundle,
-  type BundleContent,
-  type Bundle,
-} from '../../bundle/make-bundle.ts';
-import type { Expected } from '../../sides/check-folder.ts';
+import { formatFile, joinFiles, makeBundle, makeLongBundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { compileLoaded } from '../../compile/compile.ts';
+import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../compile/compile.ts';
 import { goldenContext, chooseNodeName } from '../../compile/compile-node.ts';
 import { checkNodeName } from '../../compile/chosen-nodes.ts';
-import { compileFleet, chooseFleet, isFleet, type FleetOptions } from '../../compile/compile-fleet.ts';
-import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
-import { checkFleet, writeFleet } from './fleet-run.ts';
-import { describeFolderProblem } from '../../report/render-diagnostics.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
-import { addInputOptions, append, namedInputs } from './input-options.ts';
+import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
-import {
-  addMessageOptions,
-  failsStrictly,
-  makeStrict,
-  quieten,
-  type MessageOptions,
-  reportDiagnostics,
-  reportFailure,
-} from './messages.ts';
-import { tuneForShortRun } from './v8-flags.ts';
 import { refuse } from '../shared/refuse.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
+import { checkFleet, writeFleet } from './fleet-run.ts';
+import { addInputOptions, append, namedInputs } from './input-options.ts';
+import { addMessageOptions, makeStrict, quieten, type MessageOptions, reportFailure, reportInput } from './messages.ts';
+import { tuneForShortRun } from './v8-flags.ts';
+import { existsSync, readdirSync } from 'node:fs';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly jobs: number;
@@ -92,8 +75,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
       const file = namedInputs(command, inputs, options.file);
-      const quiet = quieten(terminal, options);
-      done(await runCompile({ ...options, ...(file.length === 0 ? {} : { file }) }, quiet));
+      done(await runCompile({ ...options, file }, quieten(terminal, options)));
     });
 }
 
@@ -110,33 +92,40 @@ function parseJobs(text: string): number {
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
-  if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    return refuse(terminal, `--output ${options.output} is for --check`, 'name a folder with --check');
+  const { check: checked, output: format, hostAddresses } = options;
+  const hasMany = isFleet(options);
+  if (checked === undefined && (format === 'github' || format === 'junit')) {
+    return refuse(terminal, `--output ${format} is for --check`, 'name a folder with --check');
   }
-  if (!isFleet(options)) tuneForShortRun();
-  const { hostAddresses: hosts, ...others } = options;
-  const emptyResult = options.allowEmpty ? ('allowed' as const) : await whetherEmpty(options);
-  const named = isHostFolder(hosts) || isFleet(options) ? others : options;
-  const inputOptions = { ...named, emptyResult };
+  if (!hasMany) tuneForShortRun();
+  const inputOptions = {
+    ...options,
+    // The addresses of many nodes are read when it is known which nodes those are.
+    hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
+    emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
+  } as const;
   const texts = await readInputs(inputOptions, terminal.readStdin);
   const read = loadTexts(texts, inputOptions);
   // With --check, the bundle names the mode.
-  const loaded = options.check === undefined ? read : { ...read, modeNote: undefined };
+  const loaded = checked === undefined ? read : { ...read, modeNote: undefined };
   const mistaken = await describeMistakenInput(loaded, options, terminal);
-  if (mistaken) {
-    await reportDiagnostics([mistaken], loaded.files, terminal);
-    return reportFailure(options.output, [mistaken], terminal);
-  }
-  if (!isFleet(options)) return runOne(loaded, options, terminal);
-  return runFleet(loaded, texts, options, terminal);
+  const failed = mistaken && (await reportAll([mistaken], loaded, options, terminal));
+  if (failed !== undefined) return failed;
+  const problem =
+    checked === undefined ? undefined : (await import('../../sides/check-folder.ts')).checkFolder(checked, hasMany);
+  const refusals = problem ? [problem] : [];
+  return hasMany ? runFleet(loaded, texts, refusals, options, terminal) : runOne(loaded, refusals, options, terminal);
 }
 
-/** A cluster may have an empty result, but it must not replace one that programs Services. */
-async function whetherEmpty({ out, golden, check: checked }: CompileOptions): Promise<'refused' | 'of-a-cluster'> {
+/** A cluster may have an empty result, but it must not replace a bundle or golden that may program Services. */
+function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean {
   const folder = out ?? golden ?? checked;
-  if (folder === undefined) return 'of-a-cluster';
-  const { holdsServices } = await import('../../sides/check-folder.ts');
-  return holdsServices(folder) ? 'refused' : 'of-a-cluster';
+  try {
+    return folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0;
+  } catch {
+    // What is wrong with it is said where it is written.
+    return false;
+  }
 }
 
 /** If nothing could be compiled: whether the input is a bundle or a dump, which kpc compile does not take. */
@@ -148,13 +137,24 @@ async function describeMistakenInput(
   const hasErrors = diagnostics.some(isError);
   if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
   const { describeNoManifests } = await import('../../sides/read-side.ts');
-  const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
-  return describeNoManifests(file, { stdin });
+  return describeNoManifests(file, terminal);
+}
+
+/** Reports all that there is to say of the input; the exit status if nothing comes of it. */
+async function reportAll(
+  diagnostics: readonly Diagnostic[],
+  { files }: LoadedInputs,
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus | undefined> {
+  if (await reportInput({ diagnostics, files }, options, terminal)) return undefined;
+  return reportFailure(options.output, makeStrict(diagnostics, options), terminal);
 }
 
 async function runFleet(
   loaded: LoadedInputs,
   texts: InputTexts,
+  refusals: readonly Diagnostic[],
   options: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -167,112 +167,77 @@ async function runFleet(
     return refuse(terminal, '--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
   }
   const chosen = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
-  const refusals = await checkTarget(options, { kind: 'fleet', nodes: chosen.nodes.length });
   const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
   const { nodes, diagnostics: found } = compileFleet(loaded, fleet, options.ipFamily);
   const diagnostics = makeStrict(found, options);
-  await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!nodes || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
+  const failed = await reportAll(diagnostics, loaded, options, terminal);
+  if (!nodes || failed !== undefined) return failed ?? exitStatus.badInput;
   const run = { texts, fleet, nodes, known: loaded.prepared.nodes, diagnostics, options, terminal };
   return out === undefined
     ? checkFleet(checked ?? '', run)
     : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
 }
 
-async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
-  const node = options.node?.[0];
-  const host = readHostsOf(chooseNodeName(node, loaded.prepared), loaded, options);
-  const refusals = [
-    ...host.diagnostics,
+async function runOne(
+  loaded: LoadedInputs,
+  refusals: readonly Diagnostic[],
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { node: [node] = [], ipFamily, hostAddresses: path } = options;
+  const nodeName = chooseNodeName(node, loaded.prepared);
+  const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
+  const wrong = [
+    ...(host?.diagnostics ?? []),
     ...(options.node ?? []).flatMap((name) => checkNodeName(name) ?? []),
     ...(options.prune ? [diagnose('bad-prune', {})] : []),
-    ...(await checkTarget(options, { kind: 'bundle' })),
+    ...refusals,
   ];
-  const request = { node, ipFamily: options.ipFamily };
-  const { content, diagnostics: found } = compileLoaded(
-    { ...loaded, hostAddresses: host.addresses },
-    request,
-    refusals,
-  );
-  const diagnostics = makeStrict(found, options);
-  await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!content || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
+  const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
+  const { content, gaps, diagnostics: found } = compileLoaded(own, { node, ipFamily }, wrong);
+  const diagnostics = makeStrict([...gaps, ...found], options);
+  const failed = await reportAll(diagnostics, loaded, options, terminal);
+  if (!content || failed !== undefined) return failed ?? exitStatus.badInput;
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
-  return output(content, diagnostics, options, terminal);
-}
-
-/** What is wrong with the folder that --check names. */
-async function checkTarget({ check: folder }: CompileOptions, expected: Expected): Promise<readonly Diagnostic[]> {
-  if (folder === undefined) return [];
-  const { checkFolder } = await import('../../sides/check-folder.ts');
-  const problem = checkFolder(folder, expected);
-  return problem ? [problem] : [];
-}
-
-/** The node's own addresses, from its file if --host-addresses is a folder. */
-function readHostsOf(
-  nodeName: string,
-  { hostAddresses }: LoadedInputs,
-  { hostAddresses: path }: CompileOptions,
-): { readonly addresses: LoadedInputs['hostAddresses']; readonly diagnostics: readonly Diagnostic[] } {
-  if (!isHostFolder(path)) return { addresses: hostAddresses, diagnostics: [] };
-  const { addresses, diagnostics } = readHostFolder(path, [nodeName]);
-  return { addresses: addresses.get(nodeName), diagnostics };
+  return options.print === undefined
+    ? output(content, diagnostics, options, terminal)
+    : print(options.print, content, terminal);
 }
 
 async function output(
   content: BundleContent,
   diagnostics: readonly Diagnostic[],
-  options: CompileOptions,
+  { out, golden, assume, output: format }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  if (options.print !== undefined) return print(options.print, content, terminal);
   const bundle = makeLongBundle(content);
-  const { golden, output: format } = options;
-  const folder = options.out ?? golden;
-  const form = golden === undefined ? 'bundle' : 'golden';
-  const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, options, terminal);
+  const { manifest } = bundle;
+  const folder = out ?? golden;
+  if (out !== undefined && assume && (await holdsReal(out, manifest))) {
+    return refuse(
+      terminal,
+      `${out} is a bundle without assumptions, and --assume would replace it`,
+      'name another folder with -o, or remove that bundle first',
+    );
+  }
+  if (folder !== undefined) {
+    const problem =
+      out === undefined
+        ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
+        : await replaceFolder(folder, bundle.files);
+    if (problem) return refuse(terminal, ...describeFolderProblem(problem));
+    await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
+  }
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
     // The folder has the files already.
     const files = folder === undefined ? { files: Object.fromEntries(joinFiles(bundle)) } : { folder };
-    await terminal.out(
-      formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest: bundle.manifest, ...files }),
-    );
-    return status;
+    await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest, ...files }));
+  } else if (folder === undefined) {
+    await terminal.out(formatAll(joinFiles(bundle)));
+    const advice = `To write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.`;
+    await say(terminal, `${summarize(manifest)}\n${advice}\n`);
   }
-  if (folder !== undefined) return status;
-  await terminal.out(formatAll(joinFiles(bundle)));
-  await say(
-    terminal,
-    `${summarize(bundle.manifest)}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(bundle.manifest)}.\n`,
-  );
-  return exitStatus.ok;
-}
-
-async function write(
-  folder: string,
-  form: 'bundle' | 'golden',
-  content: BundleContent,
-  { manifest, files }: Bundle<FileText>,
-  { assume }: CompileOptions,
-  terminal: Terminal,
-): Promise<ExitStatus> {
-  if (form === 'bundle' && assume && (await holdsReal(folder, manifest))) {
-    return refuse(
-      terminal,
-      `${folder} is a bundle without assumptions, and --assume would replace it`,
-      'name another folder with -o, or remove that bundle first',
-    );
-  }
-  const problem =
-    form === 'golden'
-      ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
-      : await replaceFolder(folder, files);
-  if (problem) {
-    return refuse(terminal, ...describeFolderProblem(problem));
-  }
-  await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
 }
 
@@ -286,9 +251,7 @@ async function check(
   const { checkBundle } = await import('../../sides/check-folder.ts');
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
-  if (result.kind === 'unreadable') {
-    return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
-  }
+  if (result.kind === 'unreadable') return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
   const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
@@ -298,10 +261,8 @@ async function check(
   await say(terminal, note);
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
-  await say(
-    terminal,
-    `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}\n`,
-  );
+  const again = `${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}`;
+  await say(terminal, `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${again}\n`);
   return exitStatus.differs;
 }
 
@@ -309,10 +270,8 @@ async function print(name: string, content: BundleContent, terminal: Terminal): 
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
-    return refuse(
-      terminal,
-      `there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`,
-    );
+    const { settings, families } = content;
+    return refuse(terminal, `there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
   }
   await terminal.out(text);
   return exitStatus.ok;

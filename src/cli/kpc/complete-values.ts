@@ -5,7 +5,7 @@ import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
 import type { Prepared } from '../../compile/compile-node.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
-import { applyKpcYaml, configuredCommands } from './kpc-yaml.ts';
+import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes what only kpc knows: codes, modes, releases, and names in the manifests that -f or kpc.yaml name. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
@@ -65,7 +65,7 @@ function servicesOf(prepared: Prepared | undefined, typed: string): readonly str
 
 /** What the manifests hold that the words before name, or else kpc.yaml; undefined if they cannot be read. */
 async function readManifests({ program, called, before }: ValueRequest): Promise<Prepared | undefined> {
-  if (!configuredCommands.some((name) => name === called.name())) return undefined;
+  if (!isConfigured(called.name())) return undefined;
   try {
     const { operands } = called.parseOptions([...before]);
     applyKpcYaml(called, program, called.opts<{ readonly kpcYaml?: string }>().kpcYaml);

@@ -11,8 +11,8 @@ import type { Side } from '../../diff/compared-side.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { readNames } from '../../sides/read-side.ts';
-import type { StoredSide } from '../../sides/stored-side.ts';
+import { readNames, type NamedInput } from '../../sides/read-side.ts';
+import type { DumpedSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { rowsPerLine, type DescribeOptions } from './describe-command.ts';
@@ -20,17 +20,16 @@ import { reportInput } from './messages.ts';
 
 /** Prints the Services that a dump shows; manifests beside it name those of IPVS mode. */
 export async function describeDump(
-  stored: StoredSide & { readonly kind: 'dump' },
-  manifests: readonly string[],
+  dump: NamedInput & DumpedSide,
   what: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { side } = stored.reading;
-  if (!(await reportInput(stored.reading, options, terminal))) return exitStatus.badInput;
+  const { side, beside } = dump;
+  if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
   let names: Side['state'] | undefined;
-  if (manifests.length > 0) {
-    const found = await readNames({ ...options, file: manifests }, terminal.readStdin);
+  if (beside.length > 0) {
+    const found = await readNames({ ...options, file: beside }, terminal.readStdin);
     if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
     names = nameServers(side.state, found.cluster);
   }
@@ -55,24 +54,22 @@ function notesOf(
     mode !== undefined &&
     modeFacts[mode].namesServices === 'none' &&
     ports.some(({ name }) => /\/(TCP|UDP|SCTP)$/.test(name));
-  return [
-    ...(isNameless
-      ? [
-          `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names${isNamed ? '' : ': add manifests with -f to name them'}`,
-        ]
-      : []),
-    ...(doubtful > 0
-      ? [
-          `${doubtful} of the virtual servers may be another program's: add the output of ipset save and ip -j addr to find out`,
-        ]
-      : []),
-    ...(others > 0
-      ? [
-          `${count(others, 'virtual server')} left out: another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets`,
-        ]
-      : []),
-    ...(lacking.length > 0 ? [`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`] : []),
+  const which = isNamed ? 'Services that no manifest names are' : 'Services are';
+  const advice = isNamed ? '' : ': add manifests with -f to name them';
+  const title = mode && modeFacts[mode].title;
+  const notes: readonly (readonly [boolean, string])[] = [
+    [isNameless, `${which} shown by address, because the state of a node in ${title} holds no names${advice}`],
+    [
+      doubtful > 0,
+      `${doubtful} of the virtual servers may be another program's: add the output of ipset save and ip -j addr to find out`,
+    ],
+    [
+      others > 0,
+      `${count(others, 'virtual server')} left out: another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets`,
+    ],
+    [lacking.length > 0, `the dump does not hold all of ${lacking.join(', ')}: there may be more Services`],
   ];
+  return notes.flatMap(([applies, text]) => (applies ? [text] : []));
 }
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
@@ -94,14 +91,11 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
 async function printAll(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { mode, ports } = read;
   const leftovers = describeLeftovers(read.leftovers);
-  if (ports.length === 0) {
-    const isForeign = mode === undefined;
-    const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-    if (options.output === 'text' || leftovers.length === 0) {
-      await terminal.err(`error: the dump shows no Service${why}\n`);
-    }
-    if (leftovers.length === 0) return exitStatus.differs;
+  if (ports.length === 0 && (options.output === 'text' || leftovers.length === 0)) {
+    const why = mode === undefined ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
+    await terminal.err(`error: the dump shows no Service${why}\n`);
   }
+  if (ports.length + leftovers.length === 0) return exitStatus.differs;
   if (options.output === 'json') {
     await terminal.out(formatJson({ mode, ports, leftovers: leftovers.length > 0 ? leftovers : undefined }));
     return exitStatus.ok;

@@ -1,22 +1,34 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { ReportBlock, ReportLimits } from '../../diff/diff-report.ts';
-import type { SideDiff } from '../../diff/diff-sides.ts';
+import { Option, type Command } from 'commander';
 import { printable } from '../../base/printable.ts';
+import { chooseNodeName } from '../../compile/compile-node.ts';
+import { settleNodes } from '../../compile/compile.ts';
+import { loadInputs } from '../../compile/read-texts.ts';
+import { diffDecompiled } from '../../describe/decompile.ts';
+import { findOwners } from '../../diff/changes/owners.ts';
 import type { Side } from '../../diff/compared-side.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
+import { reportDiff, type ReportBlock, type ReportLimits } from '../../diff/diff-report.ts';
+import { diffSides, isSame, type SideDiff } from '../../diff/diff-sides.ts';
+import { describeGaps } from '../../diff/not-compared.ts';
+import { nameServers } from '../../diff/virtual-servers.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import { reportPainter } from '../../report/colours.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { diffToJson } from '../../report/json.ts';
+import { formatMarkdown, formatText } from '../../report/text-and-markdown.ts';
+import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts';
+import { compileSide } from '../../sides/compile-side.ts';
+import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { addInputOptions } from './input-options.ts';
-import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
+import { addInputOptions, addLimit, flagsOfManifests } from './input-options.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
 import { tuneForShortRun } from './v8-flags.ts';
-import { refuse } from '../shared/refuse.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
-export interface DiffOptions extends SideOptions, MessageOptions {
+interface DiffOptions extends SideOptions, MessageOptions {
   readonly toKubernetesVersion?: string;
   readonly output: (typeof outputs)[number];
   readonly foreign?: boolean;
@@ -28,7 +40,7 @@ const moreManifests =
   'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
 
 export function addDiffCommand(program: Command, terminal: Terminal, done: Done): void {
-  const command = program
+  const command: Command = program
     .command('diff')
     .summary('Show what differs between two sides, Service by Service.')
     .description(
@@ -42,18 +54,11 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
-  addInputOptions(command, 'looks');
-  for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
-  command.option(
+  addInputOptions(command, 'looks').option(
     '--node <name>',
     'the node to compile manifests for (default: the node of a bundle on the other side)',
   );
-  const ofManifests = [...command.options];
-  /** The flags that were given and say what manifests compile to. */
-  const givenFlags = (): readonly string[] =>
-    ofManifests
-      .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
-      .map(({ long }) => long ?? '');
+  for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command
     .option(
       '--to-kubernetes-version <version>',
@@ -66,32 +71,22 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
     .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
+      const quiet = quieten(terminal, given);
       const named = [first, second].filter((side) => side !== undefined);
       const { file: files = [], ...others } = given;
+      if (given.toKubernetesVersion !== undefined) {
+        done(await runReleaseDiff(named, { ...given, toKubernetesVersion: given.toKubernetesVersion }, quiet));
+        return;
+      }
       // Where too few sides are named, -f names them.
-      const areInFiles =
-        given.toKubernetesVersion === undefined && named.length < 2 && named.length + files.length === 2;
+      const areInFiles = named.length < 2 && named.length + files.length === 2;
       const [from, to] = areInFiles ? [...named, ...files] : named;
-      const options: DiffOptions = areInFiles ? others : given;
-      const quiet = quieten(terminal, options);
-      if (options.toKubernetesVersion !== undefined) {
-        const { runReleaseDiff } = await import('./diff-releases.ts');
-        done(await runReleaseDiff(named, { ...options, toKubernetesVersion: options.toKubernetesVersion }, quiet));
-      } else if (from === undefined || to === undefined) {
+      if (from === undefined || to === undefined) {
         command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
-      } else done(await runDiff([from, to], options, givenFlags(), quiet));
+      }
+      done(await runDiff([from, to], areInFiles ? others : given, flagsOfManifests(command), quiet));
     },
   );
-}
-
-/** --limit: how much of a list is shown. */
-export function addLimit(): Option {
-  return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
-    .argParser((text) => {
-      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a number.');
-      return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
-    })
-    .default(20);
 }
 
 async function runDiff(
@@ -101,22 +96,21 @@ async function runDiff(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   tuneForShortRun();
-  const { compileSide, readNames, readStoredSide } = await import('../../sides/read-side.ts');
+  const { readStdin } = terminal;
   if (paths.every((path) => path === '-')) return refuse(terminal, 'only one side can be read from stdin');
-  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
-  const context = { node: options.node, stdin };
+  const context = { node: options.node, readStdin };
   const [from, to] = [await readStoredSide(paths[0], context), await readStoredSide(paths[1], context)];
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = [from, to].every(({ kind }) => kind === 'bundle' || kind === 'dump');
-  const strays = flags.filter((flag) => !isUseful(flag, paths, [from, to]));
-  if (strays.length > 0 && isStored) {
-    const sides = paths.join(' nor ');
-    return refuse(terminal, `${strays.join(', ')}: only for manifests, and neither ${sides} is manifests`);
+  const strays = isStored ? flags.filter((flag) => !isUseful(flag, paths, [from, to])) : [];
+  if (strays.length > 0) {
+    return refuse(
+      terminal,
+      `${strays.join(', ')}: only for manifests, and neither ${paths.join(' nor ')} is manifests`,
+    );
   }
   const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> =>
-    side.kind === 'manifests'
-      ? compileSide(path, other, { ...options, into: 'kpc describe -' }, terminal.readStdin)
-      : side.reading;
+    side.kind === 'manifests' ? compileSide(path, other, { ...options, into: 'kpc describe -' }, readStdin) : side;
   const readings = [await finish(paths[0], from, to), await finish(paths[1], to, from)] as const;
   const diagnostics = sortDiagnostics(readings.flatMap((reading) => reading.diagnostics));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
@@ -125,8 +119,7 @@ async function runDiff(
   if (!fromSide || !toSide || !isRight) return exitStatus.badInput;
   for (const note of readings.flatMap(({ notes }) => notes)) await say(terminal, `note: ${printable(note)}\n`);
   if (options.file && isStored) {
-    const { nameServers } = await import('../../diff/virtual-servers.ts');
-    const { cluster, ...names } = await readNames(options, terminal.readStdin);
+    const { cluster, ...names } = await readNames(options, readStdin);
     if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
     const name = (side: Side): Side =>
       side.kind === 'dump' ? { ...side, labels: nameServers(side.state, cluster) } : side;
@@ -139,7 +132,7 @@ async function runDiff(
 function isUseful(flag: string, paths: readonly string[], sides: readonly StoredSide[]): boolean {
   if (flag === '--file') return sides.some(({ kind }) => kind === 'dump');
   // The bundle of a node was found inside the named folder.
-  return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.reading.side?.name !== paths[i]);
+  return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.side.name !== paths[i]);
 }
 
 async function compareSides(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -151,59 +144,75 @@ async function compareSides(from: Side, to: Side, options: DiffOptions, terminal
     const note = `${follows}: a Service can differ though its manifest is the same; "${command}" says why`;
     await say(terminal, `note: ${printable(note)}\n`);
   }
-  const { diffSides } = await import('../../diff/diff-sides.ts');
-  const { diffDecompiled: readServices } = await import('../../describe/decompile.ts');
-  const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
+  const diff = diffSides(from, to, { foreign: options.foreign === true, readServices: diffDecompiled });
   // A dump is compared for its rules.
   const isReview = !options.rules && from.services !== undefined && to.services !== undefined;
-  return printFound(from, to, diff, options, terminal, isReview);
+  return printFound({ from, to, diff, isReview }, options, terminal);
 }
 
-/** Prints how two sides differ. */
-export async function printFound(
-  from: Side,
-  to: Side,
-  diff: SideDiff,
-  options: DiffOptions,
+/** kpc diff --to-kubernetes-version: what another release of Kubernetes changes on a node, of the same manifests. */
+async function runReleaseDiff(
+  [path, second]: readonly string[],
+  options: DiffOptions & { readonly toKubernetesVersion: string },
   terminal: Terminal,
-  isReview = false,
 ): Promise<ExitStatus> {
-  const { isSame } = await import('../../diff/diff-sides.ts');
-  const { describeGaps } = await import('../../diff/not-compared.ts');
+  const toFlag = '--to-kubernetes-version';
+  if (second !== undefined) {
+    return refuse(terminal, `${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
+  }
+  const { kind } = await readStoredSide(path ?? '');
+  if (kind === 'bundle' || kind === 'dump') {
+    return refuse(
+      terminal,
+      `${path} is a ${kind}, and ${toFlag} needs manifests`,
+      'name those that are in the cluster',
+    );
+  }
+  const file = [...(path === undefined ? [] : [path]), ...(options.file ?? [])];
+  const loaded = await loadInputs({ ...options, file }, terminal.readStdin);
+  const nodeName = chooseNodeName(options.node, loaded.prepared);
+  const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
+  // Each release is settled here: with auto, both are.
+  const asRead = { ...loaded, version: { kind: 'default' } } as const;
+  const named = options.node === undefined ? undefined : [options.node];
+  const { diagnostics } = settleNodes(asRead, { names: [nodeName], flag: named }, wrong);
+  if (!(await reportInput({ diagnostics, files: loaded.files }, options, terminal))) return exitStatus.badInput;
+  if (from === undefined || to === undefined) return exitStatus.badInput;
+  const { notes, ...compared } = compareReleases(loaded, path ?? '-f', { nodeName, from, to }, options);
+  for (const note of notes) await say(terminal, `note: ${printable(note)}\n`);
+  return printFound({ ...compared, isReview: false }, options, terminal);
+}
+
+/** How two sides differ. */
+interface Found {
+  readonly from: Side;
+  readonly to: Side;
+  readonly diff: SideDiff;
+  /** Whether it is shown as the review of a change, without rules. */
+  readonly isReview: boolean;
+}
+
+async function printFound(found: Found, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { from, to, diff } = found;
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await say(terminal, `note: not compared, because one side lacks them: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
     return refuse(terminal, `${from.name} and ${to.name} have nothing in common that could be compared`);
   }
-  await terminal.out(await formatDiff(from, to, diff, options, terminal, isReview));
+  await terminal.out(await formatDiff(found, options, terminal.colour.out));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
 }
 
-async function formatDiff(
-  from: Side,
-  to: Side,
-  diff: SideDiff,
-  options: DiffOptions,
-  terminal: Terminal,
-  isReview: boolean,
-): Promise<string> {
-  const { reportDiff } = await import('../../diff/diff-report.ts');
-  const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
-  switch (options.output) {
-    case 'text': {
-      const { formatText } = await import('../../report/text-and-markdown.ts');
-      const { reportPainter } = await import('../../report/colours.ts');
-      const report = isReview ? await reviewOf(from, to, diff, limits) : reportDiff(diff, limits);
-      return formatText(report, reportPainter(terminal.colour.out));
-    }
-    case 'markdown': {
-      const { formatMarkdown } = await import('../../report/text-and-markdown.ts');
+async function formatDiff(found: Found, { output, limit }: DiffOptions, colour: boolean): Promise<string> {
+  const { from, to, diff, isReview } = found;
+  const limits: ReportLimits = { servicePorts: limit, lines: limit };
+  switch (output) {
+    case 'text':
+      return formatText(isReview ? await reviewOf(found, limits) : reportDiff(diff, limits), reportPainter(colour));
+    case 'markdown':
       return formatMarkdown(reportDiff(diff, limits));
-    }
-    case 'json': {
-      const { diffToJson } = await import('../../report/json.ts');
+    case 'json':
       return formatJson(diffToJson(from, to, diff));
-    }
     case 'unified': {
       const { formatSideDiffs } = await import('../../report/unified.ts');
       return formatSideDiffs(from, to);
@@ -214,14 +223,13 @@ async function formatDiff(
 /** So many Service ports are asked about at most: each may be reached in many ways. */
 const mostAsked = 400;
 
-async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimits): Promise<readonly ReportBlock[]> {
+async function reviewOf({ from, to, diff }: Found, limits: ReportLimits): Promise<readonly ReportBlock[]> {
   const { reportReview } = await import('../../report/diff-review.ts');
   const ports = [from, to].map(({ services }) => services?.cluster.servicePorts.length ?? 0);
   if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
     return reportReview({ from, to, diff, packets: undefined }, limits);
   }
   const { effectsByService } = await import('../../packet/equivalence/findings.ts');
-  const { findOwners } = await import('../../diff/changes/owners.ts');
   const { onOneNode, sceneOf } = await import('../../packet/trace/scene.ts');
   const [old, fresh] = [from, to].map((side) => {
     const { state, labels, services } = side;

@@ -1,18 +1,36 @@
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { Command } from 'commander';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { FleetFolder, type FleetProblem, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
+import {
+  FleetFolder,
+  hashInputs,
+  type FleetProblem,
+  type NodeFiles,
+  type NodeResult,
+  type WrittenNode,
+} from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
-import { filesOf, writeNode } from './write-node-folder.ts';
 import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
-import type { FleetNode, Fleet, FleetOptions } from '../../compile/compile-fleet.ts';
+import { makeGolden } from '../../bundle/golden.ts';
+import {
+  compileFleet,
+  type FleetBundle,
+  type FleetNode,
+  type Fleet,
+  type FleetOptions,
+} from '../../compile/compile.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import type { InputTexts } from '../../compile/load-texts.ts';
+import { goldenContext } from '../../compile/compile-node.ts';
+import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
-import { showProgress } from './messages.ts';
+import { type MessageOptions, showProgress } from './messages.ts';
 import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { refuse } from '../shared/refuse.ts';
@@ -27,7 +45,9 @@ export interface FleetRun {
   readonly known: Pick<ReadonlySet<string>, 'has'>;
   /** What was said of the input. */
   readonly diagnostics: readonly Diagnostic[];
-  readonly options: FleetOptions & FileOptions & { readonly output: OutputFormat; readonly jobs: number };
+  readonly options: FleetOptions &
+    FileOptions &
+    MessageOptions & { readonly output: OutputFormat; readonly jobs: number };
   readonly terminal: Terminal;
 }
 
@@ -111,24 +131,130 @@ async function writeNodes(
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
 ): Promise<FleetProblem | undefined> {
-  // Starting a thread's module takes as long as starting a small compilation: only if there are threads.
-  const threads = run.options.jobs > 1 ? new (await import('./fleet-threads.ts')).FleetThreads(done) : undefined;
+  const { jobs } = run.options;
+  let threads: readonly Thread[] = [];
   let index = 0;
   try {
     for (const each of run.nodes) {
-      const thread = index++ % run.options.jobs;
+      const thread = index++ % jobs;
       if (thread > 0) continue;
       const result = await writeNode(folder, each, form);
       if (result.kind === 'failed') return result.problem;
       await done(result.kind);
       // What the first node has in common with the others is in a file then, which all threads link to.
-      if (index === 1) threads?.start(run, { path: folder.folder, form, links: folder.links });
-      if (threads?.problem) return threads.problem;
+      if (index === 1) threads = startThreads(run, { path: folder.folder, form, links: folder.links }, done);
     }
-    return await threads?.finish();
+    return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
   } finally {
-    await threads?.stop();
+    // A folder that is half written was not put in its place yet.
+    await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
+}
+
+/** Where the nodes' folders are, and what is known of them. */
+interface Target {
+  readonly path: string;
+  readonly form: FolderForm;
+  readonly links: ReadonlyMap<string, string>;
+}
+
+/** What a thread works on. It reads the same texts again, not the files, which may have changed by then. */
+interface ThreadJob extends Target {
+  readonly texts: Pick<InputTexts, 'config'> & { readonly manifests: readonly TextFile[] };
+  readonly options: InputOptions;
+  readonly fleet: Fleet;
+}
+
+/** A thread beside the main one, which ends with the problem that it had. */
+interface Thread {
+  readonly worker: Worker;
+  readonly end: Promise<FleetProblem | undefined>;
+}
+
+/** The command that a thread runs, which is of no use to a user. */
+const threadCommand = 'fleet-thread';
+
+/** Starts the threads: the first node, and each that --jobs says after it, is the main thread's. */
+function startThreads(
+  { texts, fleet, options }: FleetRun,
+  target: Target,
+  done: (result: WrittenNode) => Promise<void>,
+): readonly Thread[] {
+  const { flagPlaces: _, ...plain } = options;
+  const count = Math.max(0, Math.min(options.jobs, fleet.nodes.length) - 1);
+  return Array.from({ length: count }, (_each, thread) => {
+    const nodes = fleet.nodes.filter((_node, i) => i % options.jobs === thread + 1);
+    const hostAddresses = new Map([...fleet.hostAddresses].filter(([node]) => nodes.includes(node)));
+    const job: ThreadJob = {
+      ...target,
+      texts: { manifests: texts.manifests.files, config: texts.config },
+      // Whether the input may be empty was said by the main thread.
+      options: { ...plain, emptyResult: 'allowed' },
+      fleet: { ...fleet, nodes, hostAddresses, diagnostics: [] },
+    };
+    const worker = new Worker(__filename, { argv: [threadCommand], workerData: job });
+    const end = new Promise<FleetProblem | undefined>((resolve, reject) => {
+      worker.on('message', (result: NodeResult) => {
+        if (result.kind === 'failed') resolve(result.problem);
+        else void done(result.kind);
+      });
+      worker.on('error', reject);
+      worker.on('exit', () => resolve(undefined));
+    });
+    // If the main thread fails first, it does not wait for this one.
+    end.catch(() => {});
+    return { worker, end };
+  });
+}
+
+/** Adds the command of a thread. */
+export function addThreadCommand(program: Command): void {
+  program.command(threadCommand, { hidden: true }).action(runThread);
+}
+
+/** What a thread does: it says of each node what became of its folder. Does nothing in the main thread. */
+async function runThread(): Promise<void> {
+  if (isMainThread) return;
+  const { path, form, links, texts, options, fleet } = workerData as ThreadJob;
+  const { config } = texts;
+  const files = texts.manifests.map(copyFile);
+  const loaded = loadTexts(
+    {
+      manifests: { files, diagnostics: [] },
+      config: config && 'text' in config && 'origin' in config ? copyFile(config) : undefined,
+      hostAddresses: undefined,
+    },
+    options,
+  );
+  const { nodes = [] } = compileFleet(loaded, fleet, options.ipFamily);
+  const folder = new FleetFolder(path, links);
+  for (const node of nodes) {
+    const result = await writeNode(folder, node, form);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
+    parentPort?.postMessage(result);
+    if (result.kind === 'failed') break;
+  }
+}
+
+/** A text that came from another thread has no methods any more. */
+function copyFile({ name, text, origin }: TextFile): TextFile {
+  return new TextFile(name, text, origin);
+}
+
+/** A golden is text for people, who may have written into it: it is always compared with what the input makes. */
+async function writeNode(
+  folder: FleetFolder,
+  { node, inputs, gates, texts, compile }: FleetNode,
+  form: FolderForm,
+): Promise<NodeResult> {
+  const hash = form === 'golden' ? undefined : hashInputs(inputs, gates, texts);
+  return folder.write(node, () => filesOf(compile(), form), hash);
+}
+
+/** The files of one node's folder, as a bundle or as a golden. */
+function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  return { files: bundle.files, digests: bundle.manifest.files };
 }
 
 /** A folder that is not there has no form yet: it differs from either. */
@@ -148,10 +274,11 @@ async function findStale(
   return gone.filter((_, i) => own[i] === true);
 }
 
+/** Removes those folders, or says how. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';
-  const names = stale.slice(0, 5).join(', ') + (stale.length > 5 ? ` and ${stale.length - 5} more` : '');
+  const names = nameSome(stale, 5);
   if (!run.options.prune) return `No Node object for the folders ${names}: --prune removes them\n`;
   for (const node of stale) await folder.remove(node);
   return `Removed the folders ${names}, for which there is no Node object\n`;

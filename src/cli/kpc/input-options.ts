@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/choose-families.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
@@ -71,4 +71,22 @@ export function namedInputs(
 ): readonly string[] {
   const isGiven = command.getOptionValueSource('file') === 'cli';
   return [...named, ...(isGiven || named.length === 0 ? (file ?? []) : [])];
+}
+
+/** The flags on the command line that say what manifests compile to, by their long names. */
+export function flagsOfManifests(command: Command): readonly string[] {
+  const own = new Set(['--node', ...addInputOptions(new Command(), 'looks').options.map(({ long }) => long)]);
+  return command.options
+    .filter((option) => own.has(option.long) && command.getOptionValueSource(option.attributeName()) === 'cli')
+    .map(({ long }) => long ?? '');
+}
+
+/** --limit: how much of a list is shown. */
+export function addLimit(): Option {
+  return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
+    .argParser((text) => {
+      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a number.');
+      return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
+    })
+    .default(20);
 }

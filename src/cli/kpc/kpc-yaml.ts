@@ -5,7 +5,6 @@ import { isObject } from '../../base/json-shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import type { InputDocument } from '../../input/documents/document.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/list-files.ts';
@@ -21,16 +20,7 @@ import { CommanderError, type Command, type Option } from 'commander';
 export const configuredCommands = ['compile', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
 
 /** Flags whose values are paths, which count from the folder of kpc.yaml. */
-const paths: ReadonlySet<string> = new Set([
-  'file',
-  'config',
-  'hostAddresses',
-  'out',
-  'golden',
-  'check',
-  'bundle',
-  'fromDump',
-]);
+const paths: ReadonlySet<string> = new Set(['file', 'config', 'hostAddresses', 'out', 'golden', 'check', 'fromDump']);
 
 /** Those of them whose folders are replaced. */
 const targets: ReadonlySet<string> = new Set(['out', 'golden']);
@@ -51,20 +41,35 @@ export interface KpcYaml {
  * in the working folder and those above it. Undefined if there is none.
  */
 export function applyKpcYaml(command: Command, program: Command, named: string | undefined): KpcYaml | undefined {
-  if (named === 'none') return undefined;
   const path = named ?? findKpcYaml();
-  if (path === undefined) return undefined;
+  if (named === 'none' || path === undefined) return undefined;
   // A link out of the repository: its text would be quoted to those who run kpc there. One that is named is what its user wants.
   const isForeign = named === undefined && isForeignLink(path);
   const file = isForeign ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path)) : loadFile(path);
   if (!(file instanceof TextFile)) return { file: new TextFile(path, ''), diagnostics: [file], places: new Map() };
   const { documents, diagnostics } = readDocuments(file);
-  const [document, second] = documents;
-  const reader = new Reader(file, command, program);
-  if (second) reader.refuse(second, [], { problem: 'several-documents' });
-  if (document) reader.read(document);
-  return { file, diagnostics: [...diagnostics, ...reader.diagnostics], places: reader.places };
+  const found = [...diagnostics];
+  const places = new Map<string, Diagnostic['place']>();
+  for (const [i, { value, source }] of documents.entries()) {
+    const refuse: Refuse = (at, details, atKey = false) =>
+      void found.push(diagnose('bad-kpc-yaml', details, atKey ? source.keyPlace(at) : source.place(at)));
+    const textAt = (at: FieldPath): string => {
+      const { line, column } = source.place(at).locate();
+      return file.lineAt(line).slice(column - 1);
+    };
+    if (i > 0) refuse([], { problem: 'several-documents' });
+    for (const flag of i > 0 ? [] : findFlags(value, command, program, refuse)) {
+      const place = source.place(flag.path);
+      const written = asWritten(flag.value, flag.path, textAt);
+      if (giveFlag({ ...flag, value: written }, command, dirname(path), refuse))
+        places.set(flag.option.long ?? '', place);
+    }
+  }
+  return { file, diagnostics: found, places };
 }
+
+/** Refuses what the file holds at a path, or its key. */
+type Refuse = (path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
 /** The kpc.yaml that counts here; undefined if there is none. What any user may have put there, as in /tmp, is not read. */
 export function findKpcYaml(): string | undefined {
@@ -77,169 +82,146 @@ export function findKpcYaml(): string | undefined {
   }
 }
 
-/** Reads a document for one command. */
-class Reader {
-  readonly diagnostics: Diagnostic[] = [];
-  readonly places = new Map<string, Diagnostic['place']>();
-  readonly #file: TextFile;
-  readonly #command: Command;
-  readonly #program: Command;
-  readonly #flags = new Map<Command, ReadonlyMap<string, Option>>();
+/** A flag of the command that the file gives. */
+interface GivenFlag {
+  readonly option: Option;
+  readonly value: unknown;
+  readonly path: readonly string[];
+}
 
-  constructor(file: TextFile, command: Command, program: Command) {
-    this.#file = file;
-    this.#command = command;
-    this.#program = program;
+/** The flags that the file gives a command: what its own section says counts more, and comes before what is said for all. */
+function findFlags(value: unknown, command: Command, program: Command, refuse: Refuse): readonly GivenFlag[] {
+  if (!isObject(value)) {
+    refuse([], { problem: 'no-mapping', of: kpcYaml, found: findingOf(value) });
+    return [];
   }
-
-  read(document: InputDocument): void {
-    const { value } = document;
-    if (!isObject(value)) {
-      this.refuse(document, [], { problem: 'no-mapping', of: kpcYaml, found: findingOf(value) });
-      return;
-    }
-    for (const [key, section] of Object.entries(value)) {
-      if (!isConfigured(key) || section === null) continue;
-      if (isObject(section)) this.#readSection(document, key, section);
-      else this.refuse(document, [key], { problem: 'no-mapping', of: key, found: findingOf(section) });
-    }
-    // What a command's own section says counts more than what is said for all.
-    for (const [key, flag] of Object.entries(value)) if (!isConfigured(key)) this.#readCommon(document, key, flag);
+  const configured = program.commands.filter((each) => isConfigured(each.name()));
+  const known = new Map(configured.map((each) => [each.name(), flagsByKey(each)]));
+  const all = new Map([...known.values()].flatMap((flags) => [...flags]));
+  const [own, common]: [GivenFlag[], GivenFlag[]] = [[], []];
+  const refuseFlag = (
+    path: readonly string[],
+    name: string,
+    of: ReadonlyMap<string, Option>,
+    section?: string,
+  ): void => {
+    const meant = findNearest(name, [...of.keys()]);
+    refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
+  };
+  for (const [key, section] of Object.entries(value)) {
+    const ofSection = known.get(key);
+    if (!ofSection) {
+      const option = known.get(command.name())?.get(key);
+      if (!all.has(key)) refuseFlag([key], key, all);
+      else if (option && !isOfOthers(key, command)) common.push({ option, value: section, path: [key] });
+    } else if (isObject(section)) {
+      for (const [name, flag] of Object.entries(section)) {
+        const option = ofSection.get(name);
+        if (!option) refuseFlag([key, name], name, ofSection, key);
+        else if (key === command.name()) own.push({ option, value: flag, path: [key, name] });
+      }
+    } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: findingOf(section) });
   }
+  return [...own, ...common];
+}
 
-  #readSection(document: InputDocument, name: string, flags: Readonly<Record<string, unknown>>): void {
-    const section = this.#program.commands.filter((each) => each.name() === name);
-    for (const [key, value] of Object.entries(flags)) {
-      const option = section.flatMap((each) => this.#flagsOf(each).get(key) ?? [])[0];
-      if (!option) this.#refuseFlag(document, [name, key], section, name);
-      else if (name === this.#command.name()) this.#give(document, option, value, [name, key]);
-    }
+/** The flags of a command that kpc.yaml may hold, by the keys that stand for them. There may be as many keys as fit in a file. */
+function flagsByKey(command: Command): ReadonlyMap<string, Option> {
+  return new Map(heldFlags(command).flatMap((option) => (option.long ? [[option.long.slice(2), option]] : [])));
+}
+
+/**
+ * Whether a key names the manifests of other commands: in diff, -f adds to both sides what is compared, and only its own
+ * section can mean that. A comparison of two releases has no sides, and compiles the manifests as other commands do.
+ */
+function isOfOthers(key: string, command: Command): boolean {
+  if (command.name() !== 'diff' || key !== 'file') return false;
+  return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
+}
+
+/** Sets a flag, unless the command line does, or names one that rules it out, or the value is refused. Whether it was set. */
+function giveFlag({ option, value, path }: GivenFlag, command: Command, own: string, refuse: Refuse): boolean {
+  const attribute = option.attributeName();
+  const flag = path.at(-1) ?? '';
+  if (value === null) return false;
+  const words = wordsOf(value, option);
+  if (words === undefined) {
+    const expected = takesBoolean(option) ? 'boolean' : takesList(option) ? 'list' : 'one';
+    refuse(path, { problem: 'value', flag, found: findingOf(value), expected });
+    return false;
   }
-
-  #readCommon(document: InputDocument, key: string, value: unknown): void {
-    const configured = this.#program.commands.filter((each) => isConfigured(each.name()));
-    const option = this.#flagsOf(this.#command).get(key);
-    if (option) {
-      if (!this.#isOtherFile(key)) this.#give(document, option, value, [key]);
-    } else if (!configured.some((each) => this.#flagsOf(each).has(key))) this.#refuseFlag(document, [key], configured);
+  const source = command.getOptionValueSource(attribute);
+  if (source === 'cli' || source === 'config' || findRival(option, command, 'cli')) return false;
+  const rival = findRival(option, command, 'config');
+  if (rival) {
+    refuse(path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
+    return false;
   }
-
-  /**
-   * Whether a key names the manifests of other commands: in diff, -f adds to both sides what is compared, and only its own
-   * section can mean that. A comparison of two releases has no sides, and compiles the manifests as other commands do.
-   */
-  #isOtherFile(key: string): boolean {
-    if (this.#command.name() !== 'diff' || key !== 'file') return false;
-    return this.#command.getOptionValue('toKubernetesVersion') === undefined || this.#command.args.length > 0;
+  const located = paths.has(attribute) ? words.map((word) => locate(word, own)) : words;
+  const stray = paths.has(attribute) ? located.flatMap((word) => findStray(word, attribute, own) ?? [])[0] : undefined;
+  if (stray !== undefined) {
+    refuse(path, { problem: stray, flag });
+    return false;
   }
-
-  /** The flags of a command, by the keys that stand for them. There may be as many keys as fit in a file. */
-  #flagsOf(command: Command): ReadonlyMap<string, Option> {
-    const flags =
-      this.#flags.get(command) ??
-      new Map(heldFlags(command).flatMap((option) => (option.long ? [[option.long.slice(2), option]] : [])));
-    this.#flags.set(command, flags);
-    return flags;
-  }
-
-  /** A flag that none of these commands has. */
-  #refuseFlag(document: InputDocument, path: readonly string[], of: readonly Command[], command?: string): void {
-    const name = path.at(-1) ?? '';
-    const names = [...new Set(of.flatMap((each) => [...this.#flagsOf(each).keys()]))];
-    this.refuse(document, path, { problem: 'unknown-flag', name, command, meant: findNearest(name, names) }, true);
-  }
-
-  /** Sets a flag, unless the command line does, or names one that rules it out. */
-  #give(document: InputDocument, option: Option, value: unknown, path: readonly string[]): void {
-    if (value === null) return;
-    const attribute = option.attributeName();
-    const flag = path.at(-1) ?? '';
-    const words = wordsOf(this.#asWritten(document, value, path), option);
-    if (words === undefined) {
-      const expected = takesBoolean(option) ? 'boolean' : takesList(option) ? 'list' : 'one';
-      this.refuse(document, path, { problem: 'value', flag, found: findingOf(value), expected });
-      return;
-    }
-    const source = this.#command.getOptionValueSource(attribute);
-    if (source === 'cli' || source === 'config' || this.#findRival(option, 'cli')) return;
-    const rival = this.#findRival(option, 'config');
-    if (rival) {
-      this.refuse(document, path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
-      return;
-    }
-    const stray = paths.has(attribute) ? words.flatMap((word) => this.#findStray(word, attribute) ?? [])[0] : undefined;
-    if (stray !== undefined) {
-      this.refuse(document, path, { problem: stray, flag });
-      return;
-    }
-    try {
-      const parsed = this.#parse(option, words);
-      if (parsed === undefined) return;
-      this.#command.setOptionValueWithSource(attribute, parsed, 'config');
-      this.places.set(option.long ?? '', document.source.place(path));
-    } catch (error) {
-      if (!(error instanceof CommanderError)) throw error;
-      this.refuse(document, path, { problem: 'refused', flag, reason: error.message });
-    }
-  }
-
-  /** A flag from there that cannot be used together with this one. */
-  #findRival(option: Option, source: 'cli' | 'config'): Option | undefined {
-    return this.#command.options.find((each) => {
-      const isGiven = each !== option && this.#command.getOptionValueSource(each.attributeName()) === source;
-      return isGiven && (rulesOut(each, option) || rulesOut(option, each));
-    });
-  }
-
-  /** Undefined for a flag that is there only to be left out. */
-  #parse(option: Option, words: readonly string[]): unknown {
-    if (option.negate) return words[0] === 'true' ? false : undefined;
-    if (option.isBoolean()) return words[0] === 'true' ? true : undefined;
-    if (option.optional && !takesBoolean(option) && words.length === 1) {
-      if (words[0] === 'true') return knownNetworks;
-      if (words[0] === 'false') return undefined;
-    }
-    const own = paths.has(option.attributeName()) ? words.map((word) => this.#locate(word)) : words;
-    const { parseArg } = option;
-    if (!parseArg) return own.join(',');
-    return own.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
-  }
-
-  /** A value with its numbers as the file has them: 1.30 is a version, and not the number 1.3. */
-  #asWritten(document: InputDocument, value: unknown, path: FieldPath): unknown {
-    if (Array.isArray(value)) return value.map((item: unknown, i) => this.#asWritten(document, item, [...path, i]));
-    if (typeof value !== 'number') return value;
-    const { line, column } = document.source.place(path).locate();
-    const [written = ''] = /^[\d.]+/.exec(this.#file.lineAt(line).slice(column - 1)) ?? [];
-    return Number(written) === value ? written : value;
-  }
-
-  #locate(path: string): string {
-    return path === '-' || isAbsolute(path) ? path : join(dirname(this.#file.name), path);
-  }
-
-  /**
-   * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
-   * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
-   */
-  #findStray(word: string, attribute: string): 'replaces-outside' | 'replaces-git' | 'reads-outside' | undefined {
-    if (word === '-') return undefined;
-    const path = this.#locate(word);
-    const own = dirname(this.#file.name);
-    if (targets.has(attribute)) {
-      if (!leadsInto(path, own)) return 'replaces-outside';
-      return leadsIntoGit(path) ? 'replaces-git' : undefined;
-    }
-    return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
-  }
-
-  refuse(document: InputDocument, path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey = false): void {
-    const place = atKey ? document.source.keyPlace(path) : document.source.place(path);
-    this.diagnostics.push(diagnose('bad-kpc-yaml', details, place));
+  try {
+    const parsed = parseFlag(option, located);
+    if (parsed !== undefined) command.setOptionValueWithSource(attribute, parsed, 'config');
+    return parsed !== undefined;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    refuse(path, { problem: 'refused', flag, reason: error.message });
+    return false;
   }
 }
 
-function isConfigured(name: string): boolean {
+/** A flag from there that cannot be used together with this one. */
+function findRival(option: Option, command: Command, source: 'cli' | 'config'): Option | undefined {
+  return command.options.find((each) => {
+    const isGiven = each !== option && command.getOptionValueSource(each.attributeName()) === source;
+    return isGiven && (rulesOut(each, option) || rulesOut(option, each));
+  });
+}
+
+/** Undefined for a flag that is there only to be left out. */
+function parseFlag(option: Option, words: readonly string[]): unknown {
+  const [first] = words;
+  if (option.negate || option.isBoolean()) return first === 'true' ? !option.negate : undefined;
+  if (option.optional && !takesBoolean(option) && words.length === 1 && (first === 'true' || first === 'false')) {
+    return first === 'true' ? knownNetworks : undefined;
+  }
+  const { parseArg } = option;
+  if (!parseArg) return words.join(',');
+  return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
+}
+
+/** A value with its numbers as the file has them: 1.30 is a version, and not the number 1.3. */
+function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) => string): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown, i) => asWritten(item, [...path, i], textAt));
+  if (typeof value !== 'number') return value;
+  const [written = ''] = /^[\d.]+/.exec(textAt(path)) ?? [];
+  return Number(written) === value ? written : value;
+}
+
+/** A path, which counts from the folder of kpc.yaml. */
+function locate(path: string, own: string): string {
+  return path === '-' || isAbsolute(path) ? path : join(own, path);
+}
+
+/**
+ * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
+ * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
+ */
+function findStray(path: string, attribute: string, own: string) {
+  if (path === '-') return undefined;
+  if (targets.has(attribute)) {
+    if (!leadsInto(path, own)) return 'replaces-outside';
+    return leadsIntoGit(path) ? 'replaces-git' : undefined;
+  }
+  return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
+}
+
+/** Whether kpc.yaml may hold flags of a command. */
+export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 

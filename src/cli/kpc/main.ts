@@ -1,7 +1,6 @@
 import { describeError, isSystemError } from '../../base/system-errors.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { processTerminal, type Terminal } from '../shared/terminal.ts';
-import { threadArgument } from './thread-argument.ts';
 import { version } from '../../base/version.ts';
 
 /**
@@ -14,18 +13,11 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     return exitStatus.ok;
   }
   try {
-    if (argv[0] === threadArgument && (await ranThread())) return exitStatus.ok;
     const { runProgram } = await import('./program.ts');
     return await runProgram(argv, terminal);
   } catch (error) {
     return reportUnexpected(error, terminal);
   }
-}
-
-/** Does the work of a thread of `kpc compile --jobs`; whether this is one. */
-async function ranThread(): Promise<boolean> {
-  const { runThread } = await import('./fleet-threads.ts');
-  return runThread();
 }
 
 /** An unexpected error has its own status: 1 would mean that something differs. */

@@ -44,25 +44,21 @@ export function makeStrict(
   });
 }
 
-/** Whether --strict makes a failure of what could be done. */
-export function failsStrictly(diagnostics: readonly Diagnostic[], { strict = false }: MessageOptions): boolean {
-  return strict && diagnostics.some(({ severity }) => severity === 'warning');
-}
-
 /** What was read, and what there is to say of it. */
 interface Reading {
   readonly diagnostics: readonly Diagnostic[];
   readonly files: Inputs['files'];
 }
 
-/** Prints what there is to say of an input. False if --strict makes that a failure. */
+/** Prints what there is to say of an input. False if an error is among that, or what --strict takes for one. */
 export async function reportInput(
   { diagnostics, files }: Reading,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<boolean> {
-  await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
-  return !failsStrictly(diagnostics, options);
+  const said = makeStrict(diagnostics, options);
+  await reportDiagnostics(said, files, terminal);
+  return !said.some(isError);
 }
 
 /** How many diagnostics are shown. */

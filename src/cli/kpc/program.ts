@@ -5,7 +5,7 @@ import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
-import { applyKpcYaml, configuredCommands, findKpcYaml, type KpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, findKpcYaml, isConfigured, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
@@ -28,7 +28,7 @@ export function kpcProgram(terminal: Terminal): Program {
     addCommands: async (program, done, argv) => {
       const [called = ''] = argv;
       // Most calls need one command, and starting takes longer with the code and the flags of all.
-      const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(argv) ? commands[called] : undefined;
+      const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
       for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, runProgram);
       if (own) return;
       addCompletionCommand(program, terminal, done, findValues);
@@ -50,11 +50,13 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   test: async () => (await import('./test-command.ts')).addTestCommand,
   equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
   migrate: async () => (await import('./migrate-command.ts')).addMigrateCommand,
+  'fleet-thread': async () => (await import('./fleet-run.ts')).addThreadCommand,
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
 /** Whether a kpc.yaml may hold flags of this call: it may name those of other commands too. */
-function mayUseKpcYaml(argv: readonly string[]): boolean {
+function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
+  if (!isConfigured(called)) return false;
   return argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
 }
 
@@ -75,7 +77,7 @@ async function readKpcYaml(
   terminal: Terminal,
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
-  if (!configuredCommands.some((name) => name === called.name())) return false;
+  if (!isConfigured(called.name())) return false;
   const found = applyKpcYaml(called, program, named);
   if (hasWrongValues || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, terminal);

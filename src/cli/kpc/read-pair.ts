@@ -1,14 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { readNamedFile } from '../../base/read-file.ts';
-import { checkNodes, oneNode } from '../../compile/chosen-nodes.ts';
-import { chooseNodeName, compileNode, NodeMemo } from '../../compile/compile-node.ts';
-import { settleVersion, type LoadedInputs } from '../../compile/load-texts.ts';
+import { chooseNodeName, NodeMemo } from '../../compile/compile-node.ts';
+import type { LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
-import { sideOfManifests, type SideReading } from '../../sides/stored-side.ts';
+import { compileAs, compileSide } from '../../sides/compile-side.ts';
+import { readStoredSide, type SideOptions } from '../../sides/read-side.ts';
+import { manifests, type SideReading } from '../../sides/stored-side.ts';
 import { onOneNode, partsOfDump, type Scene } from '../../packet/trace/scene.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { type MessageOptions, reportInput } from './messages.ts';
@@ -17,15 +17,12 @@ import { refuse } from '../shared/refuse.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
 
-/** The same manifests by other flags. */
-interface FlagSpec {
-  readonly kind: 'flags';
+/** What one side of a comparison is: a path, or the manifests of -f by some flags. */
+interface Spec {
   readonly name: string;
-  readonly options: PairOptions;
+  /** Undefined for a path. */
+  readonly flags: PairOptions | undefined;
 }
-
-/** What one side of a comparison is: manifests by some flags, or something that was stored. */
-type Spec = FlagSpec | { readonly kind: 'path'; readonly path: string };
 
 /** Two sides, node by node. */
 export interface Pairs {
@@ -38,14 +35,12 @@ export interface Pairs {
 }
 
 /** A word on the command line that says how a side differs: a mode, a release, a configuration; else it is a path. */
-function readSpec(text: string, options: PairOptions): Spec {
-  const mode = proxyModes.find((each) => each === text);
-  if (mode) return { kind: 'flags', name: text, options: { ...options, proxyMode: mode } };
-  if (/^v?1\.\d+(\.\d+)?$/.test(text) && !existsSync(text)) {
-    return { kind: 'flags', name: text, options: { ...options, kubernetesVersion: text } };
+function readSpec(name: string, options: PairOptions): Spec {
+  if (proxyModes.some((mode) => mode === name)) return { name, flags: { ...options, proxyMode: name } };
+  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name)) {
+    return { name, flags: { ...options, kubernetesVersion: name } };
   }
-  if (holdsConfiguration(text)) return { kind: 'flags', name: text, options: { ...options, config: text } };
-  return { kind: 'path', path: text };
+  return { name, flags: holdsConfiguration(name) ? { ...options, config: name } : undefined };
 }
 
 function holdsConfiguration(path: string): boolean {
@@ -61,43 +56,44 @@ export async function readPairs(
   options: PairOptions,
   terminal: Terminal,
 ): Promise<Pairs | undefined> {
-  const specs = [readSpec(from, options), readSpec(to, options)] as const;
-  if (specs.some(({ kind }) => kind === 'flags') && (options.file ?? []).length === 0) {
+  const [old, fresh] = [readSpec(from, options), readSpec(to, options)];
+  if ((old.flags || fresh.flags) && (options.file ?? []).length === 0) {
     await refuse(terminal, 'no input is named', 'add the manifests that both sides are compiled from, with -f');
     return undefined;
   }
-  const [old, fresh] = specs;
-  if (old.kind === 'flags' && fresh.kind === 'flags') return pairsOfManifests(old, fresh, terminal);
+  if (old.flags && fresh.flags) return pairsOfManifests([old.name, old.flags], [fresh.name, fresh.flags], terminal);
   if (options.allNodes) {
     await refuse(terminal, '--all-nodes: only for manifests, and a bundle or dump is of one node');
     return undefined;
   }
-  return {
-    nodes: [''],
-    loaded: undefined,
-    read: async () => {
-      const readings = [readOne(old, fresh, options, terminal), readOne(fresh, old, options, terminal)] as const;
-      return scenesOf(...(await Promise.all(readings)), options, terminal);
-    },
+  const read = async (): ReturnType<Pairs['read']> => {
+    const readings = [readOne(old, fresh, options, terminal), readOne(fresh, old, options, terminal)] as const;
+    return scenesOf(...(await Promise.all(readings)), options, terminal);
   };
+  return { nodes: [''], loaded: undefined, read };
 }
 
-async function readOne(spec: Spec, other: Spec, given: PairOptions, terminal: Terminal): Promise<SideReading> {
-  if (spec.kind === 'flags') return compileOne(spec, await loadInputs(spec.options, terminal.readStdin), undefined);
-  const { path } = spec;
-  const stored = await readStoredSide(path);
-  if (stored.kind !== 'manifests') return stored.reading;
-  const beside = other.kind === 'path' ? await readStoredSide(other.path) : ({ kind: 'manifests', name: '' } as const);
-  const options = other.kind === 'path' ? given : other.options;
-  return compileSide(path, beside, { ...options, file: [] }, terminal.readStdin);
+async function readOne(
+  { name, flags }: Spec,
+  other: Spec,
+  options: PairOptions,
+  { readStdin }: Terminal,
+): Promise<SideReading> {
+  if (flags) return compileAs(name, await loadInputs(flags, readStdin), flags);
+  const stored = await readStoredSide(name, { readStdin });
+  if (stored.kind !== 'manifests') return stored;
+  const beside = other.flags ? manifests : await readStoredSide(other.name, { readStdin });
+  return compileSide(name, beside, { ...(other.flags ?? options), file: [] }, readStdin);
 }
 
-async function pairsOfManifests(from: FlagSpec, to: FlagSpec, terminal: Terminal): Promise<Pairs | undefined> {
-  const { options } = from;
-  const stdin = options.file?.includes('-') ? await terminal.readStdin() : '';
-  const load = async (spec: FlagSpec) => {
-    const loaded = await loadInputs(spec.options, async () => stdin);
-    return { spec, loaded, memo: new NodeMemo() };
+async function pairsOfManifests(
+  from: readonly [name: string, options: PairOptions],
+  to: readonly [name: string, options: PairOptions],
+  terminal: Terminal,
+): Promise<Pairs | undefined> {
+  const [, options] = from;
+  const load = async ([name, flags]: typeof from) => {
+    return { name, flags, loaded: await loadInputs(flags, terminal.readStdin), memo: new NodeMemo() };
   };
   const sides = [await load(from), await load(to)] as const;
   const { loaded } = sides[0];
@@ -107,35 +103,20 @@ async function pairsOfManifests(from: FlagSpec, to: FlagSpec, terminal: Terminal
     return undefined;
   }
   const said = new Set<string>();
-  return {
-    nodes: options.allNodes && names.length > 0 ? names : [chooseNodeName(options.node, loaded.prepared)],
-    loaded,
-    read: async (node) => {
-      // Both sides and all nodes have the same input: its messages come once.
-      const readOnce = (side: (typeof sides)[number]): SideReading => {
-        const reading = compileOne(side.spec, side.loaded, node, side.memo);
-        const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text));
-        for (const { text } of diagnostics) said.add(text);
-        return { ...reading, diagnostics };
-      };
-      return scenesOf(readOnce(sides[0]), readOnce(sides[1]), options, terminal);
-    },
+  const nodes = options.allNodes && names.length > 0 ? names : [chooseNodeName(options.node, loaded.prepared)];
+  const read = (node: string): ReturnType<Pairs['read']> => {
+    // Both sides and all nodes have the same input: its messages come once.
+    const readOnce = (side: (typeof sides)[number]): SideReading => {
+      const { ipFamily, node: named } = side.flags;
+      const request = { node: options.allNodes ? node : named, ipFamily };
+      const reading = compileAs(side.name, side.loaded, request, side.memo);
+      const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text));
+      for (const { text } of diagnostics) said.add(text);
+      return { ...reading, diagnostics };
+    };
+    return scenesOf(readOnce(sides[0]), readOnce(sides[1]), options, terminal);
   };
-}
-
-function compileOne(
-  { name, options }: FlagSpec,
-  read: LoadedInputs,
-  node: string | undefined,
-  memo?: NodeMemo,
-): SideReading {
-  const nodeName = node ?? chooseNodeName(options.node, read.prepared);
-  const { prepared, hostAddresses, diagnostics, files } = settleVersion(read, nodeName);
-  const wrong = diagnostics.some(isError) ? [] : checkNodes(oneNode(nodeName, options.node), prepared);
-  const found = [...wrong, ...diagnostics];
-  if (found.some(isError)) return { side: undefined, diagnostics: found, files, notes: [] };
-  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily }, memo);
-  return { side: sideOfManifests(name, content), diagnostics: found, files, notes: [] };
+  return { nodes, loaded, read };
 }
 
 async function scenesOf(

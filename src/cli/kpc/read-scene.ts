@@ -6,7 +6,8 @@ import { classifyServers } from '../../diff/virtual-servers.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { compileLoaded, recogniseInputs, type SideOptions } from '../../sides/read-side.ts';
+import { compileAs } from '../../sides/compile-side.ts';
+import { recogniseInputs, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
 import { sceneOf, type Scene } from '../../packet/trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -23,20 +24,15 @@ export async function readScenes(
   terminal: Terminal,
 ): Promise<readonly Scene[] | undefined> {
   const { file = [], node } = options;
-  const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
-  const input = await recogniseInputs(file, { node, stdin });
-  if (input.kind === 'mixed') {
-    await refuse(terminal, printable(input.text));
-    return undefined;
-  }
+  const { readStdin } = terminal;
+  const input = await recogniseInputs(file, { node, readStdin });
   if (input.kind !== 'manifests') {
-    const scene = await sceneOfReading(input.stored.reading, options, terminal);
+    const scene = await sceneOfReading(input, options, terminal);
     return scene && [scene];
   }
-  const readStdin = async (): Promise<Uint8Array | string> => stdin ?? (await terminal.readStdin());
   const loaded = await loadInputs({ ...options, traffic: true, into: 'kpc describe -' }, readStdin);
   if (!everyNode) {
-    const scene = await sceneOfReading(compileLoaded(loaded, options), options, terminal);
+    const scene = await sceneOfReading(compileAs('-f', loaded, options), options, terminal);
     return scene && [scene];
   }
   const names = [...loaded.prepared.nodes.keys()].toSorted();
@@ -48,7 +44,7 @@ export async function readScenes(
   }
   const scenes: Scene[] = [];
   for (const name of names) {
-    const reading = compileLoaded(loaded, { ...options, node: name });
+    const reading = compileAs('-f', loaded, { ...options, node: name });
     // All nodes have the same input: its messages come once.
     const diagnostics = scenes.length > 0 ? [] : reading.diagnostics;
     const scene = await sceneOfReading({ ...reading, diagnostics }, options, terminal);

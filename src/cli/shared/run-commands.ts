@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
-import { addHelpTexts } from './help-texts.ts';
 import type { Terminal } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
@@ -136,4 +135,113 @@ class WrongValues {
 
 function isRefusal(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'commander.invalidArgument';
+}
+
+/** Commands to copy, by program and command; those of kpc run in a checkout of the project. */
+const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  kpc: {
+    compile: [
+      'kpc compile -f fixtures/quickstart/svc.yaml',
+      'kpc compile -f fixtures/quickstart/svc.yaml --proxy-mode iptables --print iptables',
+      'kpc compile -f fixtures/cluster/shop.yaml -f fixtures/cluster/nodes.yaml --node worker-1 -o /tmp/kpc-bundle',
+      'kubectl get svc,endpointslices,nodes -A -o yaml | kpc compile -f - --node worker-1 -o bundle',
+    ],
+    bundle: ['kpc bundle pack bundle -o node.tgz', 'kpc bundle pack bundle -o node.tgz --sign kpc.key'],
+    describe: [
+      'kpc describe -f fixtures/quickstart/svc.yaml',
+      'kpc describe nginx -f fixtures/quickstart/svc.yaml',
+      'kpc describe 10.96.0.80:80 -f fixtures/quickstart/svc.yaml --output json',
+      'kpc describe --from-dump fixtures/dumps/kube-proxy-iptables-session-affinity',
+    ],
+    diff: [
+      'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml',
+      'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml --proxy-mode iptables --output markdown',
+      'kpc diff fixtures/dumps/kube-proxy-iptables-session-affinity fixtures/quickstart/svc.yaml',
+    ],
+    trace: [
+      'kpc trace --from pod --to svc/nginx -f fixtures/quickstart/svc.yaml',
+      'kpc trace --all nginx -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
+      'kpc trace --from external --to 10.96.0.80 --proto icmp -f fixtures/quickstart/svc.yaml',
+    ],
+    test: [
+      'kpc test fixtures/packet-tests/nginx.yaml --proxy-mode iptables',
+      'kpc test --init -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
+    ],
+    explain: ['kpc explain', 'kpc explain bad-port'],
+    completion: ['source <(kpc completion bash)', 'kpc completion fish | source'],
+    version: ['kpc version', 'kpc version --output json'],
+  },
+  'kpc-apply': {
+    apply: [
+      'kpc-apply apply bundle --dry-run',
+      'kpc-apply apply bundle --confirm-timeout 1m',
+      'kpc-apply apply bundle --adopt --drain-timeout 30s',
+      'kpc-apply apply node.tgz --trust kpc.pub',
+    ],
+    cleanup: ['kpc-apply cleanup', 'kpc-apply cleanup --adopt'],
+    completion: ['source <(kpc-apply completion bash)', 'kpc-apply completion fish | source'],
+    confirm: ['kpc-apply confirm', 'kpc-apply confirm --state-dir /srv/kpc'],
+    doctor: ['kpc-apply doctor', 'kpc-apply doctor bundle', 'kpc-apply doctor bundle --output json'],
+    dump: ['kpc-apply dump -o dump', 'kpc-apply dump -o dump --node worker-1'],
+    plan: ['kpc-apply plan bundle', 'kpc-apply plan bundle --output json', 'kpc-apply plan bundle --adopt'],
+    rollback: ['kpc-apply rollback', 'kpc-apply rollback --drain-timeout 10s'],
+    verify: ['kpc-apply verify bundle', 'kpc-apply verify bundle --output json'],
+    version: ['kpc-apply version', 'kpc-apply version --output json'],
+    watch: ['kpc-apply watch bundle', 'kpc-apply watch bundle --sync-period 10s --adopt'],
+  },
+};
+
+/** Commands to copy for a command of a program. */
+export function examplesOf(program: string, command: string): readonly string[] {
+  return examples[program]?.[command] ?? [];
+}
+
+/** What else there is to know about a command, by program and command: paragraphs behind its options. */
+const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'kpc-apply': {
+    apply: [
+      'With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same name. If this process is killed, they put everything back when the time is over, or at once if it had not asked for confirmation yet.',
+      '"kpc-apply confirm" within the time still keeps the changes. Neither undoes another apply. In a container, both end with the container.',
+    ],
+    rollback: [
+      'The state folder keeps the last 5 states, or fewer if they take more than 64 MiB. A second rollback undoes the first. If the last command changed nothing, was refused or put everything back, there is nothing to undo: the exit status is 2. A repair by watch makes no new state.',
+    ],
+    watch: [
+      'A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle. The state folder holds that bundle in last-good-bundle.json, so a watch that starts with a damaged bundle uses it too, if it came from the same folder. If there is none, watch leaves the node as it is.',
+    ],
+  },
+};
+
+/** The paragraphs about a command of a program. */
+export function notesOf(program: string, command: string): readonly string[] {
+  return notes[program]?.[command] ?? [];
+}
+
+/**
+ * Ends the help of each command of a program with what there is to know and its examples, and that of the program with the first
+ * example of some commands.
+ */
+function addHelpTexts(program: Command): void {
+  for (const command of program.commands) {
+    const paragraphs = notesOf(program.name(), command.name());
+    if (paragraphs.length > 0) {
+      command.addHelpText('after', () => {
+        const width = command.configureOutput().getOutHelpWidth?.() ?? usualWidth;
+        return `\n${command.createHelp().boxWrap(paragraphs.join('\n\n'), width)}`;
+      });
+    }
+    addExamples(command, examplesOf(program.name(), command.name()));
+  }
+  const first = program.commands.flatMap((command) => examplesOf(program.name(), command.name()).slice(0, 1));
+  addExamples(program, first.slice(0, mostInOverview));
+}
+
+/** As wide as commander makes help that is no terminal's. */
+const usualWidth = 80;
+/** The help of each command has the rest. */
+const mostInOverview = 4;
+
+function addExamples(command: Command, lines: readonly string[]): void {
+  if (lines.length === 0) return;
+  command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`);
 }

@@ -403,12 +403,12 @@ describe('what a pull request shows', () => {
     expect(readFileSync(join(out, 'services.json'), 'utf8').match(/"assumed":true/g)).toHaveLength(3);
     for (const from of [
       ['-f', before, ...flags],
-      ['--bundle', out],
+      ['-f', out],
     ]) {
       const described = await runKpc(['describe', 'web', ...from]);
       expect(described.stdout.match(/used \(assumed\)/g)).toHaveLength(3);
     }
-    const json = await runKpc(['describe', 'web', '--bundle', out, '--output', 'json']);
+    const json = await runKpc(['describe', 'web', '-f', out, '--output', 'json']);
     expect(json.stdout.match(/"assumed": true/g)).toHaveLength(3);
   });
 

@@ -1,0 +1,157 @@
+import type { NodeContext } from '../cluster/model.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
+import { compileLoaded, type Compilation, type NodeOptions } from '../compile/compile.ts';
+import { chooseNodeName, compileNode, prepareWithSettings, type NodeMemo } from '../compile/compile-node.ts';
+import type { LoadedInputs } from '../compile/load-texts.ts';
+import { loadInputs, type ReadStdin } from '../compile/read-texts.ts';
+import { isError } from '../diagnostics/diagnostic.ts';
+import type { Side } from '../diff/compared-side.ts';
+import type { RangeFlags } from '../input/configuration/range-flags.ts';
+import { checkMode } from '../input/configuration/resolve-settings.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
+import { findTable } from '../kernel/nftables/table.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { nftTableName } from '../kube-proxy/nft-names.ts';
+import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/values.ts';
+import { settleRelease } from './compare-releases.ts';
+import type { SideOptions } from './read-side.ts';
+import { describeMade, sideOfManifests, type SideReading, type StoredSide } from './stored-side.ts';
+
+/** Compiles what was read for one node: a side of that name. */
+export function compileAs(name: string, loaded: LoadedInputs, options: NodeOptions, memo?: NodeMemo): SideReading {
+  return readingOf(name, loaded, compileLoaded(loaded, options, [], memo), '', undefined);
+}
+
+/** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
+export async function compileSide(
+  path: string,
+  other: StoredSide,
+  options: SideOptions,
+  readStdin: ReadStdin,
+): Promise<SideReading> {
+  const { node, ipFamily } = options;
+  const like = other.side;
+  const likeNode = like?.services?.node.name || undefined;
+  const assume = canAssumeBeside(like, options) && options.assume;
+  const read = await loadInputs(
+    { ...options, ...rangesLike(like, options), assume, node: node ?? likeNode, file: [path, ...(options.file ?? [])] },
+    readStdin,
+  );
+  const loaded = { ...read, modeNote: undefined };
+  const settings = settingsLike(like, loaded, options);
+  const isTaken = settings !== loaded.prepared.settings;
+  const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : read.modeNote && !isTaken ? ofNothing : '';
+  if (!like || loaded.diagnostics.some(isError)) {
+    return readingOf(path, loaded, compileLoaded(loaded, { node, ipFamily }), modeFrom, undefined);
+  }
+  const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded.prepared);
+  const ofNode = loaded.prepared.nodes.get(nodeName);
+  const knownAddresses = other.kind === 'dump' ? other.hostAddresses : like.services?.node.hostAddresses;
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(knownAddresses, ofNode);
+  const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
+  const { prepared } = loaded;
+  const { gates } = prepared;
+  const settled = settleRelease(loaded.version, {
+    nodeName,
+    node: ofNode,
+    gates,
+    like,
+    mode: settings.mode,
+    compileBy: (release) =>
+      sideOfManifests(path, compileNode(prepareWithSettings(prepared, { ...settings, release }), request)),
+  });
+  const { release } = settled;
+  const refused = release === undefined ? [settled.diagnostic] : checkMode(settings.mode, { release, gates });
+  if (release === undefined || refused.length > 0) {
+    return failedReading(loaded, [...refused, ...loaded.diagnostics]);
+  }
+  const asOther: LoadedInputs = {
+    ...loaded,
+    hostAddresses,
+    prepared: prepareWithSettings(prepared, { ...settings, release }),
+    version: { kind: 'release', release },
+  };
+  const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily });
+  return readingOf(path, loaded, compiled, modeFrom, settled.reason);
+}
+
+/**
+ * Whether what is assumed can be the same on the other side. What is in a node comes from its cluster; a bundle may have been
+ * compiled by the same assumptions, unless flags say which others.
+ */
+function canAssumeBeside(like: Side | undefined, options: SideOptions): boolean {
+  if (!like) return true;
+  const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
+  const flags = [serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints];
+  return (like.services?.assumed.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
+}
+
+/** The ranges of cluster IPs that a bundle took from a flag, unless one is given. */
+function rangesLike(like: Side | undefined, { serviceClusterIpRange }: SideOptions): RangeFlags {
+  const ranges = like?.services?.cluster.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
+  if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
+  return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
+}
+
+/** The settings of a side that is manifests: where neither they nor the flags set up kube-proxy, those of the other side. */
+function settingsLike(
+  like: Side | undefined,
+  { configured, prepared: { settings } }: LoadedInputs,
+  options: SideOptions,
+): ProxySettings {
+  if (configured || !like) return settings;
+  if (like.services) return hasProxyFlags(options) ? settings : like.services.settings;
+  const mode = modeOfState(like.state);
+  if (mode === undefined || options.proxyMode !== undefined) return settings;
+  return { ...settingsInMode(settings, mode, options), release: settings.release };
+}
+
+/** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */
+function isDualStack({ kind, families, state: { iptables, nftables } }: Side): boolean {
+  if (kind !== 'dump') return families.length === 2;
+  return bothFamilies.every(
+    (family) =>
+      iptables[family]?.nat?.has(baseChains.postrouting) === true ||
+      findTable(nftables, family, nftTableName) !== undefined,
+  );
+}
+
+/**
+ * The addresses of the node itself, as the other side knows them. They are not to hide that the Node object in the manifests has
+ * got another address since, or that the other side is another node.
+ */
+function hostAddressesOf(
+  known: NodeContext['hostAddresses'] = [],
+  node: Node | undefined,
+): NodeContext['hostAddresses'] | undefined {
+  const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
+  const isOfNode = own.every(({ address: text }) => known.some((each) => each.text === parseAddress(text)?.text));
+  return isOfNode && known.length > 0 ? known : undefined;
+}
+
+/** A side that cannot be compiled, for what the diagnostics say. */
+function failedReading({ files, inputs }: LoadedInputs, diagnostics: SideReading['diagnostics']): SideReading {
+  return { side: undefined, diagnostics, files, inputs, notes: [] };
+}
+
+const ofNothing = ' (nothing names a mode)';
+const ofDump = " (the dump's; other settings by flags and defaults)";
+
+function readingOf(
+  name: string,
+  loaded: LoadedInputs,
+  { content, diagnostics }: Compilation,
+  /** Where the mode is from, if not from the flags or the configuration. */
+  modeFrom: string,
+  /** Why this release, if nothing but what was read says so. */
+  reason: string | undefined,
+): SideReading {
+  if (!content) return failedReading(loaded, diagnostics);
+  return {
+    ...failedReading(loaded, diagnostics),
+    side: sideOfManifests(name, content),
+    notes: [`${name}: manifests, compiled for ${describeMade(content, { modeFrom, reason })}`],
+  };
+}
