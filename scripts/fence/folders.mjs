@@ -128,7 +128,6 @@ export const folders = {
   library: {
     folders: [
       'base',
-      'kernel',
       'diagnostics',
       'kube-proxy/settings',
       'input',

@@ -40,7 +40,7 @@ function goldenServiceFile(namespace: string, name: string): string {
 }
 
 /** Whether a file has the name that goldenServiceFile gives: "shop.web.txt". */
-export function isGoldenServiceFile(name: string): boolean {
+function isGoldenServiceFile(name: string): boolean {
   return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
 }
 

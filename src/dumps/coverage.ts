@@ -6,8 +6,11 @@ import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 
+/** The kinds of which a side may show a family or a table alone. */
+const kindsInParts = { iptables: true, nftables: true } satisfies { readonly [K in ObjectKind]?: true };
+
 /** The kinds of which a side shows all or nothing. */
-type WholeKind = Exclude<ObjectKind, 'iptables' | 'nftables'>;
+type WholeKind = Exclude<ObjectKind, keyof typeof kindsInParts>;
 
 /** How much a side shows of the objects of each kind. */
 export interface Shown extends Readonly<Record<WholeKind, boolean>> {
@@ -46,7 +49,7 @@ export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
 }
 
 function wholeKinds(isShown: (kind: WholeKind) => boolean): Readonly<Record<WholeKind, boolean>> {
-  const kinds = objectKinds.filter((kind) => kind !== 'iptables' && kind !== 'nftables');
+  const kinds = objectKinds.filter((kind): kind is WholeKind => !(kind in kindsInParts));
   return Object.fromEntries(kinds.map((kind) => [kind, isShown(kind)])) as Record<WholeKind, boolean>;
 }
 

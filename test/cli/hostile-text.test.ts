@@ -152,6 +152,6 @@ test('no text of a dump does', async () => {
 });
 
 test('what is printed as JSON means what it meant', async () => {
-  const { stdout } = await runKpc(['describe', '-f', hostileBundle('ipvs'), '--output', 'json']);
+  const { stdout } = await runKpc(['describe', '-f', hostileBundle('ipvs'), '10.96.32.60', '--output', 'json']);
   expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(hostile).slice(1, -1));
 });

@@ -119,7 +119,6 @@ describe('kinds', () => {
     ['discovery.k8s.io/v1', 'EndpointSlices', 'EndpointSlice (discovery.k8s.io/v1)'],
     ['discovery.k8s.io/v2', 'EndpointSlice', 'EndpointSlice (discovery.k8s.io/v1)'],
     ['discovery.k8.io/v1', 'EndpointSlice', 'EndpointSlice (discovery.k8s.io/v1)'],
-    ['v1', 'Lists', 'List (v1)'],
   ])('%s %s', async (apiVersion, kind, meant) => {
     write({ 'in.yaml': of(apiVersion, kind) });
     const run = await compile();

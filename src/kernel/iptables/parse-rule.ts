@@ -137,9 +137,11 @@ function findOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
+const longMatches: ReadonlySet<string> = new Set(['ipvs', 'statistic', 'recent']);
+
 /** A match with several options, in any order. */
 function readLongMatch(name: string, words: readonly string[]): RuleArg | undefined {
-  const read = name === 'ipvs' || name === 'statistic' || name === 'recent' ? readOptions(words) : undefined;
+  const read = longMatches.has(name) ? readOptions(words) : undefined;
   if (!read) return undefined;
   switch (name) {
     case 'ipvs': {
