@@ -109,6 +109,7 @@ function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly ki
   const values = right.kind === 'set' ? [] : right.kind === 'value' ? [right.value] : right.values;
   const test = right.kind === 'set' || left.length > 1 ? undefined : testOf(flow, field);
   if (test) {
+    if (field.kind === 'payload' && payloadOf(flow, field.protocol, field.field) === null) return false;
     const isTrue = anyOf(values, (value) =>
       value.kind === 'word' ? test(value.text) : value.kind === 'number' ? test(String(value.value)) : undefined,
     );

@@ -132,6 +132,16 @@ describe("other programs' rules", () => {
     expect(ask(nft(text)).verdict).toBe('dropped');
     expect(ask(nft(text), { port: 81 }).verdict).toBe('refused');
   });
+
+  test.each([
+    ['udp sport != 53 drop', 'forwarded'],
+    ['udp dport != 53 drop', 'forwarded'],
+    ['tcp sport != 53 drop', 'dropped'],
+    ['tcp dport != 53 drop', 'dropped'],
+  ])('a rule of nftables about the ports of one protocol: %s', (rule, verdict) => {
+    const text = `table ip other {\n\tchain forward {\n\t\ttype filter hook forward priority 0; policy accept;\n\t\t${rule}\n\t}\n}\n`;
+    expect(ask(nft(text)).verdict).toBe(verdict);
+  });
 });
 
 describe('the kernel', () => {
