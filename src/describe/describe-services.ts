@@ -157,7 +157,8 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
     if (owner === undefined) return [];
     const takenBy = owner === label ? undefined : owner;
     const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
-    const whole = describeKernelChange(change);
+    // A chain that all nodes have gets some rules: here they are there.
+    const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
     // What another has is not as this one asks for it.
     const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
     return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
