@@ -153,7 +153,7 @@ export const settingDiagnostics = {
       value === ''
         ? `detectLocalMode ${mode} needs ${field}`
         : `${field} cannot be ${quote(value)}: kube-proxy takes it, and its rules fail or match other interfaces`,
-      `write at most ${most} bytes without blanks, quotes, slashes and *`,
+      `write ${value === '' ? 'it: ' : ''}at most ${most} bytes without blanks, quotes, slashes and *`,
     ],
   }),
   'bad-feature-gate': row('error', {
