@@ -236,6 +236,7 @@ class Assigner {
         what: `${familyNames[family]} address`,
         ranges: [source],
         service: name,
+        help: 'name a range of each family with --service-cluster-ip-range',
       });
       return undefined;
     }
@@ -243,7 +244,8 @@ class Assigner {
     const reserved = Math.min(Math.max(16, Math.floor(poolSize(range) / 16)), 256);
     const address = this.#pickAddress(`${name}/${family}`, range, { skipped: 2, reserved });
     if (address === undefined) {
-      const details = { what: 'cluster IP', ranges: [range.text], service: name };
+      const help = 'name a larger range with --service-cluster-ip-range';
+      const details = { what: 'cluster IP', ranges: [range.text], service: name, help };
       this.#report(service, ['spec'], 'range-is-full', details);
     }
     return address;
@@ -308,7 +310,9 @@ class Assigner {
       const address = this.#pickAddress(`${name}/load balancer/${family}`, range, { skipped });
       if (address !== undefined) return address;
     }
-    this.#report(service, ['spec'], 'range-is-full', { what: 'load balancer address', ranges: names, service: name });
+    const help = 'name a larger range with --load-balancer-ip-range';
+    const details = { what: 'load balancer address', ranges: names, service: name, help };
+    this.#report(service, ['spec'], 'range-is-full', details);
     return undefined;
   }
 
@@ -332,7 +336,8 @@ class Assigner {
     });
     if (offset === undefined) {
       const name = fullName(service.object.metadata);
-      const details = { what: 'node port', ranges: [`${range.first}-${range.last}`], service: name };
+      const help = 'name a larger range with --service-node-port-range';
+      const details = { what: 'node port', ranges: [`${range.first}-${range.last}`], service: name, help };
       this.#report(service, ['spec', 'ports'], 'range-is-full', details);
       return undefined;
     }

@@ -151,7 +151,7 @@ export const commandLineDiagnostics = {
   ),
   'bad-packet': row('error', {
     meaning: 'kpc trace or kpc test is asked about a packet whose sender or destination kpc cannot find',
-    example: run('trace in.yaml --from pod --to 10.96.0.10:99999', { 'in.yaml': web }),
+    example: run('trace in.yaml --from external --to svc/wbe', { 'in.yaml': web }),
     words: wordsBy('problem', {
       'other-family': ({ from }: Texts<'from'>) => [
         `${from} cannot reach an address of the other family`,

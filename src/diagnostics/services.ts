@@ -116,7 +116,9 @@ export const serviceDiagnostics = {
     example: withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),
     // `first` is the index of the port that has it. The API server takes each name of a slice once, kube-proxy once for a protocol.
     words: (details: Texts<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }) => [
-      `${details.field} ${details.value || '""'} is already used by ports[${details.first}]`,
+      details.value === ''
+        ? `this port has no name, nor has ports[${details.first}]`
+        : `${details.field} ${details.value} is already used by ports[${details.first}]`,
       `give each port a ${details.field} of its own`,
     ],
   }),
@@ -261,10 +263,10 @@ export const serviceDiagnostics = {
     meaning:
       'kpc has no cluster IP, node port or load balancer address to give a Service, or no address for assumed Pods',
     example: manifests(balanced('externalIPs: [192.0.2.1]'), '--load-balancer-ip-range 192.0.2.1/32'),
-    // `service` is what wants it: a Service, or Pods.
-    words: ({ what, service, ranges }: Texts<'what' | 'service'> & Lists<'ranges'>) => [
+    // `service` is what wants it: a Service, or Pods. `help` says where a larger range is named.
+    words: ({ what, service, ranges, help }: Texts<'what' | 'service' | 'help'> & Lists<'ranges'>) => [
       `${service}: no ${what} of ${nameSome(ranges)} is free`,
-      'name a larger range, or one of each family',
+      help,
     ],
   }),
   'assumed-endpoints': row('note', {

@@ -153,7 +153,7 @@ export const settingDiagnostics = {
       value === ''
         ? `detectLocalMode ${mode} needs ${field}`
         : `${field} cannot be ${quote(value)}: kube-proxy takes it, and its rules fail or match other interfaces`,
-      `write at most ${most} bytes without blanks, quotes, slashes and *`,
+      `write ${value === '' ? 'it: ' : ''}at most ${most} bytes without blanks, quotes, slashes and *`,
     ],
   }),
   'bad-feature-gate': row('error', {
@@ -333,10 +333,15 @@ export const settingDiagnostics = {
     example: manifests(
       aSelector + pod(`nodeName: worker-2, ${container}`, 'phase: Running, podIP: 10.244.0.1') + aNode(''),
     ),
-    words: ({ pods }: Lists<'pods'>) => [
-      `the input holds no Node of ${nameSome(pods)}, and the endpointslice controller leaves such Pods out`,
-      addAllNodes,
-    ],
+    // `nodes` are the Nodes that Pods name; none where no Pod names one.
+    words: ({ pods, nodes }: Lists<'pods' | 'nodes'>) => {
+      const names = nodes.length === 0 ? 'no nodeName' : `nodeName ${nameSome(nodes)}`;
+      const which = `${nameSome(pods)} ${pods.length === 1 ? 'is' : 'are'} on no Node of the input (${names})`;
+      return [
+        `${which}, and the endpointslice controller leaves such Pods out`,
+        nodes.length === 0 ? 'write the name of the Node' : addAllNodes,
+      ];
+    },
   }),
   'wrong-family': row(severityBy('of', 'warning', { podCIDRs: 'error' }), {
     meaning: "the networks of the Pods are of another family than the node's address",

@@ -3,7 +3,7 @@ import { freshTexts } from '../bundle/make-bundle.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { compareNamed, compareText } from '../kernel/compare-text.ts';
-import type { Chain, Tables } from '../kernel/iptables/iptables.ts';
+import { isBuiltInChain, tableNames, type Chain, type Tables } from '../kernel/iptables/iptables.ts';
 import { actingRules, canonicalRule } from '../kernel/iptables/iptables-meaning.ts';
 import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
 import { canonicalElement, canonicalRule as canonicalNftRule, elementMeaning } from '../kernel/nftables/nft-meaning.ts';
@@ -48,9 +48,15 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   const servers = [...own.virtualServers, ...unshown.virtualServers];
   const virtualServers = isDumped ? servers.sort(compareVirtualServers) : servers;
   const state = { ...(isDumped ? canonicalState(own) : own), virtualServers };
-  return Object.fromEntries(
-    stateFileNames.map((name) => [name, joinText(stateFiles[name].format(state, freshTexts) ?? '')]),
+  const texts = stateFileNames.map(
+    (name) => [name, joinText(stateFiles[name].format(state, freshTexts) ?? '')] as const,
   );
+  return Object.fromEntries(texts.map(([name, text]) => [name, isDumped ? withoutPositions(text) : text]));
+}
+
+/** With the numbers of inserted rules, one that is missing would make all that follow it differ. */
+function withoutPositions(text: string): string {
+  return text.replace(/^-I (\S+) \d+ /gm, '-A $1 ');
 }
 
 /** A state in one form for all that mean the same, without what a tool chooses itself. It is for people, not for a kernel. */
@@ -67,7 +73,12 @@ function canonicalState(state: KernelState): KernelState {
 
 function canonicalTables(tables: Tables): Tables {
   const canonical = ({ name, rules }: Chain): Chain => ({ name, rules: actingRules(rules).map(canonicalRule) });
-  return Object.fromEntries(Object.entries(tables).map(([name, chains]) => [name, sortNamed(chains, canonical)]));
+  // A node also shows tables in which nothing is kube-proxy's.
+  const shown = tableNames.filter((name) => {
+    const chains = [...(tables[name]?.values() ?? [])];
+    return chains.some((chain) => chain.rules.length > 0 || !isBuiltInChain(name, chain.name));
+  });
+  return Object.fromEntries(shown.map((name) => [name, sortNamed(tables[name] ?? new Map(), canonical)]));
 }
 
 function canonicalTable({ family, name, chains, sets, counters }: NftTable): NftTable {

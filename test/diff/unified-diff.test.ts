@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { formatUnifiedDiff } from '../../src/report/unified.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const many = Array.from({ length: 6000 }, (_, i) => `line ${i}\n`).join('');
 const others = Array.from({ length: 6000 }, (_, i) => `other ${i}\n`).join('');
@@ -24,4 +28,23 @@ test('an absolute path is written as git writes it', () => {
   expect(formatUnifiedDiff('/tmp/golden/x', 'a\n', 'b\n')).toBe(
     '--- a/tmp/golden/x\n+++ b/tmp/golden/x\n@@ -1,1 +1,1 @@\n-a\n+b\n',
   );
+});
+
+test('a dump differs in the lines that it lacks alone: no empty table, and no rule that only has another number', async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'kpc-unified-')), 'dump');
+  onTestFinished(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
+  cpSync(join(projectFolder, 'fixtures/dumps/kube-proxy-iptables-loadbalancer-local'), folder, { recursive: true });
+  const [manifests, node, config, addresses] = ['cluster.yaml', 'node.yaml', 'config.yaml', 'ip-addr.json'].map(
+    (name) => join(folder, name),
+  ) as [string, string, string, string];
+  const inputs = [manifests, '-f', node, '--config', config, '--host-addresses', addresses, '--output', 'unified'];
+  expect(await runKpc(['diff', folder, ...inputs])).toMatchObject({ status: 0, stdout: '' });
+
+  const save = readFileSync(join(folder, 'iptables-save'), 'utf8');
+  writeFileSync(join(folder, 'iptables-save'), save.replace(/^-A INPUT .* -j KUBE-PROXY-FIREWALL\n/m, ''));
+  const { status, stdout } = await runKpc(['diff', folder, ...inputs]);
+  expect(status).toBe(1);
+  expect(stdout.split('\n').filter((line) => /^[+-](?!\+\+|--)/.test(line))).toEqual([
+    '+-A INPUT -m comment --comment "kubernetes load balancer firewall" -m conntrack --ctstate NEW -j KUBE-PROXY-FIREWALL',
+  ]);
 });

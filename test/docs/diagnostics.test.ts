@@ -19,7 +19,9 @@ Each is an error. kpc-apply prints what to do about it on the next line, as \`he
 
 async function describeCode(code: string): Promise<string> {
   const { stdout } = await runKpc(['explain', code]);
-  const [first = '', meaning = '', , ...rest] = stdout.split('\n');
+  // What kpc-apply means by the same code has a section of its own.
+  const [own = ''] = stdout.split(/\n(?=[a-z-]+: error of kpc-apply\n)/);
+  const [first = '', meaning = '', , ...rest] = own.split('\n');
   return `### ${code}\n\n${capital(first.slice(code.length + 2))}: ${plainText(meaning)}.\n\n\`\`\`text\n${rest.join('\n').trimEnd()}\n\`\`\`\n`;
 }
 
@@ -56,6 +58,9 @@ test('kpc explain lists the codes, and suggests the near one', async () => {
     stdout: `not-ready: error of kpc-apply\n${failureMeanings['not-ready']}\n`,
     stderr: '',
   });
+  const both = await runKpc(['explain', '[bad-bundle]']);
+  expect(both.stdout).toMatch(/^bad-bundle: error\n/);
+  expect(both.stdout).toContain(`\n\nbad-bundle: error of kpc-apply\n${failureMeanings['bad-bundle']}\n`);
   expect(await runKpc(['explain', 'bad-prot'])).toEqual({
     status: 2,
     stdout: '',

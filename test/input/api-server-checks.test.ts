@@ -132,7 +132,7 @@ suite('a Service', () => {
       ['clusterIP: 10.96.0.1', 'ports: [{port: 80}, {port: 81}, {port: 81, protocol: UDP}]'],
       [
         '6:11 warning: a port without a name: name each port if there are several [unnamed-port]',
-        '6:23 error: name "" is already used by ports[0]: give each port a name of its own [duplicate-port]',
+        '6:23 error: this port has no name, nor has ports[0]: give each port a name of its own [duplicate-port]',
         '6:23 warning: a port without a name: name each port if there are several [unnamed-port]',
         '6:35 warning: a port without a name: name each port if there are several [unnamed-port]',
       ],
@@ -232,7 +232,7 @@ suite('an EndpointSlice', () => {
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: name "" is already used by ports[0]: give each port a name of its own [duplicate-port]',
+      '5:21 warning: this port has no name, nor has ports[0]: give each port a name of its own [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',

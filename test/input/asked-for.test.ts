@@ -104,7 +104,7 @@ test('what is no address says nothing to a load balancer, and nothing where no r
 });
 
 const noRange =
-  'no IPv6 address of --service-cluster-ip-range is free: name a larger range, or one of each family [range-is-full]';
+  'no IPv6 address of --service-cluster-ip-range is free: name a range of each family with --service-cluster-ip-range [range-is-full]';
 
 test('a Service that requires both families is an error where there is a range of one', () => {
   const all = assign(

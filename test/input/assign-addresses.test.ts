@@ -119,8 +119,8 @@ test('a range that is used up, and a family without a range', () => {
   });
   expect(specsOf(result).map(({ clusterIP }) => clusterIP)).toEqual(['10.96.0.2', '', '']);
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    'error: default/s1: no cluster IP of 10.96.0.0/30 is free: name a larger range, or one of each family [range-is-full]',
-    'error: default/s2: no IPv6 address of --service-cluster-ip-range is free: name a larger range, or one of each family [range-is-full]',
+    'error: default/s1: no cluster IP of 10.96.0.0/30 is free: name a larger range with --service-cluster-ip-range [range-is-full]',
+    'error: default/s2: no IPv6 address of --service-cluster-ip-range is free: name a range of each family with --service-cluster-ip-range [range-is-full]',
   ]);
 });
 

@@ -156,7 +156,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'detectLocalMode: BridgeInterface',
-      '3:18 error: detectLocalMode BridgeInterface needs --pod-bridge-interface: write at most 15 bytes without blanks, quotes, slashes and * [bad-detect-local]',
+      '3:18 error: detectLocalMode BridgeInterface needs --pod-bridge-interface: write it: at most 15 bytes without blanks, quotes, slashes and * [bad-detect-local]',
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',

@@ -33,13 +33,17 @@ async function explain(word: string | undefined, terminal: Terminal, run: Run): 
   const code = diagnosticCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
   if (name === undefined) await terminal.out(listCodes());
-  else if (failure !== undefined) {
-    await terminal.out(`${failure}: error of kpc-apply\n${failureMeanings[failure]}\n`);
-  } else if (code === undefined) {
+  else if (failure === undefined && code === undefined) {
     const near = findNearest(name, [...diagnosticCodes, ...failureCodes]);
     const help = near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`;
     return refuse(terminal, `no message has the code ${printable(name)}`, help);
-  } else await terminal.out(await explainCode(code, terminal, run));
+  }
+  // One may be a code of both programs.
+  if (code !== undefined) await terminal.out(await explainCode(code, terminal, run));
+  if (failure !== undefined) {
+    const head = `${code === undefined ? '' : '\n'}${failure}: error of kpc-apply`;
+    await terminal.out(`${head}\n${failureMeanings[failure]}\n`);
+  }
   return exitStatus.ok;
 }
 

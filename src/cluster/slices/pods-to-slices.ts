@@ -127,6 +127,9 @@ function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonl
   }
   const [first, ...others] = left;
   if (!first) return [];
-  const pods = [first, ...others].map(({ object }) => fullName(object.metadata)).toSorted(compareText);
-  return [diagnose('unknown-node-of-pod', { pods }, first.source.place(['spec', 'nodeName']))];
+  const objects = [first, ...others].map(({ object }) => object);
+  const pods = objects.map(({ metadata }) => fullName(metadata)).toSorted(compareText);
+  const named = new Set(objects.flatMap(({ spec }) => spec.nodeName || []));
+  const details = { pods, nodes: [...named].toSorted(compareText) };
+  return [diagnose('unknown-node-of-pod', details, first.source.place(['spec', 'nodeName']))];
 }

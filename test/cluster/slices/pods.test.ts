@@ -149,8 +149,20 @@ describe('Nodes', () => {
     );
     expect(endpoints).toEqual(['10.244.1.1:8080, node worker-1, zone east']);
     expect(stderr).toContain(
-      'warning: the input holds no Node of default/b, default/c, and the endpointslice controller leaves such Pods out [unknown-node-of-pod]',
+      'warning: default/b, default/c are on no Node of the input (nodeName worker-2), and the endpointslice controller leaves such Pods out [unknown-node-of-pod]',
     );
+  });
+
+  test('of Pods that name no Node it is said that they name none', async () => {
+    const { stderr } = await endpointsOf(
+      service('web'),
+      node(1, 'east'),
+      pod('c', '10.244.3.1', { spec: { nodeName: '' } }),
+    );
+    expect(stderr).toContain(
+      'warning: default/c is on no Node of the input (no nodeName), and the endpointslice controller leaves such Pods out [unknown-node-of-pod]',
+    );
+    expect(stderr).toContain('help: write the name of the Node');
   });
 });
 
