@@ -92,10 +92,11 @@ export function reportWarning(problem: string, terminal: Terminal): Promise<void
   return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
-/** Says what could not be put back, if that is known. */
-export async function reportStuck(left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
-  const rest = left && `. Left to do:\n${formatPlanText(left, { as: 'plan', bundle: undefined })}`;
-  await terminal.err(`NOT everything could be put back${rest ?? '.\n'}`);
+/** Says what could not be put back. `left`: undefined where the node cannot be read. */
+export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: Terminal): Promise<ExitStatus> {
+  const known = left && left !== 'unknown' && formatPlanText(left, { as: 'plan', bundle: undefined });
+  const rest = known ? `. Left to do:\n${known}` : left ? '.\n' : ', and the node cannot be read.\n';
+  await terminal.err(`NOT everything could be put back${rest}`);
   await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
   return exitStatus.notRestored;
 }
