@@ -241,6 +241,23 @@ describe('apply', () => {
     expect(dump()).toBe(there);
   });
 
+  test('names what could not be put back one by one', async () => {
+    const { host } = createFakeNode();
+    await callApply(host, 'apply', ipvs);
+    let failed = false;
+    const failing: Host = {
+      ...host,
+      run: async (command) => {
+        failed ||= command.args[0] === '-R';
+        const fails = failed && (command.args[0] === '-R' || command.args[0] === 'restore');
+        return fails ? { kind: 'ended', status: 1, stdout: '', stderr: 'no memory' } : host.run(command);
+      },
+    };
+    const { status, err } = await callApply(failing, 'apply', other);
+    expect(status).toBe(4);
+    expect(err.match(/^ {2}- set entry KUBE-\S+ \S+$/gm)?.length, err).toBeGreaterThan(8);
+  });
+
   test('refuses a node that is not fit, and goes on with --force', async () => {
     const { host, files } = createFakeNode();
     runProcess(files, 77, 'kube-proxy', 0);

@@ -51,6 +51,14 @@ describe('doctor on a node without IPVS', () => {
     expect(out).not.toMatch(/reinstall|ok {6}ip_vs_rr|not loaded yet/);
   });
 
+  test('a kernel that loads no modules: none is to be loaded', async () => {
+    const { host, files } = createFakeNode();
+    for (const path of files.keys()) if (/^\/lib\/modules|^\/proc\/modules/.test(path)) files.delete(path);
+    const { out } = await callApply(host, 'doctor', 'fixtures/quickstart/expected-iptables');
+    expect(out).toContain('note    xt_comment is not visible, and this kernel loads no modules: it may be built in\n');
+    expect(out).not.toMatch(/(?:load it|run) .*modprobe/);
+  });
+
   test('a kernel whose modules are not installed', async () => {
     const { out } = await callApply(withoutIpvs({ listed: true, dep: 'kernel/net/x.ko:\n' }), 'doctor');
     expect(out).toMatch(/error {3}ip_vs is missing.*\n {8}install the modules package of this kernel/);

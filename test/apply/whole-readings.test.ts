@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { moveInto, neighbours } from './neighbours.ts';
 
 // A tool that exits with status 0 may have printed nothing, a part, or what another tool prints. What kpc-apply takes for the
 // state of the node is what it would put back, so that it must not begin with such a reading, nor rely on one at the end.
@@ -179,4 +180,26 @@ test('doctor names a tool whose output is not whole', async () => {
     first('ipvs'),
   );
   expect([status, out]).toEqual([1, expect.stringContaining('its output is not whole: the table nat has no end')]);
+});
+
+// Another program's table has nothing that apply needs, but what is read after the change would be cut there, too.
+test.each(modes.filter((mode) => mode !== 'nftables'))(
+  'in %s mode, a list that ends before a table of other programs is refused before the first change',
+  async (mode) => {
+    const node = await startNode(mode);
+    await moveInto(node.host, neighbours.docker, neighbours.calico);
+    const before = node.dump();
+    const cut: Garble = (text) => text.slice(0, text.indexOf('*mangle\n'));
+    const { status, err } = await callApply(garbled(node.host, 'iptables-save', cut, 0), 'apply', second(mode));
+    expect([status, node.dump()], err).toEqual([3, before]);
+    expect(err).toContain('it lacks the table mangle, which the kernel has');
+  },
+);
+
+test('where the node cannot be read any more, that is said', async () => {
+  const node = await startNode('ipvs');
+  const later = garbled(node.host, 'ipset', () => '?', 2);
+  const { status, err } = await callApply(later, 'apply', second('ipvs'));
+  expect(status, err).toBe(4);
+  expect(err).toContain('NOT everything could be put back, and the node cannot be read.\n');
 });

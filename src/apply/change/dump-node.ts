@@ -29,7 +29,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
   const reading = await readNode(host, {
-    ...neededOf(emptyState, record.owned),
+    needed: neededOf(emptyState, record.owned),
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     families: [],

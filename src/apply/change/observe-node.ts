@@ -145,7 +145,7 @@ export async function look(
   const traffic = second?.traffic ?? (await readTraffic(host, servesByRulesAlone(target.state)));
   const scope = {
     ipvs: second ? undefined : (traffic.ipvs ?? null),
-    ...neededOf(target.state, owned),
+    needed: neededOf(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     settings: target.settings.map((setting) => setting.path),

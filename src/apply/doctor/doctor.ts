@@ -114,6 +114,13 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
       return finding('warning', 'modules', text, `load it on the host: modprobe ${module}`);
     }
     case 'unknown': {
+      if (!index.loadsModules) {
+        return finding(
+          'note',
+          'modules',
+          `${module} is not visible, and this kernel loads no modules: it may be built in`,
+        );
+      }
       const text = `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`;
       const advice = `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`;
       return finding('note', 'modules', text, advice);

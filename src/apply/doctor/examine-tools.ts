@@ -55,7 +55,7 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
 export async function examineReading({ host, needs, rights }: Examined): Promise<readonly Finding[]> {
   if (!programs(needs.mode, 'iptables')) return [];
   const used = needs.manifest?.families ?? ['ipv4'];
-  const scope = { needed: new Set(used), tables: new Set<string>(), families: used, timeouts: false, settings: [] };
+  const scope = { needed: new Set(used), families: used, timeouts: false, settings: [] };
   try {
     // These have findings of their own.
     await readNode(host, scope, { 'nft ipv4': '', 'nft ipv6': '', addresses: '' });

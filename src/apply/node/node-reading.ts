@@ -68,8 +68,6 @@ export function textsBut(reading: NodeReading, changed: ReadonlySet<ReadingPart>
 export interface ReadingScope {
   /** What must be readable. Of the rest, what no tool is there for is taken to be empty, and nftables if it cannot be read. */
   readonly needed: ReadonlySet<ReadingPart>;
-  /** Tables of iptables in which something is wanted or ours, as "ipv4 nat". */
-  readonly tables: ReadonlySet<string>;
   /** Families whose tools may not fail, where they are there at all. */
   readonly families: readonly Family[];
   /** Whether the timeouts of IPVS matter. */
@@ -89,21 +87,18 @@ export interface ReadingScope {
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: Belongings,
-): Pick<ReadingScope, 'needed' | 'tables'> {
-  const wanted = families.flatMap((family) =>
-    Object.entries(iptables[family] ?? {}).flatMap(([name, table]) => (table.size > 0 ? [`${family} ${name}`] : [])),
-  );
-  const made = [...owned.chains, ...owned.jumps].map((key) => key.split(' ', 2).join(' '));
-  const tables = [...wanted, ...made];
+): ReadonlySet<ReadingPart> {
   const isAny = (...lists: readonly (readonly unknown[])[]) => lists.some((list) => list.length > 0);
+  const isWanted = (family: Family) => Object.values(iptables[family] ?? {}).some(({ size }) => size > 0);
+  const isOurs = (family: Family) => [...owned.chains, ...owned.jumps].some((key) => isOfFamily(key, family));
   const needed: readonly (readonly [ReadingPart, boolean])[] = [
-    ...families.map((family) => [family, tables.some((key) => isOfFamily(key, family))] as const),
+    ...families.map((family) => [family, isWanted(family) || isOurs(family)] as const),
     ...families.map((family) => [`nft ${family}`, isAny(nftables, owned.nftTables)] as const),
     ['ipset', isAny(sets, owned.sets)],
     ['ipvsadm', isAny(virtualServers, owned.virtualServers)],
     ['addresses', isAny(links, owned.links, owned.addresses)],
   ];
-  return { needed: new Set(needed.flatMap(([part, is]) => (is ? [part] : []))), tables: new Set(tables) };
+  return new Set(needed.flatMap(([part, is]) => (is ? [part] : [])));
 }
 
 /** A node that is read, and what of it is in its kernel at all. */
@@ -274,16 +269,16 @@ const tableLists: { readonly [F in Family]: string } = {
 };
 
 /**
- * A table that the kernel has, and that is not in the list although something in it is wanted or ours: a list that was cut
- * after a table looks whole.
+ * A table that the kernel has, and that is not in the list: one that was cut after a table looks whole. Where another program alone
+ * has something in that table, what is read after a change would be cut in the same way, and would not show whether all is right.
  */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
   text: string,
 ): Promise<string | undefined> {
-  const missing = usedTables.filter((table) => scope.tables.has(`${family} ${table}`) && !mentionsTable(text, table));
-  if (missing.length === 0) return undefined;
+  const missing = usedTables.filter((table) => !mentionsTable(text, table));
+  if (missing.length === 0 || !scope.needed.has(family)) return undefined;
   const asked = text === '' ? await host.run({ tool: saveTools[family], args: ['--version'] }) : undefined;
   const variant = /\((nf_tables|legacy)\)/.exec(asked?.kind === 'ended' ? asked.stdout : text)?.[1];
   const there =

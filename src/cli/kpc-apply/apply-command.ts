@@ -261,7 +261,7 @@ async function runStandBy(session: Session, id: string, terminal: Terminal): Pro
   // The process that started this waits for a word, and may have gone when the next one is said.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
-  if (outcome === 'stuck') return reportStuck(undefined, terminal);
+  if (outcome === 'stuck') return reportStuck('unknown', terminal);
   await terminal.err(`${standByOutcomes[outcome](id)}\n`);
   return exitStatus.ok;
 }

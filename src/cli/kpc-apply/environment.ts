@@ -6,6 +6,7 @@ import { formatCommand, type Host } from '../../apply/node/host.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
+import { describePlan } from '../../apply/plan/describe-plan.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -92,10 +93,18 @@ export function reportWarning(problem: string, terminal: Terminal): Promise<void
   return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
-/** Says what could not be put back, if that is known. */
-export async function reportStuck(left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
-  const rest = left && `. Left to do:\n${formatPlanText(left, { as: 'plan', bundle: undefined })}`;
-  await terminal.err(`NOT everything could be put back${rest ?? '.\n'}`);
+/** So many changes are named one by one where they could not be put back: with more, their number must do. */
+const mostNamed = 50;
+
+/** Says what could not be put back. `left`: undefined where the node cannot be read. */
+export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: Terminal): Promise<ExitStatus> {
+  const rest =
+    left === undefined
+      ? ', and the node cannot be read.\n'
+      : left === 'unknown'
+        ? '.\n'
+        : `. Left to do:\n${nameRest(left)}`;
+  await terminal.err(`NOT everything could be put back${rest}`);
   await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
   return exitStatus.notRestored;
 }
@@ -115,4 +124,8 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
   } finally {
     process.off('SIGINT', abort).off('SIGTERM', abort).off('SIGHUP', ignore).off('SIGTSTP', ignore);
   }
+}
+
+function nameRest(left: Plan): string {
+  return formatPlanText(left, { as: 'plan', bundle: undefined, namesAll: describePlan(left).length <= mostNamed });
 }
