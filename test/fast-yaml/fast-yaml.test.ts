@@ -298,11 +298,20 @@ describe('values that the full parser reads, within a document', () => {
     ['a block without lines', 'a: |\nb: 1'],
     ['a comment out of line after a block', 'a: |\n    b\n  # c'],
     ['deeper lines in a folded block', 'a: >\n  b\n    c\n'],
+    ['blanks behind the last line of folded text', 'a: b\n  c \nd: 1'],
+    ['blanks and a comment behind it', 'a: b\n  c  # d\ne: 1'],
   ])('%s', (_, text) => {
     const known = new KnownPatterns();
     const document = `kind: List\nitems:\n- ${text.replaceAll('\n', '\n  ')}\nlast: one\n`;
     expect({ kind: 'value', ...readYamlFast(document, undefined, known) }).toEqual(parseYamlValue(document));
   });
+});
+
+test('leaves texts and blank lines to the full parser that are too long for a regular expression', () => {
+  const long = 'x y '.repeat(3_000_000);
+  expect(readYamlFast(`a: ${long}`)).toBeUndefined();
+  expect(readYamlFast(`a:${'\n# b'.repeat(3_000_000)}\n  c: 1`)).toBeUndefined();
+  expect(readYamlFast(`a: "${long}"`)).toEqual({ value: { a: long } });
 });
 
 describe('what is left to the full parser', () => {
@@ -314,6 +323,8 @@ describe('what is left to the full parser', () => {
     ['__proto__', '__proto__: {a: 1}'],
     ['anchors', 'a: &x 1'],
     ['aliases', 'a: *x'],
+    ['aliases in brackets, which multiply in the document as a whole', 'a: [&x 1, *x]'],
+    ['brackets too deep below mappings', `a:\n  b: ${'['.repeat(490)}${']'.repeat(490)}`],
     ['tags', 'a: !!str 1'],
     ['merge keys', '<<: {a: 1}'],
     ['explicit keys', '? a\n: 1'],
@@ -338,6 +349,8 @@ describe('what is left to the full parser', () => {
     ['text after a quote', 'a: "b" c'],
     ['a comment without a blank before it', 'a: "b"# c'],
     ['an open bracket', 'a: [1, 2'],
+    ['an open bracket in brackets', 'a: [x, [1 "y"]'],
+    ['text behind a quote in brackets', 'a: {b: [1, -2.5"y"}'],
     ['wide blank lines before a block', 'a: |\n     \n  b\n'],
     ['quoted text that goes on too far left', "a:\n  b: 'c\n  d'"],
     ['"<<"', '"<<": {a: 1}'],

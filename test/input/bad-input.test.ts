@@ -381,3 +381,8 @@ suite('files', () => {
     expect(diagnostics[0]?.place?.locate()).toEqual({ file: '-', line: 5, column: 18 });
   });
 });
+
+test('points at a label that is called like a number', () => {
+  const text = service('clusterIP: 10.96.0.1', 'ports: [{port: 80}]', 'selector:', '  app: x', '  "08": 5');
+  expect(diagnose(text)).toEqual(['9:11 error: 08 is the number 5, not a string: put it in quotes [bad-type]']);
+});

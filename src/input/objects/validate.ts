@@ -39,7 +39,7 @@ export class Validator {
       this.#compiled.set(kind, check);
     }
     if (check(value)) return value as RawObjects[Kind];
-    const all = (check.errors ?? []).map(readError);
+    const all = (check.errors ?? []).map((error) => readError(error, value));
     // Its next use lets go of them, but that may never come.
     check.errors = null;
     const isUnknown = ({ keyword }: Fault): boolean => keyword === 'additionalProperties';
@@ -51,18 +51,20 @@ export class Validator {
   }
 }
 
-function readError({
-  keyword = '',
-  instancePath = '',
-  parentSchema = {},
-  data,
-  params = {},
-}: Partial<ErrorObject>): Fault {
-  // A JSON pointer; a step into a list is a number.
-  const steps = instancePath.split('/').slice(1);
-  const path = steps.map((step) => {
-    return /^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~');
-  });
+function readError(
+  { keyword = '', instancePath = '', parentSchema = {}, data, params = {} }: Partial<ErrorObject>,
+  value: unknown,
+): Fault {
+  let parent = value;
+  // A JSON pointer. A step into a list is a number; a label may be called "1", too.
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((written) => {
+      const step = Array.isArray(parent) ? Number(written) : written.replaceAll('~1', '/').replaceAll('~0', '~');
+      parent = isRecord(parent) ? parent[step] : undefined;
+      return step;
+    });
   const { additionalProperty: name = '' } = params as { readonly additionalProperty?: string };
   return { keyword, path, schema: parentSchema as Schema, data, name };
 }

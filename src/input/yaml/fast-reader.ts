@@ -21,9 +21,14 @@ const plain =
   /(?=[A-Za-z0-9$()+./;\\^_~\u00a0-\uffff]|[-:](?![ \n]|$))(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
 /** The same in a further line of the scalar, where it may begin with any sign. */
 const plainRest = /(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
-/** A text in quotes that has no escapes and ends on its line. */
-const quoted = /"[^"\\\n]*"|'[^'\n]*'(?!')/y;
-const empty = /\{\}|\[\]/y;
+/** A text in quotes that ends on its line, with no escapes but those that mean the same in JSON. */
+const quoted = /"[^"\\\n]*(?:\\["\\bfnrt][^"\\\n]*)*"|'[^'\n]*(?:''[^'\n]*)*'/y;
+/** A word in brackets that means the same there as elsewhere. */
+const flowWord = /(?:[\w+./~]|-(?=[\d.]))[\w+./~-]*/y;
+const comma = /, */y;
+/** Behind a key in brackets. */
+const wordColon = /: +/y;
+const quotedColon = /: */y;
 const spaces = / */y;
 const keyColon = /:(?=[ \n]|$)/y;
 const dash = /-(?=[ \n]|$)/y;
@@ -57,7 +62,8 @@ function attempt(text: string, known: KnownPatterns): { readonly value: unknown 
   try {
     return { value: new FastReader(text, known).readDocument() };
   } catch (error) {
-    if (error === unsure) return undefined;
+    // What V8 keeps to go back in a regular expression is 64 MB: too little for some lines of many.
+    if (error === unsure || error instanceof RangeError) return undefined;
     throw error;
   }
 }
@@ -143,7 +149,9 @@ class FastReader {
     this.#enter();
     do {
       const key = this.#readKey();
-      addKey(mapping, key, this.#readMappingValue(column, key));
+      const value = this.#readMappingValue(column, key);
+      if (isOddKey(mapping, key)) throw unsure;
+      mapping[key] = value;
     } while (this.#column === column);
     this.#leave(column);
     return mapping;
@@ -172,7 +180,7 @@ class FastReader {
   /** Reads a key with its colon. */
   #readKey(): string {
     const start = this.#pos;
-    const key = this.#at(quoted) ? this.#take(quoted).slice(1, -1) : resolveFinite(this.#take(plain));
+    const key = this.#at(quoted) ? unquote(this.#take(quoted)) : resolveFinite(this.#take(plain));
     if (typeof key !== 'string' || this.#pos - start > maxKeyLength || !this.#skip(keyColon)) throw unsure;
     return key;
   }
@@ -210,31 +218,70 @@ class FastReader {
   /** A value that starts on the line of its key or dash, which is in `column`. */
   #readInline(column: number): unknown {
     const start = this.#pos;
+    const flow = this.#readFlow(maxDepth - this.#depth);
+    if (flow !== undefined && this.#at(lineEnd)) {
+      this.#endLine();
+      return flow;
+    }
+    this.#pos = start;
     const isQuoted = this.#skip(quoted);
-    const isEmpty = !isQuoted && this.#skip(empty);
-    if ((isQuoted || isEmpty || this.#skip(plain)) && this.#at(lineEnd)) {
+    if ((isQuoted || this.#skip(plain)) && this.#at(lineEnd)) {
       const written = this.#text.slice(start, this.#pos);
       this.#endLine();
-      if (isQuoted) return written.slice(1, -1);
-      if (isEmpty) return written === '{}' ? {} : [];
-      return this.#column > column ? this.#readFolded(start, column) : resolveFinite(written);
+      if (isQuoted) return unquote(written);
+      return this.#column > column ? this.#readFolded(start, written.length, column) : resolveFinite(written);
     }
     this.#pos = start;
     return this.#readOther(column);
   }
 
-  /** A plain scalar that goes on in further lines, the first of which is at `pos`. */
-  #readFolded(start: number, column: number): unknown {
-    let end = this.#contentEnd;
+  /** A list or mapping in brackets on one line, of words and of texts in quotes; undefined for anything else. */
+  #readFlow(levels: number): unknown {
+    const open = this.#text.charAt(this.#pos);
+    const isMapping = open === '{';
+    if (levels === 0 || !(isMapping || open === '[')) return undefined;
+    const close = isMapping ? '}' : ']';
+    const mapping: Record<string, unknown> = {};
+    const items: unknown[] = [];
+    this.#pos++;
+    this.#skip(spaces);
+    for (let isFirst = true; this.#text.charAt(this.#pos) !== close; isFirst = false) {
+      if (!isFirst && !this.#skip(comma)) return undefined;
+      const key = isMapping ? this.#readFlowKey() : '';
+      const value = /[[{]/.test(this.#text.charAt(this.#pos)) ? this.#readFlow(levels - 1) : this.#readFlowScalar();
+      if (key === undefined || value === undefined || isOddKey(mapping, key)) return undefined;
+      if (isMapping) mapping[key] = value;
+      else items.push(value);
+      this.#skip(spaces);
+    }
+    this.#pos++;
+    return isMapping ? mapping : items;
+  }
+
+  #readFlowKey(): string | undefined {
+    const start = this.#pos;
+    const colon = this.#at(quoted) ? quotedColon : wordColon;
+    const key = this.#readFlowScalar();
+    return typeof key === 'string' && this.#pos - start <= maxKeyLength && this.#skip(colon) ? key : undefined;
+  }
+
+  #readFlowScalar(): unknown {
+    const start = this.#pos;
+    if (this.#skip(quoted)) return unquote(this.#text.slice(start, this.#pos));
+    return this.#skip(flowWord) ? resolveFinite(this.#text.slice(start, this.#pos)) : undefined;
+  }
+
+  /** A plain scalar of which so much is on its first line, and which goes on in further lines, the next of them at `pos`. */
+  #readFolded(start: number, length: number, column: number): unknown {
+    let end = start + length;
     while (this.#column > column) {
+      // A comment ends it, and blanks at its end are none of it.
       if (this.#text.slice(end, this.#pos).includes('#')) throw unsure;
       this.#take(plainRest);
+      end = this.#pos;
       this.#endLine();
-      end = this.#contentEnd;
     }
     const lines = this.#text.slice(start, end);
-    // A comment may end it.
-    if (/ #/.test(lines)) throw unsure;
     return resolveFinite(
       lines.replaceAll(/ +(?:\n[ \n]*)?|\n[ \n]*/g, (blanks) => {
         const lineFeeds = blanks.split('\n').length - 1;
@@ -258,9 +305,13 @@ class FastReader {
     const lines = this.#text.slice(start, end);
     const literal = lines.startsWith('|') ? readLiteral(lines, column) : undefined;
     if (literal !== undefined) return literal;
+    // What is too much in a document is for the full parser to say, which has to see all of it: what aliases mean, and how deep it is.
+    if (/^[[{]/.test(lines) && /[\s,[{:][&*]/.test(lines)) throw unsure;
     const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
     if (parsed.kind !== 'value') throw unsure;
-    return (parsed.value as { readonly a: unknown }).a;
+    const { a: value } = parsed.value as { readonly a: unknown };
+    if (isDeeperThan(maxDepth - this.#depth, value)) throw unsure;
+    return value;
   }
 
   /** After a value: blanks, a comment, and on to the next line with content. */
@@ -284,9 +335,18 @@ class FastReader {
 }
 
 /** A key that comes twice is an error, '<<' may merge, and '__proto__' must not become a prototype. */
-function addKey(mapping: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__' || key === '<<' || Object.hasOwn(mapping, key)) throw unsure;
-  mapping[key] = value;
+function isOddKey(mapping: object, key: string): boolean {
+  return key === '__proto__' || key === '<<' || Object.hasOwn(mapping, key);
+}
+
+function unquote(written: string): string {
+  if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
+  return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner));
 }
 
 /** What JSON has no number for is a mistake. */
