@@ -193,4 +193,14 @@ describe('what other programs have on a node', () => {
       ['masquerade', undefined],
     ]);
   });
+
+  test('is kept or reported: a real server whose line and the next one have become one', () => {
+    const start = '-A -t 10.96.0.1:80 -s rr\n-a -t 10.96.0.1:80 -r 10.0.0.1:80 -m -w 1';
+    const glued = parseIpvsadm(`${start}-a -t 10.96.0.1:80 -r 10.0.0.2:80 -m -w 1\n`);
+    expect(glued.virtualServers[0]?.realServers).toEqual([]);
+    expect(glued.unread.map(({ line, reason }) => [line, reason])).toEqual([[2, 'a weight that is not a number']]);
+    const [server] = parseIpvsadm(`${start} -a -t 10.96.0.1:80 -r 10.0.0.2:80 -w 3\n`).virtualServers;
+    expect(server?.realServers[0]).toMatchObject({ address: { text: '10.0.0.1' }, weight: 1 });
+    expect(server?.realServers[0]?.options).toEqual('-a -t 10.96.0.1:80 -r 10.0.0.2:80 -w 3'.split(' '));
+  });
 });
