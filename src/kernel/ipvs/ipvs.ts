@@ -264,6 +264,7 @@ function addRealServer({ realServers }: DraftServer, words: readonly string[]): 
   const weight = values.get('-w') ?? '1';
   if (!isNumber(weight)) return 'a weight that is not a number';
   if (!at) return notNumeric;
+  if (['-m', '-g', '-i'].filter((flag) => values.has(flag)).length > 1) return 'more than one way of forwarding';
   // ipvsadm's default is direct routing.
   const forwarding = values.has('-m') ? 'masquerade' : values.has('-i') ? 'tunnel' : 'direct';
   // -i already means ipip, but ipvsadm 1.31 prints it too.
