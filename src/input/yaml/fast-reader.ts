@@ -29,8 +29,9 @@ const keyColon = /:(?=[ \n]|$)/y;
 const dash = /-(?=[ \n]|$)/y;
 const restOfLine = /.*/y;
 const lineEnd = /(?: +#.*| *)(?=\n|$)/y;
-/** From the end of a line to the next content. */
-const emptyLines = /(?:\n *(?:#.*)?)*/y;
+/** From the end of a line to the next content, or over so many lines: millions at once exhaust the stack. */
+const mostEmptyLines = 1000;
+const emptyLines = /(?:\n *(?:#.*)?){0,1000}/y;
 /** The line that starts a document, or begins it with nothing but a comment. */
 const firstLine = /(?:---(?: +#.*| *)| *(?:#.*)?)(?=\n|$)/y;
 
@@ -57,7 +58,8 @@ function attempt(text: string, known: KnownPatterns): { readonly value: unknown 
   try {
     return { value: new FastReader(text, known).readDocument() };
   } catch (error) {
-    if (error === unsure) return undefined;
+    // A pattern that meets millions of characters can exhaust the stack, which the full parser does not.
+    if (error === unsure || error instanceof RangeError) return undefined;
     throw error;
   }
 }
@@ -229,8 +231,9 @@ class FastReader {
     while (this.#column > column) {
       if (this.#text.slice(end, this.#pos).includes('#')) throw unsure;
       this.#take(plainRest);
+      // Without the blanks that follow: they are no part of the scalar.
+      end = this.#pos;
       this.#endLine();
-      end = this.#contentEnd;
     }
     const lines = this.#text.slice(start, end);
     // A comment may end it.
@@ -272,7 +275,11 @@ class FastReader {
   /** From the end of a line to the next one that holds anything. */
   #toContent(): void {
     this.#contentEnd = this.#pos;
-    this.#skip(emptyLines);
+    let start: number;
+    do {
+      start = this.#pos;
+      this.#skip(emptyLines);
+    } while (this.#pos - start >= mostEmptyLines);
     this.#startLine(this.#text.lastIndexOf('\n', this.#pos - 1) + 1);
   }
 
