@@ -12,9 +12,10 @@ import { settingsOf, type Manifest } from './manifest.ts';
 
 /** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */
 export function checkManifestValues(manifest: Manifest): readonly string[] {
-  const { settings, families: chosen, ipvsTimeouts } = manifest;
+  const { settings, node, families: chosen, ipvsTimeouts } = manifest;
   const isSelection = chosen.length > 0 && chosen.join() === families.filter((each) => chosen.includes(each)).join();
   const lines = [
+    ...(node.name === '' || isName(node.name, 'subdomain') ? [] : ["node.name must be a node's name"]),
     ...(isModeOf(manifest.mode, settingsOf(manifest).release)
       ? []
       : ['mode must be one that kpc follows in its kubeProxyVersion']),

@@ -137,16 +137,20 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
 
 /**
  * The names of a folder's entries that kpc did not write. Only regular files count as kpc's, and the head of a bundle or golden,
- * or a Service's file of a golden, only with what kpc writes into it: another program may have files of the same names.
+ * or a Service's file of a golden, only with what kpc writes into it: another program may have files of the same names. Its version
+ * comes first in a head, or what git could not merge of that.
  */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
   const holds = (name: string, isOwn: (text: string) => boolean) =>
     files.has(name) && isOwn(readStart(join(folder, name)));
-  const isGolden = holds(goldenHead, (text) => /^ {2}"goldenVersion": \d/m.test(text));
+  const isGolden = holds(goldenHead, (text) =>
+    /^(?:<<<<<<< .*\n)?\{\s*(?:<<<<<<< .*\n *)?"goldenVersion": ?\d/.test(text),
+  );
   const isOwn = (name: string): boolean => {
     if (!files.has(name)) return false;
-    if (name === 'manifest.json') return holds(name, (text) => /"formatVersion": ?\d/.test(text));
+    if (name === 'manifest.json')
+      return holds(name, (text) => /^(?:<<<<<<< .*\n)?\{\s*(?:<<<<<<< .*\n *)?"formatVersion": ?\d/.test(text));
     if (isBundleFile(name)) return true;
     if (!isGolden || !isGoldenFile(name)) return false;
     return name === goldenHead || name === goldenNodeFile || holds(name, isServiceFile);

@@ -96,9 +96,9 @@ export const manifestShape = objectOf({
   mode: oneOf(...proxyModes),
   /** Only if the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
   dumped: optional(oneOf(true)),
-  /** Name '' if no node was given. */
+  /** Name '' if no node was given. That of a dump is the machine's own, "WORKER_1" too. */
   node: objectOf({
-    name: nodeNameShape,
+    name: textThat("a node's name", (value) => printable(value) === value),
     zone: textThat('plain text', (value) => printable(value) === value),
     podCIDRs: listOf(networkShape),
     nodeIPs: objectOf({ ipv4: addressShape, ipv6: addressShape }),

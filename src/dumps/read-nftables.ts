@@ -61,7 +61,7 @@ function listNftables(tables: readonly NftTable[]): Listing {
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
 /** A program has put the table to sleep: it is there, and the kernel passes it over. */
-const dormantFlag = /^[ \t]*flags\b[^{\n]*\bdormant\b/m;
+const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
 /** What an option of nft took from a table of kube-proxy's: it still shows Services, but too little to compare it. */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {

@@ -68,8 +68,8 @@ const hostInPrompt =
 /** The prompt of a shell that shows no host. */
 const shellName = /^(?:(?:ba|da|z|k|c|fi)?sh(?:-[\d.]+)?|[~/.-]*)$/;
 
-/** What runs a command somewhere else than the prompt says, up to its options. */
-const remote = /(?:^|[$#>%~] |\bsudo )(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc) (?:.*? )?exec)(?= )/;
+/** What runs a command somewhere else than the prompt says; the programs of containers do so behind "exec". */
+const remote = /(?:^|[$#>%~] |\bsudo )(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc))(?= )/g;
 
 /** Options of ssh, and of docker exec and kubectl exec, that take a value of their own. */
 const withValue = {
@@ -79,7 +79,10 @@ const withValue = {
 
 /** Where the command on a line runs; undefined if nothing says so. */
 export function readHost(line: string): Host | undefined {
-  const found = remote.exec(line);
+  const lastExec = line.lastIndexOf(' exec ');
+  const found = [...line.matchAll(remote)].find(({ 0: { length }, 1: tool, index }) => {
+    return tool === undefined || index + length <= lastExec;
+  });
   if (!found) {
     const [, ofUser, alone] = hostInPrompt.exec(line) ?? [];
     const name = ofUser ?? alone;
@@ -87,7 +90,9 @@ export function readHost(line: string): Host | undefined {
   }
   // The first word behind the options.
   const [{ length }, tool] = found;
-  const words = line.slice(found.index + length + 1).split(/\s+/, 40);
+  const end = found.index + length;
+  const options = tool === undefined ? end + 1 : line.indexOf(' exec ', end) + ' exec '.length;
+  const words = line.slice(options).split(/\s+/, 40);
   const takesValue = withValue[tool === undefined ? 'ssh' : 'exec'];
   const target = words.find((word, i) => !word.startsWith('-') && !takesValue.test(words[i - 1] ?? ''));
   const name = target?.slice(target.lastIndexOf('@') + 1) ?? '';

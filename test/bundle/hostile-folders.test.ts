@@ -133,6 +133,8 @@ describe("what is not kpc's is not replaced", () => {
       ['a manifest.json of another program', 'bundle', 'manifest.json', '{"name":"my webapp"}'],
       ['a manifest.json that is no object', 'bundle', 'manifest.json', '[]'],
       ['a manifest.json that is no JSON', 'bundle', 'manifest.json', 'formatVersion'],
+      ['a manifest.json whose parts have a version', 'bundle', 'manifest.json', '{"build":{"formatVersion": 1}}'],
+      ['a golden.json whose parts have a version', 'golden', 'golden.json', '{\n"a": {\n  "goldenVersion": 1\n}}'],
     ];
   test.each(cases)('%s', async (_, form, name, text) => {
     const folder = copy(form);
@@ -166,7 +168,7 @@ describe("what is not kpc's is not replaced", () => {
   test("--prune leaves a folder whose manifest.json is not kpc's", async () => {
     const folder = at('pruned');
     mkdirSync(join(folder, 'webapp'), { recursive: true });
-    writeFileSync(join(folder, 'webapp', 'manifest.json'), '{"name":"my webapp"}');
+    writeFileSync(join(folder, 'webapp', 'manifest.json'), '{"name":"my webapp","format":{"formatVersion": 1}}');
     cpSync(at('bundle'), join(folder, 'gone'), { recursive: true });
     const run = await runKpc(['compile', '-f', svc, '--all-nodes', '--prune', '-o', folder]);
     expect(run, run.stderr).toMatchObject({ status: 0 });

@@ -26,7 +26,8 @@ async function writeAll(): Promise<void> {
   const onNode = { ...state, modules: ['ip_vs', 'xt_TEE'], sysctls: new Map([['net.ipv4.ip_forward', '0']]) };
   const nothing = { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] };
   await replaceFolder(dumped, makeBundle({ ...content, state: onNode, cluster: nothing, dumped: true }).files);
-  const empty = { ...content, state: emptyState, cluster: nothing, families: [], dumped: true } as const;
+  const machine = { ...worker, name: 'WORKER_1' };
+  const empty = { ...content, node: machine, state: emptyState, cluster: nothing, families: [], dumped: true } as const;
   await replaceFolder(fresh, makeBundle({ ...empty, settings: { ...settings, mode: 'iptables' } }).files);
 }
 
@@ -57,7 +58,7 @@ test('a node with nothing of kube-proxy on it lacks all that a bundle has, of bo
   );
   expect(diff.stdout).toContain('+ link kube-ipvs0\n');
   expect(diff.stdout).toMatch(/\+ chain KUBE-SERVICES \(nat\) with \d rules\n/);
-  expect(diff.stderr).toContain('mode iptables, no rules of kube-proxy\n');
+  expect(diff.stderr).toContain('a dump of WORKER_1, mode iptables, no rules of kube-proxy\n');
   expect(diff.stderr).toContain('not compared, because one side lacks them: sysctls\n');
   const itself = await runKpc(['diff', fresh, fresh]);
   expect(itself).toMatchObject({ status: 0, stdout: 'No difference.\n' });

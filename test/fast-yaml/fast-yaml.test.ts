@@ -149,6 +149,7 @@ describe('keys', () => {
   // Each second line or block begins like the one before of its key.
   test.each([
     ['a scalar that goes on', 'a: one\n---\na: one\n  two\n', [{ a: 'one' }, { a: 'one two' }]],
+    ['blanks after a scalar that goes on', 'a: one\n---\na: one\n  two  \n', [{ a: 'one' }, { a: 'one two' }]],
     [
       'a longer scalar',
       'a: one\nb: 1\n---\na: one two\nb: 10\n',

@@ -61,3 +61,16 @@ test('each of very many fields is found in its place at once', () => {
   const { user, system } = process.cpuUsage(started);
   expect((user + system) / 1e6).toBeLessThan(5);
 });
+
+test.each([
+  ['characters', `a: ${'xy z'.repeat(3_000_000)}\nb: 1\n`],
+  ['empty lines', `a: x\n${'\n'.repeat(12_000_000)}b: 1\n`],
+  ['comments', `a: x\n${'#\n'.repeat(6_000_000)}b: 1\n`],
+])('millions of %s do not exhaust the stack', (_, text) => {
+  const started = process.cpuUsage();
+  const { documents, diagnostics } = readDocuments(new TextFile('in.yaml', text));
+  expect(diagnostics).toEqual([]);
+  expect(documents[0]?.value).toMatchObject({ b: 1 });
+  const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1e6).toBeLessThan(5);
+});

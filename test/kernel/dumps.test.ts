@@ -8,6 +8,7 @@ import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
+import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import type { UnreadLine } from '../../src/kernel/unread-line.ts';
@@ -192,5 +193,27 @@ describe('what other programs have on a node', () => {
       ['tunnel', ['--tun-type', 'gue', '--tun-port', '6080', '--tun-nocsum']],
       ['masquerade', undefined],
     ]);
+  });
+
+  test('is kept or reported: a real server whose line and the next one have become one', () => {
+    const start = '-A -t 10.96.0.1:80 -s rr\n-a -t 10.96.0.1:80 -r 10.0.0.1:80 -m -w 1';
+    const glued = parseIpvsadm(`${start}-a -t 10.96.0.1:80 -r 10.0.0.2:80 -m -w 1\n`);
+    expect(glued.virtualServers[0]?.realServers).toEqual([]);
+    expect(glued.unread.map(({ line, reason }) => [line, reason])).toEqual([[2, 'a weight that is not a number']]);
+    const [server] = parseIpvsadm(`${start} -a -t 10.96.0.1:80 -r 10.0.0.2:80 -w 3\n`).virtualServers;
+    expect(server?.realServers[0]).toMatchObject({ address: { text: '10.0.0.1' }, weight: 1 });
+    expect(server?.realServers[0]?.options).toEqual('-a -t 10.96.0.1:80 -r 10.0.0.2:80 -w 3'.split(' '));
+    expect(parseIpvsadm(`${start} -i\n`).unread.map(({ reason }) => reason)).toEqual([
+      'more than one way of forwarding',
+    ]);
+  });
+
+  test('is reported: a priority that is named as what every object has', () => {
+    const chain = (priority: string) =>
+      `table ip kube-proxy {\n\tchain a {\n\t\ttype nat hook input priority ${priority};\n\t}\n}\n`;
+    expect(parseNftText(chain('srcnat')).tables[0]?.chains.get('a')?.base).toMatchObject({ priority: 100 });
+    const { tables, unread } = parseNftText(chain('constructor'));
+    expect(tables[0]?.chains.get('a')?.base).toBeUndefined();
+    expect(unread.map(({ line, reason }) => [line, reason])).toEqual([[3, 'a hook or priority that is not known']]);
   });
 });

@@ -34,8 +34,9 @@ const keyColon = /:(?=[ \n]|$)/y;
 const dash = /-(?=[ \n]|$)/y;
 const restOfLine = /.*/y;
 const lineEnd = /(?: +#.*| *)(?=\n|$)/y;
-/** From the end of a line to the next content. */
-const emptyLines = /(?:\n *(?:#.*)?)*/y;
+/** From the end of a line to the next content, or over so many lines: millions at once exhaust the stack. */
+const mostEmptyLines = 1000;
+const emptyLines = /(?:\n *(?:#.*)?){0,1000}/y;
 /** The line that starts a document, or begins it with nothing but a comment. */
 const firstLine = /(?:---(?: +#.*| *)| *(?:#.*)?)(?=\n|$)/y;
 
@@ -323,7 +324,11 @@ class FastReader {
   /** From the end of a line to the next one that holds anything. */
   #toContent(): void {
     this.#contentEnd = this.#pos;
-    this.#skip(emptyLines);
+    let start: number;
+    do {
+      start = this.#pos;
+      this.#skip(emptyLines);
+    } while (this.#pos - start >= mostEmptyLines);
     this.#startLine(this.#text.lastIndexOf('\n', this.#pos - 1) + 1);
   }
 

@@ -203,14 +203,17 @@ const schedulerFlagNames: Readonly<Record<string, SchedulerFlag>> = {
 /** How many values an option has; that of `-p` may be missing. */
 type Arity = 0 | 1 | 'number';
 
-/** The values of the options that are known, in the words after the virtual server's name; other words stay as they are. */
+/**
+ * The values of the options that are known, in the words after the virtual server's name; other words stay as they are, and so does an
+ * option that comes again: two lines may have become one.
+ */
 function readOptions(words: readonly string[], known: Readonly<Record<string, Arity>>) {
   const values = new Map<string, string>();
   const others: string[] = [];
   for (let i = 3; i < words.length; i++) {
     const word = words[i] ?? '';
     const value = words[i + 1] ?? '';
-    const arity = Object.hasOwn(known, word) ? known[word] : undefined;
+    const arity = Object.hasOwn(known, word) && !values.has(word) ? known[word] : undefined;
     const takesValue = arity === 1 || (arity === 'number' && isNumber(value));
     if (arity === undefined) others.push(word);
     else values.set(word, takesValue ? value : '');
@@ -261,6 +264,7 @@ function addRealServer({ realServers }: DraftServer, words: readonly string[]): 
   const weight = values.get('-w') ?? '1';
   if (!isNumber(weight)) return 'a weight that is not a number';
   if (!at) return notNumeric;
+  if (['-m', '-g', '-i'].filter((flag) => values.has(flag)).length > 1) return 'more than one way of forwarding';
   // ipvsadm's default is direct routing.
   const forwarding = values.has('-m') ? 'masquerade' : values.has('-i') ? 'tunnel' : 'direct';
   // -i already means ipip, but ipvsadm 1.31 prints it too.

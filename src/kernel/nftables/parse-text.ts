@@ -158,14 +158,14 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
 }
 
 /** The names that nft prints for some priorities. */
-const priorities: Readonly<Record<string, number>> = {
-  raw: -300,
-  mangle: -150,
-  dstnat: -100,
-  filter: 0,
-  security: 50,
-  srcnat: 100,
-};
+const priorities: ReadonlyMap<string, number> = new Map([
+  ['raw', -300],
+  ['mangle', -150],
+  ['dstnat', -100],
+  ['filter', 0],
+  ['security', 50],
+  ['srcnat', 100],
+]);
 
 /** `type T hook H priority P`, as words; undefined for anything else. */
 function readBaseChain(words: readonly string[]): BaseChain | undefined {
@@ -178,7 +178,7 @@ function readBaseChain(words: readonly string[]): BaseChain | undefined {
 /** `-110`, `filter`, `dstnat - 10`. */
 function readPriority(words: readonly string[]): number | undefined {
   const [, name, offset] = /^([a-z]+)?([+-]?\d{1,9})?$/.exec(words.join('')) ?? [];
-  const base = name === undefined ? 0 : priorities[name];
+  const base = name === undefined ? 0 : priorities.get(name);
   return base === undefined || (name === undefined && offset === undefined) ? undefined : base + Number(offset ?? 0);
 }
 

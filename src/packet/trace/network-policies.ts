@@ -191,12 +191,12 @@ function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): May
     const isThere = Object.hasOwn(labels, key);
     if (!isThere && !isWhole) return undefined;
     const isListed = isThere && values.includes(labels[key] ?? '');
-    const results: Readonly<Record<string, boolean>> = {
-      In: isListed,
-      NotIn: !isListed,
-      Exists: isThere,
-      DoesNotExist: !isThere,
-    };
-    return results[operator];
+    const results = new Map([
+      ['In', isListed],
+      ['NotIn', !isListed],
+      ['Exists', isThere],
+      ['DoesNotExist', !isThere],
+    ]);
+    return results.get(operator);
   });
 }

@@ -169,7 +169,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const unserved = side.services && explainUnserved(target, scene.objects, side.services);
   const isChoice = fate.endpoints.length > 1;
   const server = fate.steps.find((step) => step.kind === 'virtual-server')?.server;
-  const habit = server && schedulerHabits[server.scheduler];
+  const habit = server && schedulerHabits.get(server.scheduler);
   const strays = fate.endpoints.some(
     ({ source, ...end }) => source !== 'masqueraded' && isLocalEndpoint(scene.ports, end) === false,
   );
@@ -193,13 +193,13 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
 }
 
 /** What schedulers of IPVS do that shares do not show. */
-const schedulerHabits: Readonly<Record<string, string>> = {
-  sh: 'each client always goes to the same one of them',
-  mh: 'each client always goes to the same one of them',
-  dh: 'all clients of this address go to the same one of them',
-  fo: 'all clients go to one of them, as long as it is there',
-  ovf: 'all clients go to one of them, until it is full',
-};
+const schedulerHabits: ReadonlyMap<string, string> = new Map([
+  ['sh', 'each client always goes to the same one of them'],
+  ['mh', 'each client always goes to the same one of them'],
+  ['dh', 'all clients of this address go to the same one of them'],
+  ['fo', 'all clients go to one of them, as long as it is there'],
+  ['ovf', 'all clients go to one of them, until it is full'],
+]);
 
 /** The Service port that is asked for. */
 function portAt({ target }: Trace, { ports }: Scene): KnownPort | undefined {

@@ -60,6 +60,7 @@ describe.concurrent('what NetworkPolicies make of a packet that kube-proxy deliv
     ['{podSelector: {}, policyTypes: [Egress], egress: [{}]}', 'shop/client', undefined],
     ['{podSelector: {matchExpressions: [{key: tier, operator: NotIn, values: [back]}]}}', 'shop/client', 'refused'],
     ['{podSelector: {matchExpressions: [{key: gone, operator: Exists}]}}', 'shop/client', undefined],
+    ['{podSelector: {matchExpressions: [{key: tier, operator: constructor}]}}', 'shop/client', 'unknown'],
     ['{podSelector: {matchExpressions: [{key: gone, operator: DoesNotExist}]}}', 'shop/client', 'refused'],
     // Peers.
     [ingress('{}'), 'external', undefined],
