@@ -98,7 +98,7 @@ interface WrongField extends OfOneMode, Texts<'field'> {
   readonly types?: readonly string[] | undefined;
   /** What it should be, if the schema says so in words. */
   readonly expected?: string | undefined;
-  /** Whether kube-proxy takes it, and leaves it out. */
+  /** Whether kube-proxy starts with it, and makes its rules without it. */
   readonly isLeftOut?: boolean;
 }
 
@@ -110,7 +110,7 @@ function shapeRow(meaning: string, example: Example) {
 
 function describeField(details: WrongField): Words {
   const { field, found, types = ['string'], expected, isLeftOut } = details;
-  const leftOut = isLeftOut ? ', and kube-proxy leaves it out' : '';
+  const leftOut = isLeftOut ? ': the rules are made without it' : '';
   const wrong = `${field} cannot be ${describeFound(found)}${leftOut}${endByMode(details)}`;
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
     // A duration has a unit, which quotes alone do not give it.

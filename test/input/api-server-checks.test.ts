@@ -51,7 +51,7 @@ suite('a Service', () => {
       'one family by policy, two by name',
       ['ipFamilyPolicy: SingleStack', 'ipFamilies: [IPv4, IPv6]', 'clusterIP: 10.96.0.1', port],
       [
-        '5:19 warning: ipFamilyPolicy cannot be "SingleStack", and kube-proxy leaves it out: write PreferDualStack or RequireDualStack for two ipFamilies [bad-word]',
+        '5:19 warning: ipFamilyPolicy cannot be "SingleStack": the rules are made without it: write PreferDualStack or RequireDualStack for two ipFamilies [bad-word]',
       ],
     ],
     [
@@ -124,7 +124,7 @@ suite('a Service', () => {
       'an unknown distribution of traffic',
       ['clusterIP: 10.96.0.1', 'trafficDistribution: PreferCloses', port],
       [
-        '6:24 warning: trafficDistribution cannot be "PreferCloses", and kube-proxy leaves it out: write PreferClose [bad-word]',
+        '6:24 warning: trafficDistribution cannot be "PreferCloses": the rules are made without it: write PreferClose [bad-word]',
       ],
     ],
     [
