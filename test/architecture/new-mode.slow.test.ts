@@ -12,8 +12,6 @@ const most = 8;
 const tablesOfKinds = [
   // How it is read on a node, its steps there, and whose it is.
   'src/apply/node/node-reading.ts',
-  'src/apply/plan/ownership.ts',
-  'src/apply/plan/steps.ts',
   // Its changes.
   'src/diff/changes/list-changes.ts',
   // Its name, and what of it is not compared.
