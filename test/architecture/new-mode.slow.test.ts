@@ -10,7 +10,7 @@ const most = 8;
 
 /** The files that a kind of kernel objects needs: what it is, and one row in the table of each that asks for it. */
 const tablesOfKinds = [
-  // How it is read on a node, its steps there, and whose it is.
+  // How it is read on a node.
   'src/apply/node/node-reading.ts',
   // Its changes.
   'src/diff/changes/list-changes.ts',
