@@ -171,7 +171,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
   await check('what a node printed is not taken for broken manifests', async () => {
     const { page } = await open(context, url);
     await fill(page, '#manifests', '*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n');
-    await page.waitForFunction(() => /is what a node printed/.test(document.body.textContent ?? ''));
+    await page.waitForFunction(() => /is a dump, not manifests/.test(document.body.textContent ?? ''));
     await page.close();
   });
 
