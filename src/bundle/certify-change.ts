@@ -79,8 +79,8 @@ const mostChangedEndpoints = 100;
 type EndpointCounts = { readonly [F in Family]: number };
 
 /**
- * The Service ports whose endpoints changed, each as a cluster of its own, and how many endpoints all ports have. Undefined if
- * anything else changed.
+ * Returns the Service ports whose endpoints changed, each as its own cluster, and how many endpoints all ports have.
+ * Undefined if anything else changed.
  */
 function findChangedPorts(services: Versions<string>) {
   // The records of all lists, in the order of the file. No text in it has a line end.

@@ -78,7 +78,7 @@ function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
   ];
 }
 
-/** Where a file is not what kpc writes: each line that it should not have there, and each that it lacks. */
+/** Reports where a file differs from what kpc writes: each extra line, and each missing one. */
 function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
   if (found === fresh) return [];
   if (found === undefined) return [`${name} is missing`];

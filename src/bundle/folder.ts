@@ -136,9 +136,9 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
 }
 
 /**
- * The names of a folder's entries that kpc did not write. Only regular files count as kpc's, and the head of a bundle or golden,
- * or a Service's file of a golden, only with what kpc writes into it: another program may have files of the same names. Its version
- * comes first in a head, or what git could not merge of that.
+ * The names of a folder's entries that kpc did not write. Only regular files count as kpc's. The head of a bundle or
+ * golden, and a Service's file of a golden, must also hold what kpc writes: another program may use the same names. A
+ * head starts with its version, or with a merge conflict about it.
  */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));

@@ -31,10 +31,10 @@ import { findBroken, findConflicts, readServiceRanges, type BundleReading } from
 import { readServices } from './services-file.ts';
 import type { StateFileName } from './state-files.ts';
 
-/** What a node has whatever its Services are. */
+/** The file of everything on a node that does not depend on its Services. */
 export const goldenNodeFile = 'node.txt';
 
-/** The file of one Service. Neither name has a dot, so no two Services share a file, nor one with the node. */
+/** The file of one Service. Neither name has a dot, so no two Services share a file, and none is node.txt. */
 function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
@@ -220,8 +220,8 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
 }
 
 /**
- * Reads a golden's files back: what it says of the node, the settings and the Services, compiled by this kpc. The lines of the
- * tools' files are not read: they follow from the rest, and --check compares them as text.
+ * Reads a golden's files back: the node, the settings and the Services, compiled by this kpc. The lines of the tools'
+ * files are not read: they follow from the rest, and --check compares them as text.
  */
 export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): BundleReading {
   const conflicts = findBroken(findConflicts(files, 'write it again with kpc compile --golden'));
@@ -246,15 +246,15 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
   return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
 }
 
-/** What one Service's file says. */
+/** The content of one Service's file. */
 interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly service: ServiceInfo;
-  /** One, or none. */
+  /** At most one. */
   readonly assigned: readonly AssignedService[];
   readonly assumed: readonly AssumedWorkload[];
 }
 
-/** A text is what is wrong with the file. */
+/** Returns the problem as a string if the file is wrong. */
 function readPart(file: string, text: string): GoldenPart | string {
   const sections = parseSections(text);
   const cluster = readServices(sections.get('services.json') ?? '');
@@ -275,14 +275,14 @@ function readPart(file: string, text: string): GoldenPart | string {
   return { service, servicePorts, healthChecks, assigned, assumed };
 }
 
-/** The values of a section with one in each line; a text is what is wrong with them. */
+/** Returns the values of a section that has one per line, or the problem as a string. */
 function readLines<T>(sections: ReadonlyMap<string, string>, name: string, shape: Shape<T>): readonly T[] | string {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
   const reading = readShape(listOf(shape), lines.map(parseJson));
   return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
 }
 
-/** A text is what is wrong with it. */
+/** Returns the problem as a string if the head is wrong. */
 function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVersion: string): Manifest | string {
   const value = parseJson(text ?? '');
   if (!isObject(value)) return `${goldenHead} is not a JSON object`;
@@ -322,7 +322,7 @@ function addDefaults(settings: unknown, defaults: object): object {
   return { ...defaults, ...Object.fromEntries(merged) };
 }
 
-/** Undefined for what is not JSON: no shape takes it. */
+/** Undefined if the text is not JSON: no shape accepts that. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -331,7 +331,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Each workload once, though its Pods may be endpoints of several Services; undefined for none, as in a bundle. */
+/** Each workload once, though several Services may have its Pods as endpoints; undefined if none, as in a bundle. */
 function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));

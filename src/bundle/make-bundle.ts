@@ -112,8 +112,8 @@ export class BundleMemo implements BundleTexts {
 }
 
 /**
- * How many Services, and ports of Services in whatever family, are programmed. The ports are sorted, so those of one Service, and one
- * port's families, follow each other.
+ * Counts the programmed Services and Service ports; a port of both families counts once. The ports are sorted, so a
+ * Service's ports, and a port's families, are adjacent.
  */
 export function countServices(cluster: Cluster): { readonly services: number; readonly servicePorts: number } {
   let services = 0;

@@ -96,7 +96,7 @@ export const manifestShape = objectOf({
   mode: oneOf(...proxyModes),
   /** Only if the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
   dumped: optional(oneOf(true)),
-  /** Name '' if no node was given. That of a dump is the machine's own, "WORKER_1" too. */
+  /** The name is '' if no node was given. A dump has the machine's own name, even "WORKER_1". */
   node: objectOf({
     name: textThat("a node's name", (value) => printable(value) === value),
     zone: textThat('plain text', (value) => printable(value) === value),

@@ -38,7 +38,7 @@ const familyShape = oneOf(...families);
 const portOrNone = wholeNumber(0, 65_535);
 const label = textThat('a name of Kubernetes', (value) => isName(value, 'label'));
 const portName = textThat('a port name', (value) => value === '' || isName(value, 'label'));
-/** The longest session affinity that the API server takes: a day. */
+/** The longest session affinity that the API server accepts, in seconds: a day. */
 const affinityShape = wholeNumber(1, 86_400);
 
 const serviceShape = objectOf<ServiceRecord>({

@@ -37,8 +37,8 @@ export interface Assumptions {
 }
 
 /**
- * What to assume of the cluster beyond the ranges that flags and configurations name, and the Pods' networks after
- * --assume-endpoints; it hangs on what the input holds alone, and so is the same in each run.
+ * What to assume about the cluster, beyond the ranges that flags and configurations name and the Pod networks of
+ * --assume-endpoints. It depends only on the input, so it is the same in each run.
  */
 export function assumeCluster(
   inputs: Inputs,

@@ -6,7 +6,7 @@ export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
 /** A value of --ip-family. */
 export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
 
-/** The families that the flag names; with auto those that are `used`. */
+/** The families that the flag names; with auto, those that are `used`. */
 export function chooseFamilies(choice: IpFamilyChoice, used: () => readonly Family[]): readonly Family[] {
   switch (choice) {
     case 'ipv4':

@@ -182,7 +182,7 @@ function findUnreachableNodePorts(
   if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
   if (addressesIn(networks, node).some(isServed)) return [];
-  // kube-proxy itself listens there.
+  // kube-proxy itself listens on loopback.
   if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
   const picked = settings.nodePortAddresses.filter(
     (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,

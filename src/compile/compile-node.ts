@@ -61,13 +61,13 @@ export interface Prepared {
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
 }
 
-/** What is known of a cluster beside its objects and kube-proxy's settings. */
+/** Facts about a cluster besides its objects and kube-proxy's settings. */
 export interface ClusterFacts {
   readonly ranges: AssignmentRanges;
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** Set if workloads are taken to have Pods: the networks that are named for these. */
+  /** The networks named for Pods, if workloads are assumed to have Pods. */
   readonly assumedNetworks?: readonly Network[] | undefined;
-  /** What takes the place of what the inputs lack. */
+  /** What to assume in place of what the inputs lack. */
   readonly assumptions?: Assumptions | undefined;
 }
 
@@ -150,7 +150,7 @@ function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
-/** The same inputs, as a kube-proxy of a release sees them, or one that behaves so, be there such a release or not. */
+/** The same inputs as a release's kube-proxy sees them, or one with these behaviours, even if no release has them. */
 export function prepareForRelease(
   prepared: Prepared,
   release: Release,

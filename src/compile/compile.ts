@@ -42,11 +42,11 @@ import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../kernel/address.ts';
 
-/** For which node of what was read, and for which families. */
+/** The node and the families to compile for. */
 export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
   /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
   readonly node?: string | undefined;
-  /** The node of another side, which the manifests may not hold. */
+  /** The node of the other side; the manifests may lack it. */
   readonly likeNode?: string | undefined;
 }
 
@@ -55,11 +55,11 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error: nothing is compiled then. */
   readonly content: BundleContent | undefined;
   readonly diagnostics: readonly Diagnostic[];
-  /** What is compiled, but not as the user may think. */
+  /** Parts that are compiled, but perhaps not as the user expects. */
   readonly gaps: readonly Diagnostic[];
 }
 
-/** Compiles for one node what has been read and checked; `refusals` say what is wrong with what is asked for. */
+/** Compiles loaded inputs for one node; `refusals` report what is wrong with the request. */
 export function compileLoaded(
   loaded: LoadedInputs,
   { node, likeNode, ipFamily }: NodeOptions,
@@ -77,7 +77,7 @@ export function compileLoaded(
   return { content, diagnostics, gaps };
 }
 
-/** What each of the nodes compiles from, undefined if there is an error; and all that there is to say of the input for them. */
+/** What each node compiles from (undefined if there is an error), and all diagnostics of the input for these nodes. */
 export function settleNodes(
   loaded: LoadedInputs,
   nodes: CheckedNodes,
@@ -93,8 +93,8 @@ export function settleNodes(
 }
 
 /**
- * What each of the nodes compiles from: with --kubernetes-version auto the same inputs as the kube-proxy that its Node object
- * names sees them. The diagnostics say what is wrong with them in such a release, and name the release if there is one node.
+ * What each node compiles from: with --kubernetes-version auto, the inputs as the kube-proxy of its Node's release sees
+ * them. The diagnostics report what is wrong in such a release, and name the release if there is one node.
  */
 function prepareForNodes(
   loaded: LoadedInputs,
@@ -120,12 +120,12 @@ function prepareForNodes(
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 
-/** What is wrong with the input as the kube-proxies of other releases see it than the one that it was read for. */
+/** What is wrong with the input for kube-proxies of other releases than the one that it was read for. */
 export function checkReleases(
   { checkSettings, diagnostics }: LoadedInputs,
   seen: readonly Prepared[],
 ): readonly Diagnostic[] {
-  // Several releases may have the same fault.
+  // Several releases may report the same fault.
   const said = new Set(diagnostics.map(({ text }) => text));
   return seen
     .flatMap((each) => [...checkSettings(each.settings.release), ...checkLoading(each)])
@@ -162,7 +162,7 @@ export interface FleetNode {
   readonly node: string;
   readonly inputs: BundleInputs;
   readonly gates: FeatureGates;
-  /** The texts that the bundles have in common. */
+  /** Texts that the bundles share. */
   readonly texts: BundleTexts;
   readonly compile: () => FleetBundle;
 }
@@ -173,7 +173,7 @@ export interface FleetBundle {
   readonly content: BundleContent;
 }
 
-/** Compiles for many nodes what has been read and checked; there are none if a diagnostic is an error. */
+/** Compiles loaded inputs for many nodes; `nodes` is undefined if a diagnostic is an error. */
 export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
@@ -202,7 +202,7 @@ function* makeNodes(
   }
 }
 
-/** The options that ask for more than one node, or for a part of them. */
+/** The options that choose several nodes, or a part of them. */
 export interface FleetOptions {
   readonly allNodes?: boolean;
   readonly node?: readonly string[];
@@ -210,18 +210,18 @@ export interface FleetOptions {
   readonly prune?: boolean;
 }
 
-/** Whether each node is to have a folder of its own inside the folder that is named. */
+/** Whether each node gets its own folder inside the named one. */
 export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
   return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
 }
 
-/** The nodes to compile for, and what is wrong with asking for them; nothing is compiled where that is an error. */
+/** The nodes to compile for, and diagnostics about that choice; if one is an error, nothing is compiled. */
 export interface Fleet {
   /** Sorted. */
   readonly nodes: readonly string[];
-  /** Those that --node names. */
+  /** The nodes that --node names. */
   readonly named: readonly string[];
-  /** How many there are in all shards. */
+  /** The number of nodes in all shards. */
   readonly total: number;
   readonly shard: Shard | undefined;
   readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
@@ -234,7 +234,7 @@ export interface Hosts {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Finds out which nodes the options mean; `readHosts` gives their addresses. */
+/** Determines which nodes the options choose; `readHosts` returns their addresses. */
 export function chooseFleet(
   options: FleetOptions,
   { nodes: known }: Pick<Prepared, 'nodes'>,

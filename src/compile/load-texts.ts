@@ -42,8 +42,8 @@ export interface InputTexts {
 /** What says how manifests are compiled, under the names of the flags. */
 export interface InputOptions extends ProxyFlags, RangeFlags {
   /**
-   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
-   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
+   * Whether a result that programs no Service may be written; undefined if Services are only shown. `of-a-cluster`:
+   * yes, with a warning, if the input has Nodes and nothing that needs Services, and so may be a whole cluster.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly ipFamily: IpFamilyChoice;
@@ -69,7 +69,7 @@ function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[]
   return others.map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** How kube-proxy is set up, by flags and configurations. */
+/** kube-proxy's settings, from flags and configurations. */
 interface ReadSettings {
   readonly version: VersionChoice;
   readonly settings: ProxySettings;
@@ -78,11 +78,11 @@ interface ReadSettings {
   readonly configured: boolean;
   /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
-  /** What is wrong with the settings as the kube-proxy of a release sees them. */
+  /** Reports what is wrong with the settings for the kube-proxy of a release. */
   readonly checkSettings: (release: Release) => readonly Diagnostic[];
 }
 
-/** Everything read and checked; not to be compiled where a diagnostic is an error. */
+/** Everything read and checked; it must not be compiled if a diagnostic is an error. */
 export interface LoadedInputs extends Omit<ReadSettings, 'settings' | 'gates'> {
   readonly prepared: Prepared;
   readonly hostAddresses: readonly Address[] | undefined;
@@ -136,7 +136,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...wrongRanges,
       ...pods.diagnostics,
       ...(host?.diagnostics ?? []),
-      // One note on what is assumed is enough.
+      // One note about assumptions is enough.
       ...prepared.diagnostics.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
@@ -152,7 +152,7 @@ function readSettings(
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
-  // What is made for kube-proxy itself counts more than what another program would make of its own configuration.
+  // A configuration of kube-proxy's own overrides what another program would make of its configuration.
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(
@@ -206,16 +206,16 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** Which release's kube-proxy was asked for. */
+/** The requested kube-proxy release. */
 export type VersionChoice =
   | { readonly kind: 'release'; readonly release: Release }
   /** The release that each node runs. */
   | { readonly kind: 'auto' }
-  /** Not given: the newest, unless the input says more. */
+  /** Not given: the newest, unless the input says otherwise. */
   | { readonly kind: 'default' };
 
 /**
- * Reads the value of --kubernetes-version, or of another flag that takes the same. With an error among the diagnostics, the
+ * Reads the value of --kubernetes-version, or of a flag that takes the same values. If a diagnostic is an error, the
  * choice is the default.
  */
 export function parseVersionChoice(
@@ -230,10 +230,7 @@ export function parseVersionChoice(
   return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
 }
 
-/**
- * The release to check settings by, before it is known which node is compiled for: with auto the newest that a node of
- * the input runs.
- */
+/** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */
 export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
   switch (choice.kind) {
     case 'release':
@@ -247,17 +244,17 @@ export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): 
   }
 }
 
-/** The release that a Node object says that it runs; undefined if it says none that kpc follows. */
+/** The release that a Node object reports; undefined if it reports none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** The release that a Node says it runs. `said` is its own text: "v1.34.2". */
+/** The release that a Node reports. `said` is its own text: "v1.34.2". */
 export type NodeRelease =
   | { readonly kind: 'release'; readonly release: Release; readonly said: string }
   | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
 
-/** The release that a node runs, by its Node object; `flag` is what asks for it. */
+/** The release that a node runs, from its Node object; `flag` is the flag that asks for it. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
@@ -273,8 +270,8 @@ export function releaseOfNode(
 }
 
 /**
- * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
- * what is written, unless it is allowed.
+ * What to report if no Service is programmed: such a result removes all Services from a node. It is an error if the
+ * result is written, unless that is allowed.
  */
 function describeEmptiness(
   inputs: Inputs,
@@ -301,13 +298,13 @@ function describeEmptiness(
     const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
     return [diagnose('no-input', { problem: 'kustomization', build })];
   }
-  // What looks like a misspelled Service would be taken off the node.
+  // A Service with a misspelled kind would be removed from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
   return [diagnose('nothing-programmed', { services: 0, leftOut: [], isRefused })];
 }
 
-/** Services are there, and kube-proxy programs nothing for any of them. */
+/** There are Services, but kube-proxy programs none of them. */
 function describeNothing({ services, cluster }: Prepared, isRefused: boolean): Diagnostic {
   const watched = new Set(cluster.services.map(fullName));
   const leftOut = leftOutReasons.flatMap((reason) => {
@@ -325,7 +322,7 @@ function leftOutReason(service: Service, isWatched: boolean): LeftOutReason {
   return skipReason(service) ?? (service.spec.ports.length === 0 ? 'no-ports' : 'other-family');
 }
 
-/** The node's own addresses without those of kube-ipvs0; none if a diagnostic says that the text is wrong. */
+/** The node's own addresses without those of kube-ipvs0; empty if a diagnostic reports that the text is wrong. */
 export interface HostAddresses {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Diagnostic[];
@@ -337,7 +334,7 @@ export interface HostText {
   readonly text: string;
 }
 
-/** The addresses in what `ip -j addr` or `ip addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
+/** The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0. */
 export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   if ('severity' in file) return { addresses: [], diagnostics: [file] };
   const { links, unread } = parsePrinted(file.text);
@@ -349,7 +346,7 @@ export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   return { addresses, diagnostics: [] };
 }
 
-/** What is no text of ip addr is taken for JSON, whose reader says what is wrong with it. */
+/** Text that is not from ip addr is read as JSON, whose parser reports what is wrong with it. */
 function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
   if (printed.length === 0) return parseIpAddrJson(text);
@@ -357,7 +354,7 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-/** Why a file is of no use. */
+/** The diagnostic for a file that cannot be used; `reason` says why. */
 export function badHostAddresses(file: string, reason: string): Diagnostic {
   return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
 }

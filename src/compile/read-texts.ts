@@ -25,7 +25,7 @@ export interface FileOptions extends InputOptions {
   readonly hostAddresses?: string | undefined;
 }
 
-/** Reads all of standard input: the same each time. */
+/** Reads all of standard input; returns the same each time. */
 export type ReadStdin = () => Promise<Stdin>;
 
 /** Reads all files that the options name, and says all that is wrong with them. */

@@ -10,11 +10,11 @@ import { isGoldenFile } from '../bundle/golden.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 
-/** What kpc wrote into a folder: the bundle or golden of one node, or those of many, of which `example` is one. */
+/** What kpc wrote into a folder: the bundle or golden of one node, or those of many; `example` is one of them. */
 export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Finds out what a folder holds, by the names in it. Throws what reading throws. */
+/** Determines what a folder holds from the names in it. Throws if it cannot be read. */
 export function lookInto(folder: string): FolderContent {
   if (holdsFile(folder, goldenHead)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json')) return { kind: 'bundle' };
@@ -56,18 +56,18 @@ export function checkFolder(folder: string, isFleet: boolean): Diagnostic | unde
   }
 }
 
-/** A bundle that was edited is still one, as long as something of one is left. */
+/** An edited bundle is still a bundle, as long as part of one is left. */
 function isBundle(folder: string): boolean {
   const manifest = readManifest(folder);
   return manifest === undefined ? readdirSync(folder).filter(isBundleFile).length > 1 : isWritten(manifest);
 }
 
-/** Whether kpc compile wrote a manifest.json: manifests of Kubernetes may be called so too, and a dump has one. */
+/** Whether kpc compile wrote a manifest.json: a Kubernetes manifest may have that name too, and a dump has one. */
 function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-/** The manifest.json of a folder; undefined if there is none, or another text. */
+/** The manifest.json of a folder; undefined if it is missing or not a JSON object. */
 function readManifest(folder: string): JsonObject | undefined {
   try {
     const manifest: unknown = JSON.parse(readRegularFile(join(folder, 'manifest.json')).toString('utf8'));

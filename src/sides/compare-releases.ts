@@ -170,10 +170,7 @@ function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): Ser
   };
 }
 
-/**
- * Changes one behaviour after the other, on the way from what FROM does to what TO does: what a step changes comes from that
- * behaviour.
- */
+/** Changes one behaviour at a time, from what FROM does to what TO does: that behaviour causes what a step changes. */
 function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,

@@ -19,12 +19,12 @@ import { settleRelease } from './compare-releases.ts';
 import type { SideOptions } from './read-side.ts';
 import { describeMade, sideOfManifests, type SideReading, type StoredSide } from './stored-side.ts';
 
-/** Compiles what was read for one node: a side of that name. */
+/** Compiles loaded inputs for one node, as a side called `name`. */
 export function compileAs(name: string, loaded: LoadedInputs, options: NodeOptions, memo?: NodeMemo): SideReading {
   return readingOf(name, loaded, compileLoaded(loaded, options, [], memo), '', undefined);
 }
 
-/** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
+/** Compiles a side of manifests. What the flags leave open comes from the other side, to compare like with like. */
 export async function compileSide(
   path: string,
   other: StoredSide,
@@ -78,8 +78,8 @@ export async function compileSide(
 }
 
 /**
- * Whether what is assumed can be the same on the other side. What is in a node comes from its cluster; a bundle may have been
- * compiled by the same assumptions, unless flags say which others.
+ * Whether both sides can have the same assumptions. A node's state comes from its cluster; a bundle may have been
+ * compiled with the same assumptions, unless flags set others.
  */
 function canAssumeBeside(like: Side | undefined, options: SideOptions): boolean {
   if (!like) return true;
@@ -88,14 +88,14 @@ function canAssumeBeside(like: Side | undefined, options: SideOptions): boolean 
   return (like.services?.assumed.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
 }
 
-/** The ranges of cluster IPs that a bundle took from a flag, unless one is given. */
+/** The cluster IP ranges that the other side's bundle took from a flag; none if the flag is given here. */
 function rangesLike(like: Side | undefined, { serviceClusterIpRange }: SideOptions): RangeFlags {
   const ranges = like?.services?.cluster.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
   if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** The settings of a side that is manifests: where neither they nor the flags set up kube-proxy, those of the other side. */
+/** The settings of a side made of manifests: the other side's, if neither manifests nor flags set up kube-proxy. */
 function settingsLike(
   like: Side | undefined,
   { configured, prepared: { settings } }: LoadedInputs,
@@ -108,7 +108,7 @@ function settingsLike(
   return { ...settingsInMode(settings, mode, options), release: settings.release };
 }
 
-/** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */
+/** Whether kube-proxy handles both families of a node: it makes this chain before all others, or a table. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Side): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -119,8 +119,8 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Side): b
 }
 
 /**
- * The addresses of the node itself, as the other side knows them. They are not to hide that the Node object in the manifests has
- * got another address since, or that the other side is another node.
+ * The node's own addresses, as the other side knows them. They must not hide that the Node object in the manifests has
+ * a new address, or that the other side is another node.
  */
 function hostAddressesOf(
   known: NodeContext['hostAddresses'] = [],
@@ -131,7 +131,7 @@ function hostAddressesOf(
   return isOfNode && known.length > 0 ? known : undefined;
 }
 
-/** A side that cannot be compiled, for what the diagnostics say. */
+/** A side that cannot be compiled, for the reasons in the diagnostics. */
 function failedReading({ files, inputs }: LoadedInputs, diagnostics: SideReading['diagnostics']): SideReading {
   return { side: undefined, diagnostics, files, inputs, notes: [] };
 }
@@ -143,9 +143,9 @@ function readingOf(
   name: string,
   loaded: LoadedInputs,
   { content, diagnostics }: Compilation,
-  /** Where the mode is from, if not from the flags or the configuration. */
+  /** Where the mode comes from, if not from the flags or the configuration. */
   modeFrom: string,
-  /** Why this release, if nothing but what was read says so. */
+  /** Why this release was chosen, if only what was read decided it. */
   reason: string | undefined,
 ): SideReading {
   if (!content) return failedReading(loaded, diagnostics);

@@ -30,7 +30,7 @@ export interface SideOptions extends FileOptions {
 export interface SideContext {
   /** The node whose bundle is meant of a folder with those of a fleet. */
   readonly node?: string | undefined;
-  /** Reads what comes through standard input, for the path "-". */
+  /** Reads standard input, for the path "-". */
   readonly readStdin?: ReadStdin | undefined;
 }
 
@@ -66,7 +66,7 @@ async function readStoredFolder(path: string): Promise<StoredSide | undefined> {
   }
 }
 
-/** Of a folder with the bundles or dumps of many nodes, the one of the node that is named. */
+/** Reads the named node's bundle from a fleet folder; unreadable if there is none, or for a folder of several dumps. */
 async function readOneOfMany(path: string, { node }: SideContext): Promise<StoredSide> {
   const content = lookInto(path);
   if (content.kind === 'fleet') {
@@ -87,7 +87,7 @@ async function readStoredDump(paths: readonly string[], { readStdin }: SideConte
   return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
 }
 
-/** What the files and folders that a command names are, taken together: beside what was taken from a node, manifests. */
+/** What the named files and folders are, taken together. `beside`: the paths of manifests beside a dump. */
 export type NamedInput = StoredSide & { readonly beside: readonly string[] };
 
 /** Finds out by their content what the paths are. Nothing is said of what cannot be read as manifests: their reader does. */
@@ -130,8 +130,8 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
 }
 
 /**
- * Reads the Services of manifests, which lend their names to a dump; `cluster` is undefined if the manifests have errors.
- * What else there is to say of them does not matter here.
+ * Reads the Services of manifests, which name what a dump holds; `cluster` is undefined if the manifests have errors.
+ * Other diagnostics do not matter here.
  */
 export async function readNames(options: FileOptions, readStdin: ReadStdin) {
   const { diagnostics, files, prepared } = await loadInputs(options, readStdin);
@@ -139,7 +139,7 @@ export async function readNames(options: FileOptions, readStdin: ReadStdin) {
   return { cluster: errors.length > 0 ? undefined : prepared.cluster, diagnostics: errors, files };
 }
 
-/** A file that was named or found, before it is known to be of a dump. */
+/** A file that was named or found, and may belong to a dump. */
 interface FoundFile {
   /** Its name in messages. */
   readonly name: string;
@@ -149,8 +149,8 @@ interface FoundFile {
 }
 
 /**
- * Reads what was taken from one node: folders, single files, and - for what came through stdin; `diagnostics` is what must be
- * said of its files. Undefined if nothing in them is a tool's output, nor meant to be.
+ * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about its files.
+ * Undefined if none of them is, or is meant to be, the output of a tool.
  */
 function readDumpFiles(
   sources: readonly string[],
@@ -173,7 +173,7 @@ function readDumpFiles(
     }
   }
   const dump = readDump(texts);
-  // The addresses of a node lie next to manifests too, for --host-addresses.
+  // A node's addresses may also lie next to manifests, for --host-addresses.
   const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
   const isElse = isBeside && (dump.files.length === 0 || sources.some(isFolder));
   if (!isMeant && isElse && !isRefusedOnly(dump)) return undefined;
@@ -183,7 +183,7 @@ function readDumpFiles(
   return { dump, diagnostics: [...passedOver, ...faults] };
 }
 
-/** What is no tool's output, by its name: documents and programs may quote some. */
+/** Names of files that are not a tool's output: documents and programs may quote it. */
 const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
 function* findFiles(sources: readonly string[], stdin: Uint8Array | string = ''): Generator<FoundFile> {

@@ -46,7 +46,7 @@ export interface DumpedSide extends SideReading {
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
 }
 
-/** Manifests, or what nothing can be compared with: its diagnostics say why. */
+/** Manifests, or something that cannot be compared: its diagnostics say why. */
 interface MissingSide extends SideReading {
   readonly kind: 'manifests' | 'unreadable';
   readonly side: undefined;
@@ -54,7 +54,7 @@ interface MissingSide extends SideReading {
 
 const nothingSaid = { diagnostics: [], files: new Map(), notes: [] } as const;
 
-/** Manifests, of which nothing is read yet. */
+/** Manifests that have not been read yet. */
 export const manifests: MissingSide = { ...nothingSaid, kind: 'manifests', side: undefined };
 
 /** A side that cannot be read, and why. */
@@ -86,7 +86,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   const { mode, families, assigned, assumedEndpoints } = manifest;
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
-  // Its files hold no origins. If no comments name the Services, compiling them again does.
+  // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
   const isNamed = modeFacts[mode].namesServices === 'all';
   const labels = isNamed ? undefined : compileState(cluster, node, settings, families, undefined);
   const made = { state, cluster, node, settings, families, assigned, assumedEndpoints };
@@ -94,10 +94,10 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
 }
 
-/** For which node, and how, something was compiled. */
+/** Describes the node, mode, families and release that something was compiled for. */
 export function describeMade(
   { node, settings, families }: Pick<BundleContent, 'node' | 'settings' | 'families'>,
-  /** Where the mode is from, and why it is this release, if neither was asked for. */
+  /** Where the mode comes from and why this release was chosen, if they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
   const where = node.name === '' ? 'any node' : `node ${node.name}`;

@@ -200,7 +200,7 @@ function concernsUdp(plan: Plan): boolean {
   if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind !== 'change-table')) return true;
   // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
   const isUdpInput = (step: Step) => step.kind === 'restore' && /udp| -u /.test(step.input);
-  // What iptables-restore is given does not show the rules that go.
+  // The input of iptables-restore does not show removed rules.
   const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
   const gone = changes.flatMap((change) => {
     if ('rule' in change) return [change.rule];
@@ -246,10 +246,10 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): 
   ];
 }
 
-/** What a change of mode leaves behind, and what it loses. */
+/** What a change of mode leaves behind, and what is lost. */
 function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMode): readonly string[] {
   const [from, to] = [modeFacts[before], modeFacts[next]];
-  // Each mode forwards packets; only IPVS mode sees to it that the kernel does.
+  // Every mode needs IP forwarding, but only IPVS mode sets its sysctl.
   const left = from.sysctls.filter((name) => !to.sysctls.includes(name) && name !== forwardingSysctls.ipv4);
   return [
     ...(left.length === 0 ? [] : [`sysctls that only ${from.title} needs stay as they are: ${left.join(', ')}`]),

@@ -74,13 +74,13 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     session.onEvent({ kind: 'putting-back', because: failure });
     if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
     const left = await putBack(session, snapshot, unconfirmed?.id);
-    // If something is left, the standby processes go on trying when this process has ended.
+    // If anything is left, the standby processes keep trying after this process ends.
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', plan, failure } : { kind: 'stuck', plan, failure, left };
   }
 }
 
-/** What is on the disk before the first change: the way back, and that the change waits to be confirmed, if it does. */
+/** Saves the way back before the first change and, with confirmTimeout, that the change awaits confirmation. */
 async function beginChange(
   session: Session,
   { confirmTimeout }: ChangeRequest,
@@ -102,7 +102,7 @@ async function beginChange(
   return { present, snapshot, unconfirmed };
 }
 
-/** Makes a change for good, and gives all of it as one plan. Throws a Failure if it is to be put back. */
+/** Makes and commits a change; returns all of it as one plan. Throws a Failure if it must be put back. */
 async function makeChange(
   session: Session,
   request: ChangeRequest,
@@ -121,7 +121,7 @@ async function makeChange(
   const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);
   const { kept, draining, leftIpvs } = settled.plan;
   const belongings = request.belongings ?? plan.share.belongings;
-  // What was not looked at stays ours.
+  // Objects outside the focus stay ours.
   const withAside = focus ? joinBelongings(focus.aside(record.owned), belongings) : belongings;
   const committed: OwnershipRecord = {
     bootId: record.bootId,
@@ -138,7 +138,7 @@ async function makeChange(
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
   await writeBesideSettled(host, folder, keep, committed.state);
   if (settling) await settleFor(host, folder, settling, settled, committed, known);
-  // What stays behind finds no journal, and so nothing to put back.
+  // A standby process that is still there finds no journal, so it puts nothing back.
   if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
   return { ...progress.plan, kept, draining };
 }
@@ -230,7 +230,7 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
   }
 }
 
-/** What has been done upon a look at the node: all of it, as one plan. */
+/** What was done after a look at the node; `plan` holds all of it. */
 interface Progress extends Omit<SecondLook, 'kind' | 'earlier'> {
   readonly plan: Plan;
 }

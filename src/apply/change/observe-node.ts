@@ -73,7 +73,7 @@ export interface ChangeRequest {
   readonly belongings?: Belongings | undefined;
 }
 
-/** What became of a change of the node, and what it was to be. */
+/** The outcome of a change of the node; `plan` is the intended change. */
 export type ChangeOutcome =
   | { readonly kind: 'unchanged' | 'changed'; readonly plan: Plan }
   /** It failed, and the node is as it was. */
@@ -81,7 +81,7 @@ export type ChangeOutcome =
   /** It failed, and not everything could be put back. */
   | { readonly kind: 'stuck'; readonly plan: Plan; readonly failure: Failure; readonly left: Plan | undefined };
 
-/** Whether the node is as it was to be. */
+/** Whether the node is in the wanted state. */
 export function isDone({ kind }: ChangeOutcome): boolean {
   return kind === 'unchanged' || kind === 'changed';
 }

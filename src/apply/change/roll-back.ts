@@ -16,11 +16,11 @@ import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../stat
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
-/** What became of a roll back. */
+/** The outcome of a roll back. */
 export type RollBackOutcome =
-  /** Of an apply that did not end: what is left to put back, as putBack gives it. */
+  /** Of an unfinished apply: what is left to put back, as putBack returns it. */
   | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
-  /** To a state. No outcome: the node is in it already. */
+  /** To a state; `outcome` is undefined if the node is already in it. */
   | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome | undefined };
 
 /** What the operator may choose about a roll back. */
@@ -35,7 +35,7 @@ export interface RollBackChoices {
 
 /** What a roll back would do. */
 export interface RollBackPlan {
-  /** Undefined for what there was before an apply that did not finish. */
+  /** Undefined for the state before an unfinished apply. */
   readonly to: StateMark | undefined;
   /** Undefined if the node is in that state. */
   readonly plan: Plan | undefined;
@@ -87,17 +87,17 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-/** What a rollback goes to, and what that asks of the node: nothing if the node is in that state. */
+/** The target of a rollback, and the change that it needs: `request` is undefined if the node is in that state. */
 type Choice =
   | { readonly to: StateMark; readonly request: ChangeRequest | undefined; readonly unfinished?: undefined }
-  /** The state before an apply that did not end. */
+  /** The state before an unfinished apply. */
   | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: Snapshot };
 
 /** Throws a Failure if there is nothing to undo. */
 async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<Choice> {
   const { host, folder } = session;
   const bootId = await readBootId(host);
-  // The record may be damaged: this does without.
+  // This must work even if the record is damaged.
   const unfinished = await readSnapshot(host, folder.journal, bootId);
   if (unfinished && to === undefined) return { unfinished, request: requestSnapshot(unfinished) };
   const history = await readHistory(host, folder, await readRecord(host, folder, bootId));

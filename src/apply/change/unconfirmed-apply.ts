@@ -69,11 +69,10 @@ function unitName(id: string): string {
 const timerDelaySeconds = 5;
 
 /**
- * Notes that the following change must be confirmed, and starts standby processes in case this process is killed, hangs or is
- * cut off: a process in a session of its own, which has loaded all it needs and so also survives that the program is
- * taken away; and where systemd runs, a timer, which survives that the whole control group is killed, as at the end of a
- * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Throws a
- * Failure if no standby process can start.
+ * Notes that the following change must be confirmed, and starts standby processes in case this process is killed, hangs
+ * or is cut off: a process in its own session, which has loaded all it needs and so survives removal of the program,
+ * and, if systemd runs, a timer, which survives the kill of the whole control group, as at logout. Both check that this
+ * apply is still waiting; the lock decides which of them acts. Throws a Failure if no standby process can start.
  */
 export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<Unconfirmed> {
   const { host, folder, onEvent } = session;
@@ -211,11 +210,11 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
   return false;
 }
 
-/** How long `kpc-apply confirm` waits for the apply to take notice, and how often it looks. */
+/** How long `kpc-apply confirm` waits for the apply to notice, and how often it checks. */
 const noticeMilliseconds = 15_000;
 const noticePollMilliseconds = 200;
 
-/** Says yes to an apply that waits for it, and makes the change stay where its process is gone. Throws a Failure if none waits. */
+/** Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if none is waiting. */
 export async function confirmApply(session: Session): Promise<void> {
   const { host, folder } = session;
   const question = await readQuestion(host, folder.awaiting);
@@ -233,7 +232,7 @@ export async function confirmApply(session: Session): Promise<void> {
   }
 }
 
-/** Works with the lock held. Gives "busy" where another kpc-apply is at work just now. */
+/** Runs `work` with the lock held. Returns "busy" if another kpc-apply holds the lock. */
 async function unlessBusy<T>({ host, folder }: Session, command: string, work: () => Promise<T>): Promise<T | 'busy'> {
   try {
     return await withLock(host, folder.path, command, work);
@@ -243,7 +242,7 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
   }
 }
 
-/** Why there is nothing to say yes to. */
+/** Why there is nothing to confirm. */
 async function explainSilence(session: Session): Promise<Failure> {
   const { host, folder } = session;
   const explain = (why: string, advice: string) =>
@@ -261,28 +260,28 @@ async function explainSilence(session: Session): Promise<Failure> {
   return explain(why, '"kpc-apply rollback" restores the state before it, unless that has been done already');
 }
 
-/** What became of an unconfirmed apply, as far as the standby process had to do with it. */
+/** What the standby process did about an unconfirmed apply. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
 
 const standByPollMilliseconds = 500;
 
-/** How long an apply may take, once its time is over, to take its question back. It only stops if it was stopped. */
+/** How long after its deadline an apply may take to withdraw its question. Only a stopped process takes longer. */
 const graceMilliseconds = 10_000;
 
-/** How long an apply may take for its own work between two tools: it reads what they print. */
+/** How long an apply may take between two tools, to read their output. */
 const hangMilliseconds = 40_000;
 
-/** How long a tool may go on that a killed apply has been feeding: it finds its input cut short, and ends. */
+/** How long a tool may outlive the killed apply that fed it: it finds its input cut short, and exits. */
 const orphanMilliseconds = 2000;
 
-/** How often putting back is tried, and how long it waits in between: the operator may be unable to reach the node. */
+/** How many times putting back is tried, and the pause in between: the operator may be unable to reach the node. */
 const attempts = 30;
 const pauseMilliseconds = 10_000;
 
 /**
- * Does the work of the standby of an unconfirmed apply: if that process has gone or hangs, puts everything
- * back when the time is over, or at once if it never got to ask. Ends as soon as another has seen to it: that
- * process itself, or one that confirms, applies or rolls back.
+ * Runs the standby of an unconfirmed apply: if its process is gone or hangs, puts everything back when the time is
+ * over, or at once if it never asked. Ends as soon as another process settles the apply: its own, or one that confirms,
+ * applies or rolls back.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
@@ -297,7 +296,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     }
     if (outcome === 'busy') {
       await endIdle(session, unconfirmed);
-      // Two standby processes do not keep in step.
+      // The pid keeps two standby processes from polling in step.
       await host.sleep(standByPollMilliseconds + (host.pid % 100));
     } else if (outcome === 'stuck') {
       attempt++;
@@ -307,7 +306,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
   return isStopped() ? 'nothing-to-do' : 'stuck';
 }
 
-/** That very apply, on this very node, unless it has ended. */
+/** The apply with this id, in this boot and network namespace; undefined if it has ended. */
 async function findUnconfirmed(session: Session, id: string): Promise<Unconfirmed | undefined> {
   const { host } = session;
   const unconfirmed = await readUnconfirmed(session);
@@ -318,7 +317,7 @@ async function findUnconfirmed(session: Session, id: string): Promise<Unconfirme
   return isIt ? unconfirmed : undefined;
 }
 
-/** Whether it is for others than its process to end it. */
+/** Whether another process must end it: its deadline has passed, or it died without asking. */
 async function isLeft({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
   if (question) return host.uptime() >= question.deadline;
@@ -341,8 +340,8 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
 }
 
 /**
- * Ends a process that does nothing any more: it has been stopped (SIGSTOP) with its question still there, and would hold the lock
- * for ever; or it hangs before it asks, or as it puts everything back: what it waits for should have ended long ago.
+ * Kills an apply that makes no progress: one stopped (SIGSTOP) with its question open, which would hold the lock
+ * forever; or one that hangs before it asks or while it puts everything back, long after its wait should be over.
  */
 async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);

@@ -5,9 +5,9 @@ export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
-  /** Something that changes when the bundle does. It may throw, and is asked again: a short disk error must not end the watch. */
+  /** A value that changes with the bundle. It may throw and is retried: a brief disk error must not end the watch. */
   readonly readVersion: () => Promise<string>;
-  /** Brings the node to what the bundle says, and gives whether it could. */
+  /** Brings the node to the bundle's state; returns whether that succeeded. */
   readonly sync: () => Promise<boolean>;
 }
 
@@ -54,9 +54,9 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
     wake(): void {
       asked.sync = true;
     },
-    /** Whether the rules are in place, as far as is known: see kube-proxy's ProxyHealthServer. */
+    /** Whether the rules are believed to be in place: see kube-proxy's ProxyHealthServer. */
     isHealthy: (): boolean => lastSuccess !== undefined && isRecent(lastSuccess),
-    /** The same, but that a watch that has just begun counts as one that has just succeeded. */
+    /** Like isHealthy, but the start of the watch counts as a success. */
     isLive: (): boolean => isRecent(lastSuccess ?? begun),
   };
 }

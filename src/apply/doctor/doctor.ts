@@ -138,9 +138,9 @@ async function examineSysctls({ host, needs, modules, rights }: Examined): Promi
     const decided = manifest === undefined ? [] : decideOnNode(settingsOf(manifest), await readNodeFacts(host));
     const hasIpvs = isInKernel(modules, 'ip_vs');
     const all: readonly LookedAtSetting[] = [
-      // A setting of IPVS comes with ip_vs, of which the modules' findings speak.
+      // IPVS sysctls come with ip_vs, which the module findings cover.
       ...needs.sysctls.map((each) => ({ ...each, path: sysctlPath(each.name), cannotBeSet: 'error' as const })),
-      // What the node decides is left alone if it cannot be set.
+      // Sysctls that the node decides are left alone if they cannot be set.
       ...decided.map((each) => ({ ...each, cannotBeSet: 'note' as const })),
     ].filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
     return await Promise.all(all.map((setting) => examineSetting(host, setting, rights)));
@@ -183,7 +183,7 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
     ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
   );
   const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
-  // kubelet has chains of its own in either variant.
+  // kubelet has its own chains in either variant.
   const strays = texts.join('\n').match(/^:KUBE-(?:SERVICES|NODEPORTS|SVC-\w+|SEP-\w+) /gm)?.length ?? 0;
   const what = `iptables is the ${variant} variant`;
   if (strays > 0) {

@@ -11,7 +11,7 @@ import { compareVersions, isRefusal, parseVersion, type Version } from '../node/
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];
 
-/** Of each part of the kernel that kube-proxy's rules need: its modules, what it does, and a rule in a chain that needs nothing else of the kind. */
+/** Kernel features that kube-proxy's rules need: modules, purpose, and a chain and rule that need no other feature. */
 const features: readonly (readonly [modules: string, what: string, chain: string, rule: string])[] = [
   ['nft_chain_nat nft_nat', 'send packets to endpoints (dnat)', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
   ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
@@ -62,7 +62,7 @@ async function examineFeatures({ host, rights }: Examined, used: readonly Family
   const place = findModule(index, 'nf_tables');
   if (place === 'missing') return [describeMissing(index, 'nf_tables')];
   if (place !== 'loadable') return tryFeatures(host, index, used, rights);
-  // To try anything would load it: that is for the apply.
+  // Testing a feature would load nf_tables; that is left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
   const ok = finding('ok', 'modules', 'nf_tables can be loaded');
   return [ok, ...missing.map((module) => describeMissing(index, module))];

@@ -51,18 +51,18 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
   return `see what "${call}" says`;
 }
 
-/** Whether a node of rules or sets can be read, as an apply reads it: tools print their version on a kernel that has nothing for them, too. */
+/** Checks that rules and sets can be read as an apply reads them: tools print a version even without kernel support. */
 export async function examineReading({ host, needs, rights }: Examined): Promise<readonly Finding[]> {
   if (!programs(needs.mode, 'iptables')) return [];
   const used = needs.manifest?.families ?? ['ipv4'];
   const scope = { needed: new Set(used), families: used, timeouts: false, settings: [] };
   try {
-    // These have findings of their own.
+    // These parts have their own findings.
     await readNode(host, scope, { 'nft ipv4': '', 'nft ipv6': '', addresses: '' });
     return [];
   } catch (error) {
     const failure = explainError(error);
-    // That a tool is missing is reported already.
+    // A missing tool has been reported already.
     if (failure.code === 'tool-missing') return [];
     const [text = ''] = failure.message.split('\n');
     return [finding('error', 'tools', text, adviseOnFailure(failure, rights))];

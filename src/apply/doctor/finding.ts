@@ -33,11 +33,11 @@ export interface Needs {
   readonly manifest: Manifest | undefined;
 }
 
-/** A node and what it should be fit for. */
+/** A node to examine, and what it needs. */
 export interface Examined {
   readonly host: Host;
   readonly needs: Needs;
   readonly modules: ModuleIndex;
-  /** How to get the rights that are missing, if some are. */
+  /** How to get missing rights, if any. */
   readonly rights: string;
 }

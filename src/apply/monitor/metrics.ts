@@ -44,7 +44,7 @@ export class Metrics {
     this.#add(name, `${name}${formatLabels(labels)}`, by);
   }
 
-  /** Sets a gauge, which has one value. */
+  /** Sets a gauge, which has a single series. */
   set(name: MetricName, value: number, labels: Labels = {}): void {
     this.#values.set(name, new Map([[`${name}${formatLabels(labels)}`, value]]));
   }
@@ -82,9 +82,9 @@ function formatLabels(labels: Labels): string {
 
 /** What a round of watch came to. */
 export interface Round {
-  /** Whether the newest bundle is a good one. */
+  /** Whether the newest bundle is good. */
   readonly isGood: boolean;
-  /** The bundle that it used, and where its health checks are answered; undefined if there was none. */
+  /** The bundle that was used, and where its health checks are answered; undefined if there was none. */
   readonly bundle?:
     { readonly mark: BundleMark; readonly manifest: Manifest; readonly listenOn: ListenAddresses } | undefined;
   readonly outcome?: ChangeOutcome | undefined;
@@ -112,7 +112,7 @@ export class WatchMetrics {
     for (const code of Object.keys(failureMeanings)) metrics.count('kpc_apply_failures_total', { code }, 0);
   }
 
-  /** A round that has ended, when (milliseconds since 1970), and how long it took. */
+  /** Records a finished round. `now`: when it ended, in milliseconds since 1970; `seconds`: how long it took. */
   onRound(round: Round, now: number, seconds: number): void {
     const metrics = this.#metrics;
     const { bundle, isGood, outcome } = round;

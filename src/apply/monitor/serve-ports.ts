@@ -3,14 +3,14 @@ import type { Manifest } from '../../bundle/manifest.ts';
 import type { Family } from '../../kernel/family.ts';
 import { describeError } from '../../base/system-errors.ts';
 
-/** What a program gets that asks. */
+/** The response to an HTTP request. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A port that is to be open on each of these addresses. */
+/** A port to open on each of these addresses. */
 export interface ServedPort {
   readonly addresses: readonly string[];
   readonly port: number;
@@ -18,7 +18,7 @@ export interface ServedPort {
   readonly answer: (path: string) => Answer | undefined;
 }
 
-/** Ports by their names for people. */
+/** Ports by human-readable name. */
 export type ServedPorts = ReadonlyMap<string, ServedPort>;
 
 /** Keeps ports open for as long as a watch runs. */
@@ -26,7 +26,7 @@ export function createPorts() {
   const open = new Map<string, readonly Server[]>();
   let wanted: ServedPorts = new Map();
 
-  /** As kube-proxy does: without all of its sockets the port stays closed, and the next update tries again. */
+  /** As in kube-proxy, a port opens on all of its addresses or none, and the next update tries again. */
   async function openPort(name: string, { addresses, port }: ServedPort): Promise<void> {
     const servers: Server[] = [];
     try {
@@ -40,7 +40,7 @@ export function createPorts() {
     }
   }
 
-  /** Opens what is new, closes what has gone, and answers for the rest as it is said here. Gives what would not open. */
+  /** Opens new ports, closes removed ones and updates the answers of the rest. Returns messages about failed ports. */
   async function update(ports: ServedPorts): Promise<readonly string[]> {
     const failures: string[] = [];
     wanted = ports;
@@ -61,15 +61,15 @@ export function createPorts() {
   return { update, close: () => update(new Map()) };
 }
 
-/** More connections than this at once to a port are cut: no load balancer, probe or Prometheus has as many. */
+/** Connections beyond this many per port are dropped: no load balancer, probe or Prometheus needs more. */
 const mostConnections = 100;
 
-/** Each sends its request at once. Idle connections from anywhere would take all files that the tools need. */
+/** Clients send their request at once. Idle connections from anywhere would use up the files that the tools need. */
 const timeLimits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 5_000 };
 
 const notFound: Answer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
 
-/** Opens a port of an address. */
+/** Opens a port on an address. */
 function listen(address: string, port: number, answer: ServedPort['answer']): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer(timeLimits, (request, response) => {
@@ -78,14 +78,14 @@ function listen(address: string, port: number, answer: ServedPort['answer']): Pr
       response.end(body);
     });
     server.maxConnections = mostConnections;
-    // It stays: a connection that cannot be taken once the port is open (EMFILE) is said to it too, and ends nothing.
+    // Keep the handler: it also receives failed accepts (EMFILE) on the open port, which must end nothing.
     server.on('error', reject);
-    // One family a socket, so that both can have the port.
+    // One family per socket, so that both can use the port.
     server.listen({ host: address, port, ipv6Only: address.includes(':') }, () => resolve(server));
   });
 }
 
-/** Cuts what is connected, too. */
+/** Closes open connections too. */
 function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   return new Promise((resolve) => {
@@ -93,12 +93,12 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
-/** Where to answer, of each family: those of --nodeport-addresses; "0.0.0.0" and "::" are all addresses. */
+/** The addresses to listen on, by family, from --nodeport-addresses; "0.0.0.0" and "::" mean all. */
 export type ListenAddresses = { readonly [F in Family]: readonly string[] };
 
 /**
- * The health check ports of a bundle, which answer as kube-proxy's do (healthcheck/service_health.go): each of a family, 200 while
- * the Service has endpoints on this node and the rules are in place, else 503. `isHealthy` says whether they are.
+ * The health check ports of a bundle, one family each. They answer like kube-proxy's (healthcheck/service_health.go):
+ * 200 while the Service has endpoints on this node and the rules are in place (`isHealthy`), else 503.
  */
 export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, isHealthy: () => boolean): ServedPorts {
   const ports = new Map<string, ServedPort>();
@@ -113,7 +113,7 @@ export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, 
   return ports;
 }
 
-/** The body is byte for byte as kube-proxy writes it. */
+/** The body matches kube-proxy's byte for byte. */
 function answerHealthCheck(service: string, localEndpoints: number, serviceProxyHealthy: boolean): Answer {
   const [namespace = '', name = ''] = service.split('/', 2);
   const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy };

@@ -21,7 +21,7 @@ export interface MonitorOptions {
   readonly healthz: ListenAddress | undefined;
 }
 
-/** What is monitored; `warn` reports what goes wrong with that, which does not stop the work. */
+/** The monitored watch; `warn` reports monitoring problems, which do not stop the work. */
 interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (problem: string) => Promise<void>;
@@ -46,7 +46,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   );
   serve('health', options.healthz, (path) => {
     const health = { now: host.now(), lastSuccess, families };
-    // A bundle does not hold that a node is being deleted.
+    // A bundle does not record whether its node is being deleted.
     if (path === '/healthz') return answerHealth(health, isHealthy(), { nodeEligible: true });
     return path === '/livez' ? answerHealth(health, isLive()) : undefined;
   });
@@ -56,7 +56,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   }
 
   return {
-    /** Runs a round, and gives whether it left the node as its bundle says. */
+    /** Runs a round; returns whether it left the node in its bundle's state. */
     async round(work: () => Promise<Round>): Promise<boolean> {
       await openPorts();
       const begun = host.uptime();
@@ -88,26 +88,26 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   };
 }
 
-/** What is known of a watch when a probe asks for its health. Times in milliseconds since 1970. */
+/** The state of a watch when a probe checks its health. Times in milliseconds since 1970. */
 export interface Health {
   readonly now: number;
   /** Undefined if no round has succeeded yet. */
   readonly lastSuccess: number | undefined;
-  /** Of the bundle; none before the first. */
+  /** The bundle's families; empty before the first bundle. */
   readonly families: readonly Family[];
 }
 
 const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
-/** What Go writes for no time at all. */
+/** Go's zero time. */
 const never = '0001-01-01T00:00:00Z';
 
-/** An answer like kube-proxy's (pkg/proxy/healthcheck/proxy_health.go): 200 or 503, and JSON with the same fields. */
+/** Answers like kube-proxy (pkg/proxy/healthcheck/proxy_health.go): 200 or 503, and JSON with the same fields. */
 export function answerHealth({ now, lastSuccess, families }: Health, healthy: boolean, more?: object): Answer {
   const currentTime = new Date(now);
   const last = lastSuccess === undefined ? never : new Date(lastSuccess);
   const status = Object.fromEntries(families.map((family) => [familyNames[family], { lastUpdated: last, healthy }]));
-  // A kube-proxy that is healthy says so of this moment, even if it had nothing to update.
+  // A healthy kube-proxy reports the current time, even if it had nothing to update.
   const body = { lastUpdated: healthy ? currentTime : last, currentTime, ...more, healthy, status };
   return {
     status: healthy ? 200 : 503,

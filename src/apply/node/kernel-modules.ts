@@ -13,7 +13,7 @@ export function isModuleOfRules(module: string): boolean {
 
 /** What the node says of its modules. */
 export interface ModuleIndex {
-  /** Those that are loaded or built in. */
+  /** Modules that are loaded or built in. */
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
   /** Whether the kernel's modules.dep and modules.builtin were there to read. */

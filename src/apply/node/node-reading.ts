@@ -111,16 +111,16 @@ interface ReadNode {
   readonly hasNftables: boolean;
 }
 
-/** What prints the rules of a family. */
+/** The tool that prints a family's rules. */
 export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
 /** How a part is read. */
 interface PartReader {
   readonly command: Command;
-  /** Whether anything of it can be in the kernel. */
+  /** Whether the kernel can hold anything of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string, node: ReadNode): ReturnType<FindFault>;
-  /** Where it differs from another listing of the same, gained in another way: one that was cut at the end of a line looks whole. */
+  /** Returns how it differs from a listing obtained in another way: a listing cut at a line end looks whole. */
   compare?(text: string, node: ReadNode): Promise<string | undefined>;
 }
 
@@ -159,8 +159,8 @@ function rulesReader(family: Family): PartReader {
 }
 
 /**
- * kube-proxy's table alone: others may be large. As text, which has more than JSON (comments of tables, and
- * whether one is dormant), at half the memory; without what changes from one moment to the next.
+ * Reads only kube-proxy's table: others may be large. As text, which holds more than JSON (table comments, and whether
+ * a table is dormant) in half the memory; without values that change all the time.
  */
 function nftReader(family: Family): PartReader {
   const table = ['table', nftFamily[family], nftTableName];
@@ -168,7 +168,7 @@ function nftReader(family: Family): PartReader {
     command: { tool: 'nft', args: ['-s', 'list', ...table] },
     async isThere({ host, scope, hasNftables }) {
       if (!hasNftables || scope.needed.has(`nft ${family}`)) return hasNftables;
-      // Where it matters little, for a list of its sets nft does not first ask for the chains of all tables, which may be many.
+      // If the part is optional, ask for its sets: nft does not list the chains of all tables first, which may be many.
       const sets = await host.run({ tool: 'nft', args: ['list', 'sets', ...table] });
       return !(sets.kind === 'ended' && sets.status !== 0 && noSuchTable.test(sets.stderr));
     },
@@ -178,10 +178,10 @@ function nftReader(family: Family): PartReader {
 
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
 
-/** How often two listings of the same are compared: what changes in between makes them differ, too. */
+/** How many times two listings are compared: a change between them makes them differ too. */
 const comparisons = 3;
 
-/** '' for a part that is left out: it is not needed, and its tool is missing or may fail. */
+/** Returns '' for a part that is left out: it is not needed, and its tool is missing or may fail. */
 async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
   const { command, isThere, findFault, compare } = readers[part];
   const { host, scope } = node;
@@ -269,8 +269,8 @@ const tableLists: { readonly [F in Family]: string } = {
 };
 
 /**
- * A table that the kernel has, and that is not in the list: one that was cut after a table looks whole. Where another program alone
- * has something in that table, what is read after a change would be cut in the same way, and would not show whether all is right.
+ * Finds a table that the kernel has and the listing lacks: one cut after a table looks whole. Even if only another
+ * program uses that table, a reading after a change would be cut too, and not show whether all is right.
  */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,

@@ -29,14 +29,14 @@ export async function adviseRights(host: Host): Promise<string> {
 const k3s = 'start k3s with --disable-kube-proxy';
 
 /**
- * What the kernel calls the processes of k3s and MicroK8s, which have a kube-proxy in them, and how to end that. k0s and RKE2 start a
- * separate one.
+ * Kernel names of the k3s and MicroK8s processes that include a kube-proxy, and how to stop it. k0s and RKE2 start a
+ * separate process.
  */
 const programs: Readonly<Record<string, string>> = { 'k3s-server': k3s, 'k3s-agent': k3s, kubelite: 'stop MicroK8s' };
 
 /**
- * A process that does a kube-proxy's work: "kube-proxy is running (process 77)", or "(in k3s-server, process 77)", and how to end it: "stop
- * it". Looks at one process after the other: they may be more than files may be open.
+ * Finds a process that does kube-proxy's work. `text`: "kube-proxy is running (process 77)", or "(in k3s-server,
+ * process 77)"; `advice`: "stop it". Looks at one process at a time: there may be more than files may be open.
  */
 export async function findKubeProxy(host: Host) {
   const own = await host.readLink('/proc/self/ns/net');

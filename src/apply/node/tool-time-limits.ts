@@ -41,8 +41,8 @@ interface Haste {
 }
 
 /**
- * The same host with short limits for its tools, which grow with the size of the node. `announce` lets the standby processes know
- * what the work waits for, and for how many milliseconds at most.
+ * The same host with short time limits for its tools, which grow with the size of the node. `announce` tells the
+ * standby processes what the work waits for, and for how many milliseconds at most.
  */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
   const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
@@ -56,7 +56,7 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
   };
   const run: Host['run'] = async (command, patience) => {
     const longer = (present * perThousandPresent + countLines(command.stdin ?? '') * perThousandFed) / 1_000_000;
-    // In whole seconds, as it is said to people.
+    // Whole seconds, because messages show the limit.
     const limit = Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
     await announce(`"${formatCommand(command)}"`, limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });

@@ -86,7 +86,7 @@ function guardRules(
     { name: accessFilter.from, rules: [jump] },
   ];
   const out = present[table]?.get(accessOutFilterChain);
-  // Those about a virtual server that is still there.
+  // Rules about virtual servers that still exist.
   const closed = (out?.rules ?? []).filter(({ args }) =>
     args.some(
       (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address.text},${arg.protocol}:${arg.port}`),

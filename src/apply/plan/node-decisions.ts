@@ -124,7 +124,7 @@ function decideConntrackMax(
   return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
 }
 
-/** A sysctl of the bundle, or one that the node decides for a reason. */
+/** A sysctl from the bundle, or one that the node decides; `reason` explains the value. */
 export function requireSysctl(name: string, value: number | string, reason?: string): Setting {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
 }

@@ -39,8 +39,8 @@ import { ShareDraft, type Claims, type Share } from './share-draft.ts';
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
 export function takeShare(present: KernelState, wanted: KernelState, claims: Claims): Share {
   const draft = new ShareDraft(present, wanted, claims);
-  // In the order in which people are to read of what is in the way. The kernel keeps a set that a rule uses. Sysctls, timeouts and
-  // modules are no program's own: the last one to set them is right.
+  // Conflicts are reported in this order. The kernel keeps a set that a rule uses. No program owns sysctls, timeouts
+  // and modules: the last one to set them is right.
   for (const share of [shareVirtualServers, shareRules, shareNftTables, shareSets, shareLinks]) share(draft);
   return draft.finish();
 }
@@ -225,7 +225,7 @@ class FamilyRules {
   readonly #family: Family;
   readonly #present: Tables;
   readonly #trace: KubeletTrace;
-  /** Chains that would go, if nothing stays that needs them, by key. */
+  /** Chains to remove unless a staying rule needs them, by key. */
   readonly #candidates = new Map<string, { readonly table: TableName; readonly chain: Chain }>();
   /** Rules that stay, each with its table. */
   readonly #staying: { readonly table: TableName; readonly rule: Rule }[] = [];
@@ -237,7 +237,7 @@ class FamilyRules {
     this.#trace = traceKubelet(present);
   }
 
-  /** Gives what is wanted, as far as it can be had: see #addToShared. */
+  /** Returns what is wanted, as changed by #addToShared. */
   divide(wanted: Tables): Tables {
     const possible = this.#addToShared(wanted);
     for (const table of tableNames) {
@@ -258,9 +258,8 @@ class FamilyRules {
   }
 
   /**
-   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule if it is missing (EnsureRule). In one
-   * that is not ours, ours is only a rule that was missing: what else is in it stays. Up to 1.26, kubelet has
-   * a second rule in it.
+   * kubelet and kube-proxy share KUBE-FIREWALL, and each adds its rule if it is missing (EnsureRule). In a chain that
+   * is not ours, only a rule that was missing is ours; all others stay. Up to 1.26, kubelet has a second rule in it.
    */
   #addToShared(wanted: Tables): Tables {
     const table = 'filter';
@@ -298,7 +297,7 @@ class FamilyRules {
     else draft.conflicts.push({ kind: 'chain', name: key, adoptable: isKubeProxys });
   }
 
-  /** `entries`: the chains that the kernel's own jump to. */
+  /** `entries`: the chains that built-in chains jump to. */
   #addUnwanted(table: TableName, chain: Chain, entries: ReadonlySet<string>): void {
     const draft = this.#draft;
     const key = this.#keyOf(table, chain.name);
@@ -313,7 +312,7 @@ class FamilyRules {
     if (isKubeProxys) draft.leftovers.push({ kind: 'chain', name: key, isInEffect });
   }
 
-  /** A jump that is there as it is wanted, and not ours, is left out: it stays where it is. */
+  /** Skips a jump that already exists as wanted and is not ours: it stays where it is. */
   #addJumps(table: TableName, chain: string, there: Chains, asked: Chains): void {
     const isOurs = (rule: Rule, key: string): boolean => {
       const name = jumpChain(rule) ?? '';
@@ -346,7 +345,7 @@ class FamilyRules {
 
   #finish(): void {
     const draft = this.#draft;
-    // The list grows while it is walked: a chain that stays keeps those that it jumps to.
+    // The list grows during the loop: a chain that stays keeps the chains that it jumps to.
     for (const { table, rule } of this.#staying) {
       draft.staying.push(rule);
       const key = this.#keyOf(table, jumpChain(rule) ?? '');
@@ -367,7 +366,7 @@ class FamilyRules {
     return this.#draft.owns('jumps', key) && (!isShared || this.#draft.owns('besideKubelet', key));
   }
 
-  /** Notes that kpc-apply makes, or made, this beside a kubelet that has none. */
+  /** Notes that kpc-apply makes, or made, this chain or rule beside a kubelet that lacks it. */
   #noteKubelet(key: string, table: TableName, name: string): void {
     if (mayKubeletMake(this.#trace, table, name)) this.#draft.have('besideKubelet', key);
   }
@@ -377,8 +376,8 @@ class FamilyRules {
   }
 
   /**
-   * Whether a chain of a name that kubelet and kube-proxy share is a kubelet's by now, or holds another program's rules:
-   * then neither it nor the jumps to it are taken away. An empty one is no kubelet's.
+   * Whether a chain whose name kubelet and kube-proxy share is now kubelet's, or holds another program's rules: then
+   * neither the chain nor the jumps to it are removed. An empty chain is not kubelet's.
    */
   #isKubelets(table: TableName, { name, rules }: Chain): boolean {
     if (rules.length === 0) return false;
@@ -388,7 +387,7 @@ class FamilyRules {
   }
 }
 
-/** The chains that the kernel's own jump to. */
+/** The chains that built-in chains jump to. */
 function listEntries(table: TableName, chains: Chains): ReadonlySet<string> {
   const entries = [...chains.values()].filter(({ name }) => isBuiltInChain(table, name));
   return new Set(entries.flatMap(({ rules }) => rules.map((rule) => jumpChain(rule) ?? '')));

@@ -93,15 +93,15 @@ function familyOf(delta: NftTableDelta): Family {
   return delta.kind === 'change-table' ? delta.family : delta.table.family;
 }
 
-/** A plan in the order in which it is carried out. */
+/** The steps of a plan, in execution order. */
 export function listSteps(plan: Plan): readonly Step[] {
   return listStages(plan).flatMap(listStageSteps);
 }
 
 /**
- * New things come before what uses them: modules, settings, sets, rules (the masquerade rules are there before anything can
- * be routed), virtual servers, addresses. What goes takes the other way, once everything new is there. Rules change in one
- * piece, old and new at once: see placeRules.
+ * Adds things before what uses them: modules, settings, sets, rules (masquerade rules before anything can be routed),
+ * virtual servers, addresses. Removes things in reverse order, once everything new is there. Rules change in one piece,
+ * old and new at once: see placeRules.
  */
 function listStageSteps(plan: Plan): readonly Step[] {
   const { modules, settings, delta } = plan;

@@ -98,10 +98,10 @@ function growth(before: string, after: string): number | undefined {
 }
 
 /**
- * Makes the change by the same nft, in an empty network namespace of the same kernel that ends with this. There reading
- * everything back costs little: where nft lists what is wanted, what the kernel holds is the meaning of what is wanted.
- * Gives what the node's kernel must answer once the change is made, and the growth of each of aboutTables; undefined if that is not so
- * or cannot be tried.
+ * Makes the change with the same nft, in a temporary empty network namespace of the same kernel. Reading everything
+ * back is cheap there: if nft lists the wanted state, what the kernel holds is that state. Returns what the node's
+ * kernel must answer after the change, and the growth of each of aboutTables; undefined if the listing differs or the
+ * change cannot be tried.
  */
 async function rehearse(host: Host, plan: Plan, inputs: readonly string[]) {
   const subjects = listSubjects(plan.delta.nftables);
@@ -137,13 +137,13 @@ async function rehearse(host: Host, plan: Plan, inputs: readonly string[]) {
   return { questions, answers, growth: grown };
 }
 
-/** A chain or set that changed, and whether its elements may have, of a set. */
+/** A changed chain or set; `hasElements`: whether a set's elements may have changed. */
 interface Subject {
   readonly question: NftQuestion & { readonly about: 'chain' | 'set' };
   readonly hasElements: boolean;
 }
 
-/** Undefined where more changes than chains and sets: there is no question about a counter. */
+/** Undefined if anything but chains and sets changes: no question covers a counter. */
 function listSubjects(deltas: KernelDelta['nftables']): readonly Subject[] | undefined {
   const subjects: Subject[] = [];
   for (const delta of deltas) {

@@ -138,8 +138,8 @@ export async function findSettled(
 }
 
 /**
- * Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole one. Gives what
- * of the bundle is in sight, undefined for all of it, and what reads no more of the node than may have changed.
+ * Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole
+ * one. Returns the part of it in focus (undefined for all), and `read`, which reads only what may have changed.
  */
 export async function beginLook(host: Host, { files }: Settling, back: SettledLook | EarlierLook | undefined) {
   const settled = back?.kind === 'settled' ? back.settled : undefined;

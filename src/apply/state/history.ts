@@ -209,7 +209,7 @@ export async function commit(
   await pruneStates(host, folder, state).catch(() => undefined);
 }
 
-/** Writes the record of what is kpc-apply's on the node. */
+/** Writes the record of what kpc-apply owns on the node. */
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
   return writeJson(host, folder.record, record);
 }

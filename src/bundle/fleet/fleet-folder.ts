@@ -60,14 +60,14 @@ export class FleetFolder {
   }
 
   /**
-   * Makes the node's folder hold the bundle, and does nothing if it does already. `inputs` is the SHA-256 of what the bundle is made
-   * of: then it is not even made if the folder still holds, byte by byte, what was written when it was last made of them.
+   * Makes the node's folder hold the bundle, unless it already does. `inputs` is the SHA-256 of the bundle's inputs:
+   * with it, no bundle is made if the folder still holds, byte by byte, what was last made of them.
    */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<NodeResult> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
       if (isBundle) return { kind: 'failed', problem: { kind: 'is-a-bundle', folder: this.folder } };
-      // What a killed run left, of this node only: another run may be at work on other nodes.
+      // Remove what a killed run left of this node only: another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         await rm(join(this.folder, entry), { recursive: true, force: true });
       }

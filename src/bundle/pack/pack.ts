@@ -55,7 +55,7 @@ function unzip(path: string, packed: Buffer): Buffer {
 
 /** Where the first stream of a gzipped file ends: gunzip reads any number of them, and skips zeros after them. */
 function measureStream(packed: Buffer): number {
-  // Node gives the stream as well where it is asked for: its types do not know.
+  // With `info`, Node also returns the stream, which its types do not declare.
   const { engine } = inflateRawSync(packed.subarray(gzipHead.length), { info: true }) as unknown as {
     readonly engine: { readonly bytesWritten: number };
   };

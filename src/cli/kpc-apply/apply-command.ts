@@ -167,7 +167,7 @@ export const cleanup = defineCommand({
   },
 });
 
-/** Says what has kube-proxy's names and stays; what a program holds cannot be adopted. */
+/** Reports what has kube-proxy's names but stays; what a running program holds cannot be adopted. */
 async function reportLeftovers({ share: { leftovers } }: Plan, terminal: Terminal): Promise<void> {
   for (const isHeld of [false, true]) {
     const names = leftovers
@@ -258,7 +258,7 @@ const standByOutcomes = {
 };
 
 async function runStandBy(session: Session, id: string, terminal: Terminal): Promise<ExitStatus> {
-  // The process that started this waits for a word, and may have gone when the next one is said.
+  // The process that started this one waits for this line, and may be gone when the next one is printed.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
   if (outcome === 'stuck') return reportStuck('unknown', terminal);

@@ -41,7 +41,7 @@ export function openSession(
 /** What a log must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
-/** One line that changes as the work goes on, on a terminal only; some of it stays there. */
+/** Shows progress in one changing line, on a terminal only; some events are printed to stay. */
 function showProgress(event: ChangeEvent, terminal: Terminal): void {
   const text = printable(describeEvent(event));
   const stays = saidToLogs.has(event.kind) || (terminal.interactive && event.kind === 'putting-back');
@@ -93,10 +93,10 @@ export function reportWarning(problem: string, terminal: Terminal): Promise<void
   return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
-/** So many changes are named one by one where they could not be put back: with more, their number must do. */
+/** Up to this many changes that could not be put back are named one by one; if there are more, they are counted. */
 const mostNamed = 50;
 
-/** Says what could not be put back. `left`: undefined where the node cannot be read. */
+/** Reports what could not be put back. `left`: undefined if the node cannot be read. */
 export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: Terminal): Promise<ExitStatus> {
   const rest =
     left === undefined

@@ -10,7 +10,7 @@ import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
-/** A flag whose value is a T. Each command has an option of its own: the parser keeps in it what it refuses. */
+/** A flag whose value is a T. Each command gets its own Option: its parser is wrapped to keep what it refuses. */
 interface Flag<T> {
   (): Option;
   readonly value?: T;
@@ -24,7 +24,7 @@ function switchFlag(flags: string, description: string): Flag<boolean> {
   return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
-/** `usual`: the default, as people write it. */
+/** `usual`: the default, as a user would type it. */
 function duration<T extends number | undefined>(flags: string, description: string, usual?: string): Flag<T> {
   return flag(flags, description, (option) =>
     option.argParser(parseDuration).default(usual && parseDuration(usual), usual),
@@ -106,7 +106,7 @@ const flags = {
 
 type FlagName = keyof typeof flags;
 
-/** The values that some flags have. */
+/** The values of some flags. */
 export type Options<K extends FlagName> = {
   readonly [F in K]: (typeof flags)[F] extends Flag<infer T> ? T : never;
 };
@@ -115,7 +115,7 @@ export type Options<K extends FlagName> = {
 interface CommandDefinition<K extends FlagName> {
   readonly name: string;
   readonly description: string;
-  /** Whether it takes a bundle, which may be optional. */
+  /** The bundle argument, if the command takes one; "[bundle]" is optional. */
   readonly bundle?: '<bundle>' | '[bundle]';
   readonly flags: readonly K[];
   readonly run: (options: Options<K>, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
@@ -131,7 +131,7 @@ export function defineCommand<K extends FlagName>(definition: CommandDefinition<
     if (definition.bundle) command.argument(definition.bundle, 'its folder or pack');
     for (const name of definition.flags) command.addOption(flags[name]());
     command.action(async () => {
-      // Undefined for a command whose bundle is optional.
+      // May be undefined if the bundle is optional.
       const bundle = command.args[0] as string;
       done(await definition.run(command.opts() as Options<K>, environment, bundle));
     });

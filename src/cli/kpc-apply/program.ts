@@ -11,7 +11,7 @@ import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
-/** How messages are written, once that is known. */
+/** The format of messages, once it is known. */
 type LogChoice = { logFormat?: 'text' | 'json' | undefined };
 
 /** Runs the command of kpc-apply that the command line names. */
@@ -24,7 +24,7 @@ export async function runApplyProgram(
   const environment: ApplyEnvironment = {
     host,
     terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
-    // A change that did not finish counts as one.
+    // Continuing or undoing an unfinished change counts too.
     onEvent: ({ kind }) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },

@@ -47,13 +47,13 @@ export const watch = defineCommand({
     'healthz',
     'logFormat',
   ],
-  /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
+  /** Runs until SIGTERM or SIGINT; SIGHUP asks for a sync as soon as minSyncPeriod allows. */
   async run(options, environment, path) {
     const { host, terminal } = environment;
     const stopping = new AbortController();
     const session = openSession(environment, options, stopping.signal);
     const bundle = watchBundle(path, session, openSource(path, options, environment), terminal);
-    // No other command needs Node's HTTP.
+    // Only this command needs Node's HTTP module.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
@@ -134,15 +134,15 @@ async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Pr
 }
 
 /**
- * The last good bundle as the state folder has it: its files, which are checked like any other bundle's, and where it was read
- * from: the last good bundle of another folder is none of this one's.
+ * The last good bundle as stored in the state folder: its files, which are checked like any other bundle's, and the
+ * folder that it was read from. Another folder's last good bundle is not used.
  */
 const keptShape = objectOf({ folder: text, files: mapOf(text) });
 
 /** A bundle that may be replaced or damaged at any time. */
 type WatchedBundle = ReturnType<typeof watchBundle>;
 
-/** Follows the bundle in a folder. Reports once what is wrong with it, and once that it is good again. */
+/** Follows the bundle in a folder. Reports a problem once, and once that the bundle is good again. */
 function watchBundle(path: string, { host, folder }: Session, source: BundleSource, terminal: Terminal) {
   const kept = `${folder.path}/last-good-bundle.json`;
   const whole = resolve(path);
@@ -167,11 +167,11 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
   }
 
   return {
-    /** The folder that it is in, as an absolute path. */
+    /** The bundle's absolute path. */
     path: whole,
     /**
-     * The bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`: the files
-     * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
+     * Returns the bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`:
+     * the files of a bundle without problems, so that only the differences of a similar one are checked.
      */
     async read(known?: BundleFiles): Promise<StoredBundle | undefined> {
       try {
@@ -180,18 +180,18 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
         if (wrong) await terminal.err(`${path} is a good bundle again\n`);
         wrong = undefined;
       } catch (error) {
-        // If that is of no use either: what is wrong with the bundle itself is said anyway.
+        // If the stored bundle is bad too, still report the problem of the bundle itself.
         good ??= await recall().catch(() => undefined);
         await complain(explainError(error));
       }
       return good;
     },
-    /** What is wrong with the bundle, so that the last good one is in its place; undefined if it is good. */
+    /** Why the last good bundle is used instead; undefined if the bundle is good. */
     problem: (): Failure | undefined => wrong,
-    /** Keeps what was read last for a watch to come: it has been applied. */
+    /** Stores the bundle that was read last, for later watches: it has been applied. */
     async keep(): Promise<void> {
       const files = good?.files;
-      // The manifest has the checksums of all others.
+      // The manifest has the checksums of all other files.
       const manifest = files?.get('manifest.json');
       if (!files || manifest === keptManifest) return;
       keptManifest = manifest;
@@ -202,7 +202,7 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
   };
 }
 
-/** Something that changes with any file of a bundle; '' if there is none. Reads none of the files. */
+/** Returns a value that changes with any file of a bundle; '' if there is none. Does not read the files. */
 async function readBundleVersion(path: string): Promise<string> {
   try {
     const isPack = (await stat(path)).isFile();

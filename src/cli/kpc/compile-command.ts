@@ -100,7 +100,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   if (!hasMany) tuneForShortRun();
   const inputOptions = {
     ...options,
-    // The addresses of many nodes are read when it is known which nodes those are.
+    // With many nodes, addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   } as const;
@@ -123,7 +123,7 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
   try {
     return folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0;
   } catch {
-    // What is wrong with it is said where it is written.
+    // The problem is reported when the folder is written.
     return false;
   }
 }
@@ -140,7 +140,7 @@ async function describeMistakenInput(
   return describeNoManifests(file, terminal);
 }
 
-/** Reports all that there is to say of the input; the exit status if nothing comes of it. */
+/** Reports all diagnostics of the input; returns the exit status if they stop the command. */
 async function reportAll(
   diagnostics: readonly Diagnostic[],
   { files }: LoadedInputs,
@@ -230,7 +230,7 @@ async function output(
   }
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
-    // The folder has the files already.
+    // The files are already in the folder.
     const files = folder === undefined ? { files: Object.fromEntries(joinFiles(bundle)) } : { folder };
     await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest, ...files }));
   } else if (folder === undefined) {

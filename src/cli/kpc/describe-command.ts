@@ -70,7 +70,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
   );
 }
 
-/** Which argument is asked about, and which are inputs. */
+/** Sorts the arguments: `what` is the subject, `paths` are the inputs. */
 async function sortArguments(command: Command, { file, fromDump, node }: DescribeOptions, terminal: Terminal) {
   const { args } = command;
   // If an input is named, a word is the subject, even if a file has the same name.
@@ -84,7 +84,7 @@ async function sortArguments(command: Command, { file, fromDump, node }: Describ
   if (what !== undefined || first === undefined || others.length === 0 || isFileName(first) || first.endsWith('/')) {
     return { what, paths };
   }
-  // A folder is often called as a Service is: it is read only if it holds a dump or a bundle.
+  // A folder often has the name of a Service: it is read only if it holds a dump or a bundle.
   if ((await readStoredSide(first, { node })).kind !== 'manifests') return { what, paths };
   const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
   await say(terminal, `note: ${printable(text)}\n`);

@@ -150,7 +150,7 @@ async function compareSides(from: Side, to: Side, options: DiffOptions, terminal
   return printFound({ from, to, diff, isReview }, options, terminal);
 }
 
-/** kpc diff --to-kubernetes-version: what another release of Kubernetes changes on a node, of the same manifests. */
+/** kpc diff --to-kubernetes-version: what another Kubernetes release changes on a node, for the same manifests. */
 async function runReleaseDiff(
   [path, second]: readonly string[],
   options: DiffOptions & { readonly toKubernetesVersion: string },
@@ -172,7 +172,7 @@ async function runReleaseDiff(
   const loaded = await loadInputs({ ...options, file }, terminal.readStdin);
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
-  // Each release is settled here: with auto, both are.
+  // Both releases are settled already, also with auto.
   const asRead = { ...loaded, version: { kind: 'default' } } as const;
   const named = options.node === undefined ? undefined : [options.node];
   const { diagnostics } = settleNodes(asRead, { names: [nodeName], flag: named }, wrong);
@@ -188,7 +188,7 @@ interface Found {
   readonly from: Side;
   readonly to: Side;
   readonly diff: SideDiff;
-  /** Whether it is shown as the review of a change, without rules. */
+  /** Whether to show it as the review of a change, without rules. */
   readonly isReview: boolean;
 }
 

@@ -38,7 +38,7 @@ async function explain(word: string | undefined, terminal: Terminal, run: Run): 
     const help = near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`;
     return refuse(terminal, `no message has the code ${printable(name)}`, help);
   }
-  // One may be a code of both programs.
+  // Both programs may have a code of this name.
   if (code !== undefined) await terminal.out(await explainCode(code, terminal, run));
   if (failure !== undefined) {
     const head = `${code === undefined ? '' : '\n'}${failure}: error of kpc-apply`;

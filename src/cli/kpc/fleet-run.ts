@@ -146,35 +146,35 @@ async function writeNodes(
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
   } finally {
-    // A folder that is half written was not put in its place yet.
+    // A half-written folder has not been moved into place yet.
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 }
 
-/** Where the nodes' folders are, and what is known of them. */
+/** The folder of the nodes' folders, their form, and the files to link to. */
 interface Target {
   readonly path: string;
   readonly form: FolderForm;
   readonly links: ReadonlyMap<string, string>;
 }
 
-/** What a thread works on. It reads the same texts again, not the files, which may have changed by then. */
+/** The work of a thread. It gets the texts and reads them again; the files may have changed by then. */
 interface ThreadJob extends Target {
   readonly texts: Pick<InputTexts, 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;
   readonly fleet: Fleet;
 }
 
-/** A thread beside the main one, which ends with the problem that it had. */
+/** A thread beside the main one; `end` resolves to its problem, if any. */
 interface Thread {
   readonly worker: Worker;
   readonly end: Promise<FleetProblem | undefined>;
 }
 
-/** The command that a thread runs, which is of no use to a user. */
+/** The command that a thread runs; not for users. */
 const threadCommand = 'fleet-thread';
 
-/** Starts the threads: the first node, and each that --jobs says after it, is the main thread's. */
+/** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(
   { texts, fleet, options }: FleetRun,
   target: Target,
@@ -188,7 +188,7 @@ function startThreads(
     const job: ThreadJob = {
       ...target,
       texts: { manifests: texts.manifests.files, config: texts.config },
-      // Whether the input may be empty was said by the main thread.
+      // The main thread has checked already whether the result may be empty.
       options: { ...plain, emptyResult: 'allowed' },
       fleet: { ...fleet, nodes, hostAddresses, diagnostics: [] },
     };
@@ -201,18 +201,18 @@ function startThreads(
       worker.on('error', reject);
       worker.on('exit', () => resolve(undefined));
     });
-    // If the main thread fails first, it does not wait for this one.
+    // If the main thread fails first, it does not await this promise.
     end.catch(() => {});
     return { worker, end };
   });
 }
 
-/** Adds the command of a thread. */
+/** Adds the command that threads run. */
 export function addThreadCommand(program: Command): void {
   program.command(threadCommand, { hidden: true }).action(runThread);
 }
 
-/** What a thread does: it says of each node what became of its folder. Does nothing in the main thread. */
+/** Runs in a thread: posts the result for each node's folder. Does nothing in the main thread. */
 async function runThread(): Promise<void> {
   if (isMainThread) return;
   const { path, form, links, texts, options, fleet } = workerData as ThreadJob;
@@ -236,12 +236,12 @@ async function runThread(): Promise<void> {
   }
 }
 
-/** A text that came from another thread has no methods any more. */
+/** Texts from another thread have lost their methods. */
 function copyFile({ name, text, origin }: TextFile): TextFile {
   return new TextFile(name, text, origin);
 }
 
-/** A golden is text for people, who may have written into it: it is always compared with what the input makes. */
+/** People may have edited a golden, so it is always compared with what the input compiles to. */
 async function writeNode(
   folder: FleetFolder,
   { node, inputs, gates, texts, compile }: FleetNode,
@@ -274,7 +274,7 @@ async function findStale(
   return gone.filter((_, i) => own[i] === true);
 }
 
-/** Removes those folders, or says how. */
+/** Removes stale folders with --prune. Returns a message about them; '' if there are none. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';

@@ -73,7 +73,7 @@ export function namedInputs(
   return [...named, ...(isGiven || named.length === 0 ? (file ?? []) : [])];
 }
 
-/** The flags on the command line that say what manifests compile to, by their long names. */
+/** The long names of the flags on the command line that affect what manifests compile to. */
 export function flagsOfManifests(command: Command): readonly string[] {
   const own = new Set(['--node', ...addInputOptions(new Command(), 'looks').options.map(({ long }) => long)]);
   return command.options

@@ -68,7 +68,7 @@ export function applyKpcYaml(command: Command, program: Command, named: string |
   return { file, diagnostics: found, places };
 }
 
-/** Refuses what the file holds at a path, or its key. */
+/** Refuses the value at a path, or its key (`atKey`). */
 type Refuse = (path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
 /** The kpc.yaml that counts here; undefined if there is none. What any user may have put there, as in /tmp, is not read. */
@@ -82,14 +82,14 @@ export function findKpcYaml(): string | undefined {
   }
 }
 
-/** A flag of the command that the file gives. */
+/** A flag that the file sets for the command. */
 interface GivenFlag {
   readonly option: Option;
   readonly value: unknown;
   readonly path: readonly string[];
 }
 
-/** The flags that the file gives a command: what its own section says counts more, and comes before what is said for all. */
+/** The flags that the file sets for a command: first those of its own section, which override the common ones. */
 function findFlags(value: unknown, command: Command, program: Command, refuse: Refuse): readonly GivenFlag[] {
   if (!isObject(value)) {
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: findingOf(value) });
@@ -125,21 +125,21 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
   return [...own, ...common];
 }
 
-/** The flags of a command that kpc.yaml may hold, by the keys that stand for them. There may be as many keys as fit in a file. */
+/** The flags of a command that kpc.yaml may hold, by key. A file may hold any number of keys. */
 function flagsByKey(command: Command): ReadonlyMap<string, Option> {
   return new Map(heldFlags(command).flatMap((option) => (option.long ? [[option.long.slice(2), option]] : [])));
 }
 
 /**
- * Whether a key names the manifests of other commands: in diff, -f adds to both sides what is compared, and only its own
- * section can mean that. A comparison of two releases has no sides, and compiles the manifests as other commands do.
+ * Whether a key names other commands' manifests: in diff, -f adds to both sides, and only diff's own section can mean
+ * that. A comparison of two releases has no sides, and compiles the manifests like other commands.
  */
 function isOfOthers(key: string, command: Command): boolean {
   if (command.name() !== 'diff' || key !== 'file') return false;
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }
 
-/** Sets a flag, unless the command line does, or names one that rules it out, or the value is refused. Whether it was set. */
+/** Sets a flag, unless the command line has it or a rival, or its value is refused. Returns whether it was set. */
 function giveFlag({ option, value, path }: GivenFlag, command: Command, own: string, refuse: Refuse): boolean {
   const attribute = option.attributeName();
   const flag = path.at(-1) ?? '';
@@ -174,7 +174,7 @@ function giveFlag({ option, value, path }: GivenFlag, command: Command, own: str
   }
 }
 
-/** A flag from there that cannot be used together with this one. */
+/** A flag set by `source` that conflicts with this one. */
 function findRival(option: Option, command: Command, source: 'cli' | 'config'): Option | undefined {
   return command.options.find((each) => {
     const isGiven = each !== option && command.getOptionValueSource(each.attributeName()) === source;
@@ -182,7 +182,7 @@ function findRival(option: Option, command: Command, source: 'cli' | 'config'): 
   });
 }
 
-/** Undefined for a flag that is there only to be left out. */
+/** Undefined for `false`, which leaves the flag out. */
 function parseFlag(option: Option, words: readonly string[]): unknown {
   const [first] = words;
   if (option.negate || option.isBoolean()) return first === 'true' ? !option.negate : undefined;
@@ -194,7 +194,7 @@ function parseFlag(option: Option, words: readonly string[]): unknown {
   return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
 }
 
-/** A value with its numbers as the file has them: 1.30 is a version, and not the number 1.3. */
+/** Returns a value with its numbers as the file spells them: 1.30 is a version, not the number 1.3. */
 function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) => string): unknown {
   if (Array.isArray(value)) return value.map((item: unknown, i) => asWritten(item, [...path, i], textAt));
   if (typeof value !== 'number') return value;
@@ -202,14 +202,14 @@ function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) =>
   return Number(written) === value ? written : value;
 }
 
-/** A path, which counts from the folder of kpc.yaml. */
+/** Resolves a path against the folder of kpc.yaml. */
 function locate(path: string, own: string): string {
   return path === '-' || isAbsolute(path) ? path : join(own, path);
 }
 
 /**
- * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
- * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
+ * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not cause
+ * files unrelated to that repository to be read, with their lines quoted, or such folders to be replaced.
  */
 function findStray(path: string, attribute: string, own: string) {
   if (path === '-') return undefined;

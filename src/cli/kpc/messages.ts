@@ -50,7 +50,7 @@ interface Reading {
   readonly files: Inputs['files'];
 }
 
-/** Prints what there is to say of an input. False if an error is among that, or what --strict takes for one. */
+/** Prints the diagnostics of an input. Returns false if one is an error, or --strict makes it one. */
 export async function reportInput(
   { diagnostics, files }: Reading,
   options: MessageOptions,

@@ -17,7 +17,7 @@ import { refuse } from '../shared/refuse.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
 
-/** What one side of a comparison is: a path, or the manifests of -f by some flags. */
+/** One side of a comparison: a path, or the manifests of -f with some flags. */
 interface Spec {
   readonly name: string;
   /** Undefined for a path. */
@@ -105,7 +105,7 @@ async function pairsOfManifests(
   const said = new Set<string>();
   const nodes = options.allNodes && names.length > 0 ? names : [chooseNodeName(options.node, loaded.prepared)];
   const read = (node: string): ReturnType<Pairs['read']> => {
-    // Both sides and all nodes have the same input: its messages come once.
+    // Both sides and all nodes share the input, so each message is reported once.
     const readOnce = (side: (typeof sides)[number]): SideReading => {
       const { ipFamily, node: named } = side.flags;
       const request = { node: options.allNodes ? node : named, ipFamily };

@@ -137,7 +137,7 @@ function isRefusal(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'commander.invalidArgument';
 }
 
-/** Commands to copy, by program and command; those of kpc run in a checkout of the project. */
+/** Example commands, by program and command; those of kpc run in a checkout of the project. */
 const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kpc: {
     compile: [
@@ -191,12 +191,12 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
 };
 
-/** Commands to copy for a command of a program. */
+/** The examples for a command of a program. */
 export function examplesOf(program: string, command: string): readonly string[] {
   return examples[program]?.[command] ?? [];
 }
 
-/** What else there is to know about a command, by program and command: paragraphs behind its options. */
+/** Notes about commands, by program and command: paragraphs that help shows after the options. */
 const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kpc-apply': {
     apply: [
@@ -212,15 +212,12 @@ const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
 };
 
-/** The paragraphs about a command of a program. */
+/** The notes about a command of a program. */
 export function notesOf(program: string, command: string): readonly string[] {
   return notes[program]?.[command] ?? [];
 }
 
-/**
- * Ends the help of each command of a program with what there is to know and its examples, and that of the program with the first
- * example of some commands.
- */
+/** Appends notes and examples to the help of each command, and the first example of some commands to the program's. */
 function addHelpTexts(program: Command): void {
   for (const command of program.commands) {
     const paragraphs = notesOf(program.name(), command.name());
@@ -236,9 +233,9 @@ function addHelpTexts(program: Command): void {
   addExamples(program, first.slice(0, mostInOverview));
 }
 
-/** As wide as commander makes help that is no terminal's. */
+/** The width of commander's help without a terminal. */
 const usualWidth = 80;
-/** The help of each command has the rest. */
+/** How many examples the program's help shows; the help of each command has the rest. */
 const mostInOverview = 4;
 
 function addExamples(command: Command, lines: readonly string[]): void {
