@@ -107,7 +107,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     broken: {
       fault: 'ipvsadm -R (taking away) ends with status 1, and so does every one after it',
       tool: 'ipvsadm',
-      left: /Left to do:\n {2}.*\n {2}remove virtual server TCP 10\.96\.0\.30:80 with \d+ real servers?\n/,
+      left: /Left to do:\n(?:.*\n)* {2}- virtual server TCP 10\.96\.0\.30:80 with \d+ real servers?\n/,
     },
     conflicts: [
       {
