@@ -26,9 +26,9 @@ class RulesReader {
   readonly #drafts: PortDraft[] = [];
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Which chains of its own rules lead to. */
+  /** The kinds of each Service port's chains that rules lead to. */
   readonly #kinds = new Map<PortDraft, Set<ServiceChainKind>>();
-  /** Those whose rules jump to a chain on the way to endpoints that is not there: a kernel has all that rules jump to. */
+  /** Service ports with a jump to a missing chain on the way to endpoints: a kernel has all chains jumped to. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family) {
@@ -54,7 +54,7 @@ class RulesReader {
       if (label === undefined || !comment.endsWith(' health check node port')) continue;
       (this.#named(label)[0] ?? this.#add(label)).healthCheckNodePort = port;
     }
-    // If rules lead to Service ports' chains, one that none leads to is no Service's.
+    // If rules lead to Service ports' chains, a chain that none leads to belongs to no Service.
     const showsCaptures = captures.some(({ leadsTo }) => leadsTo);
     for (const chain of this.#nat.values()) this.#readServiceChain(chain, showsCaptures);
     return this.#drafts.filter(showsMore).map((draft) => {

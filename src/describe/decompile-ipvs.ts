@@ -14,7 +14,7 @@ import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import { clientsOf } from './decompile-iptables.ts';
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
-/** Where a virtual server listens; a node port has no address of its own, and a bitmap of ports none at all. */
+/** Where a virtual server listens. A node port has no address of its own, and a bitmap of ports has none at all. */
 interface Listener {
   readonly family: Family;
   readonly protocol: Protocol;
@@ -32,7 +32,7 @@ interface Listener {
 export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly ShownPort[] {
   const reader = new ServersReader(state);
   const isNodePort = findNodePortServers(state);
-  // What only sets show: the virtual servers are gone, or are not in the dump.
+  // Some listeners show in sets only: their virtual servers are gone, or are not in the dump.
   const known = new Set<string>();
   for (const server of state.virtualServers) {
     const { family, protocol, port } = server;

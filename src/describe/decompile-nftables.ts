@@ -51,7 +51,7 @@ class TableReader {
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
     return [...this.#drafts.values()].map((draft) => {
       const port = draft.finish();
-      // The cluster IP is what a Service is known by. The order of the other addresses is the kernel's, and means nothing.
+      // The cluster IP identifies a Service: it comes first. The kernel's order of the other addresses means nothing.
       return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
     });
   }
@@ -113,7 +113,7 @@ class TableReader {
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
-      // Under policy Local the node's own packets, recognised by their source, take another way.
+      // With policy Local, the node's own packets, recognised by their source, take another path.
       const isLocal = matchesIn(chain).some(({ left }) => left.some((field) => field.kind === 'fib'));
       draft.externalTrafficPolicy = isLocal ? 'Local' : 'Cluster';
     } else if (name.kind === 'firewall') {
@@ -188,7 +188,7 @@ function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
   return { kind: 'all' };
 }
 
-/** None of a set by its name. */
+/** The values on the right side of a match; none for a set that it names. */
 function valuesOf(right: Right): readonly string[] {
   if (right.kind === 'set') return [];
   return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));

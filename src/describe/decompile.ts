@@ -128,7 +128,7 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
     ...counted(dead, 'chain').map((text) => `Left by iptables mode, nothing jumps to them: ${text}`),
     ...live.map(({ table, chain: { name, rules }, reachedFrom }) => {
       const from = `Left by iptables mode, still reached from ${nameSome(reachedFrom)}`;
-      // Of table filter, only chains that refuse packets count as left.
+      // In table filter, only chains that refuse packets count as left.
       const refuses = table === 'filter' ? ', which refuses packets,' : '';
       return `${from}: chain ${name} (${table})${refuses} with ${count(rules.length, 'rule')}`;
     }),
@@ -137,8 +137,8 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
 }
 
 /**
- * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not show which
- * Services it came from. What a state does not show of a port is no difference.
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump: a dump does not
+ * record its Services. What a state does not show of a port is not a difference.
  */
 export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
   const belongingOf = classifyServers(from, to);
@@ -169,7 +169,7 @@ function factsOf({ name: _, fallback: __, masquerade: ___, endpoints, ...port }:
   return { ...port, endpoints: endpoints?.length };
 }
 
-/** A kernel has no endpoints but those that are used. */
+/** A kernel has only the endpoints that are used. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
 
 function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
@@ -180,8 +180,8 @@ function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[]
 }
 
 /**
- * Whether a change in the kernel only follows from these reasons: the chain of an endpoint that was added or removed,
- * and the rules that choose among the endpoints.
+ * Whether a kernel change merely follows from these reasons: it adds or removes the chain of an endpoint, or changes
+ * the rules that choose among endpoints.
  */
 function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (!rules || rules.shared || rules.reordered) return false;

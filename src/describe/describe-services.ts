@@ -22,21 +22,21 @@ import { dnsRecords, environmentVariables } from './service-discovery.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ShownPort } from './shown-port.ts';
 
-/** What is looked at: Services, and the state that one node has of them. */
+/** The subject of a description: Services, and one node's state for them. */
 export interface View {
   readonly state: KernelState;
   readonly families: readonly Family[];
   readonly owners: Owners;
   readonly services: SideServices;
-  /** Of manifests only: what says whose an address is that the node does not serve. */
+  /** Only for manifests: the objects that show who owns an address that the node does not serve. */
   readonly objects?: AddressObjects | undefined;
-  /** What the state shows of a Service port. */
+  /** Returns what the state shows of a Service port. */
   readonly shownOf: (label: string, family: Family) => ShownPort | undefined;
   /** What kube-proxy would program on the same node for other Services. */
   readonly compile: (cluster: Cluster) => KernelState;
 }
 
-/** All there is to say of one Service, as data. What does not apply is undefined, and is left out of JSON. */
+/** The description of one Service, as data. Fields that do not apply are undefined, and left out of JSON. */
 export type ServiceDescription = ReturnType<typeof describeService>;
 
 /** One Service port: what kube-proxy knows of it in each family, and what it becomes in the kernel. */
@@ -83,7 +83,7 @@ export function describeService(
   };
 }
 
-/** The values alone, for where the Service is named already. */
+/** The values without the Service's name, for output that already names it. */
 export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
   return values;
 }
@@ -133,19 +133,19 @@ function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
   };
 }
 
-/** One thing in the kernel that is there for a Service port. */
+/** A kernel object that exists for a Service port. */
 export type KernelItem = ReturnType<typeof collectKernelItems>[number];
 
 /**
- * All that stems from some Service ports of one label: what compiling them alone adds to a node without Services. Entries and
- * addresses that several Service ports ask for are in a state once, under the name of the first.
+ * The kernel objects of a label's Service ports: what compiling these alone adds to a node without Services. If several
+ * Service ports need an entry or address, a state holds it once, under the name of the first.
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: View) {
   const [without, alone] = [[], ports].map((servicePorts) =>
     compile({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] }),
   );
   if (!without || !alone) return [];
-  // Of two Service ports that claim one address and port, the state shows which one has it.
+  // If two Service ports claim the same address and port, the state shows which one has it.
   const holders: Owners = {
     ...owners,
     ofServer: (server) => owners.ofServer({ ...server, origin: undefined }),
@@ -157,9 +157,9 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
     if (owner === undefined) return [];
     const takenBy = owner === label ? undefined : owner;
     const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
-    // A chain that all nodes have gets some rules: here they are there.
+    // Drops the "+" of rules added to a chain that every node has: here they are present.
     const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
-    // What another has is not as this one asks for it.
+    // If another Service port has it, it is not as this one needs it.
     const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
     return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
   });

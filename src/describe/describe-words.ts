@@ -264,12 +264,12 @@ function section(title: string, texts: readonly string[], limit: number): readon
   return texts.length === 0 ? [] : [line('heading', 0, title), ...cutLines(lines, limit, 1)];
 }
 
-/** A line of what a heading is about; none for nothing. */
+/** A plain line below a heading; none for empty text. */
 function plain(text: string | false | undefined): readonly DescriptionLine[] {
   return text ? [line('plain', 1, text)] : [];
 }
 
-/** The first lines, and how many there are more. */
+/** The first lines, and a count of the rest. */
 function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;

@@ -55,7 +55,7 @@ export function findItems(what: string, held: HeldState): FoundItems | undefined
   return findRule(what, held) ?? findChain(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
 }
 
-/** A line of iptables-save, with or without counters. */
+/** Finds the rule of an iptables-save line, with or without counters. */
 function findRule(what: string, held: HeldState): FoundItems | undefined {
   if (!/^(\[\d+:\d+\] )?-[AI] /.test(what)) return undefined;
   const [parsed] = parseIptablesSave(`*nat\n${what}\nCOMMIT\n`).tables.nat?.values() ?? [];

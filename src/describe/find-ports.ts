@@ -82,7 +82,7 @@ export function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): bo
   return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
-/** The endpoints at an address, "ip:port". A dump, and a Service without ports, may show one by its address alone. */
+/** The endpoints at an address, "ip:port". Dumps, and Services without ports, may show one by address alone. */
 function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined): readonly string[] {
   return endpoints.flatMap(({ endpoint }) => {
     const socket = parseSocketAddress(endpoint);
@@ -105,8 +105,8 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 }
 
 /**
- * Why no Service answers at an address: it is the node's, but node ports do not listen on it; or its Services have another
- * port. Undefined if neither is so.
+ * Why no Service answers at an address: it belongs to the node, but node ports do not listen on it; or its Services
+ * have other ports. Undefined if neither applies.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],

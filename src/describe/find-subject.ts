@@ -32,12 +32,12 @@ export type Finding =
 /** A Service that the question is about. */
 interface ServiceMatch {
   readonly service: ServiceInfo;
-  /** Its ports that are meant. */
+  /** The labels of the ports that the question is about. */
   readonly labels: ReadonlySet<string>;
   readonly because: readonly Because[];
 }
 
-/** What the thing asked about is to the Service port. */
+/** How the item in question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
 /** A Service port that the question is about. */
@@ -46,7 +46,7 @@ interface PortMatch {
   readonly because: Because;
 }
 
-/** The Service ports that what is asked about leads to. */
+/** Finds the Service ports that the question leads to. */
 function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly PortMatch[] {
   const matching = (why: (port: ShownPort) => Because | undefined): readonly PortMatch[] =>
     ports.flatMap((port) => {
@@ -168,7 +168,7 @@ function hint({ text, address, names }: Asked, view: View): string {
   return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
 }
 
-/** Ports of Services of that very name; else Services of that name in other namespaces, or whose names are near. */
+/** Ports of Services with exactly this name; else Services with it in other namespaces, or with similar names. */
 function suggest(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || labelOf(service) === named);
   if (known.length > 0) {

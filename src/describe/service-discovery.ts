@@ -28,7 +28,7 @@ export function dnsRecords(service: ServiceInfo, clusterDomain: string): readonl
       return [
         ...ready.map(({ address }) => addressRecord(name, address)),
         ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
-        // The number behind a named target port is in the slices: the Service's own is used instead.
+        // Only EndpointSlices hold the number of a named target port: uses the Service port's number instead.
         ...named.flatMap((port) => {
           const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
           return hosts.map((host) => serviceRecord(name, port, `${share} ${number} ${host}`));

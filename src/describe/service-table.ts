@@ -90,7 +90,7 @@ function countReady({ service, ports, headless }: KnownService, assumed: Readonl
   return counts.reduce((a, b) => ((b.all ?? -1) > (a.all ?? -1) ? b : a));
 }
 
-/** `all` is undefined for a Service that cannot have any. */
+/** `all` is undefined for a Service that cannot have endpoints. */
 interface ReadyCount {
   readonly ready: number;
   readonly all: number | undefined;
@@ -147,9 +147,9 @@ export function summarizeServices(view: Pick<View, 'services'>) {
       ports: service.ports.map(({ name, port, protocol, nodePort }) => {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
-      /** How many endpoints a node uses of all there are; undefined if it cannot have any. */
+      /** How many endpoints a node uses, and how many there are; undefined if the Service cannot have any. */
       endpoints: ports.length > 0 ? { used, total } : headless,
-      /** What kpc chose of all this, as the input lacks it. */
+      /** The values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
     };
   });
@@ -211,7 +211,7 @@ function kindsOf({ addresses, nodePort }: ShownPort): string {
   return has('external-ip') ? 'external IP' : '';
 }
 
-/** The rows in columns, up to so many, and how many there are more; `width` is that of a terminal. */
+/** Formats rows in columns: up to `rows` of them, and a count of the rest. `width` is the terminal's. */
 export function formatRows(
   rows: readonly ServiceRow[],
   { rows: limit, width }: { readonly rows: number; readonly width?: number | undefined },
@@ -221,12 +221,12 @@ export function formatRows(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
   );
   const table = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
-  // Names of Services keep twice as much.
+  // Service names keep twice as much.
   const wanted = columns.map((column, i) => ({
     wanted: table.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0),
     weight: column === 'service' ? 2 : 1,
   }));
-  // What is not for a terminal is not cut, but a long cell is not to move all others.
+  // Without a terminal nothing is cut, but a long cell must not move all other columns.
   const widths = width === undefined ? wanted.map((each) => Math.min(60, each.wanted)) : fitColumns(wanted, width);
   const lines = table.map((row) => {
     const cells = row.map((cell, i) => {

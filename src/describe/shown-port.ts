@@ -45,7 +45,7 @@ export function shownInManifests(port: ServicePort): ShownPort {
   return { ...factsOf(port, undefined), name: port.label, endpoints };
 }
 
-/** The ports of a Service that kube-proxy programs nothing for: a headless one has endpoints without ports. */
+/** The ports of a Service that kube-proxy programs nothing for. A headless Service has endpoints without ports. */
 export function shownWithoutPorts({
   namespace,
   name,

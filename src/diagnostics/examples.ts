@@ -4,7 +4,7 @@ export interface Example {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** What follows "kpc" on a command line, and the files that it is about. */
+/** A command line without its "kpc", and the files that it reads. */
 export function run(line: string, files: Example['files']): Example {
   return { words: line.split(' '), files };
 }
@@ -23,7 +23,7 @@ export function dump(files: Example['files']): Example {
 /** A configuration of kube-proxy. */
 export const configuration = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
 
-/** A Service with these fields in a line. */
+/** A Service with these spec fields, written on one line. */
 export function aService(spec: string, status = '', name = 'web'): string {
   return `apiVersion: v1
 kind: Service
@@ -89,7 +89,7 @@ export const itsAddress = 'status: { addresses: [{ type: InternalIP, address: 19
 /** A Pod that a Service may select. */
 export const runningPod = pod(container, 'phase: Running, podIP: 10.244.0.1');
 
-/** A load balancer that asks for something. */
+/** A Service of type LoadBalancer with these further spec fields. */
 export function balanced(fields: string): string {
   return aService(`type: LoadBalancer, ${anIP}, ${fields}, ports: [{ port: 80, nodePort: 30080 }]`);
 }

@@ -6,14 +6,14 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
 import { row, type DiagnosticTable, type Texts, type Words, wordsBy, warningIf } from './diagnostic-rows.ts';
 
-/** A value of the input as a diagnostic shows it: texts, numbers and booleans in full, lists and mappings by their type. */
+/** A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. */
 export type Found =
   | { readonly type: 'empty' | 'list' | 'mapping' }
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'number'; readonly value: number }
   | { readonly type: 'boolean'; readonly value: boolean };
 
-/** Sorts a value of YAML or JSON. A missing value counts as empty. */
+/** Classifies a value of YAML or JSON. A missing value counts as empty. */
 export function findingOf(value: unknown): Found {
   if (Array.isArray(value)) return { type: 'list' };
   switch (typeof value) {
@@ -57,12 +57,12 @@ interface Misspelled {
   readonly isNeeded?: true | undefined;
 }
 
-/** A field and what is written there. */
+/** A field and its value as written. */
 type WrittenValue = Texts<'field' | 'value'>;
 
 /** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
 export interface OfOneMode {
-  /** The mode to compile for, if it is another one. */
+  /** The mode to compile for, if that mode ignores the setting. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
@@ -78,7 +78,7 @@ interface NoNetwork extends WrittenValue, OfOneMode {
   readonly words?: readonly string[] | undefined;
 }
 
-/** `isRead`: the word is followed all the same. */
+/** `isRead`: kpc compiles the word as later releases read it. */
 interface WordOfRelease extends WrittenValue {
   readonly release: Release;
   readonly isRead: boolean;
@@ -102,7 +102,7 @@ interface WrongField extends OfOneMode, Texts<'field'> {
   readonly isLeftOut?: boolean;
 }
 
-/** The row of a field that may have another value than it should. */
+/** The row of a field that may have a wrong value. */
 function shapeRow(meaning: string, example: Example) {
   const severity = warningIf(({ isLeftOut, ignoredIn }: WrongField) => isLeftOut === true || ignoredIn !== undefined);
   return row(severity, { meaning, example, words: describeField });
@@ -124,7 +124,7 @@ function describeField(details: WrongField): Words {
     const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
     return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];
   }
-  // A key and its value with no space between them are one text to YAML.
+  // Without a space after the colon, YAML reads a key and its value as one string.
   const isPair = types.includes('object') && found.type === 'string' && /^[\w./-]+:[^\s/]/.test(found.value);
   return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
 }
@@ -212,7 +212,7 @@ export const fieldDiagnostics = {
   'odd-cidr': row('warning', {
     meaning: 'a network is read as another one than is written',
     example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
-    // `network` is how it is read; `address` the one address that may be meant, if host bits are set.
+    // `network` is how it is read; `address` is the single address that may be meant, if host bits are set.
     words: (details: WrittenValue & Texts<'network'> & { readonly address?: string | undefined }) => {
       const { field, value, network, address } = details;
       if (address === undefined) return [`${field} ${quote(value)} is read as ${network}`, 'write it that way'];
@@ -255,7 +255,7 @@ export const fieldDiagnostics = {
   'special-address': row('warning', {
     meaning: 'an address is one that other networks cannot reach, and kube-proxy uses it anyway',
     example: manifests(web + aNode('status: { addresses: [{ type: InternalIP, address: 127.0.0.1 }] }')),
-    // `kind` is "a loopback address"; `isRefused`: by kpc-apply.
+    // `kind` is "a loopback address"; `isRefused`: kpc-apply refuses it.
     words: (details: WrittenAddress & Texts<'kind'> & { readonly isRefused: boolean }) =>
       `${nameField(details)} is ${details.kind}, which other networks cannot reach: kube-proxy uses it anyway${details.isRefused ? ', and kpc-apply does not take such a bundle' : ''}`,
   }),

@@ -68,7 +68,7 @@ function describeTemplate({ count: number, chart, folder, isLeftOut, chartWords,
   ];
 }
 
-/** `mark` is the placeholder, as it is written. */
+/** `mark` is the placeholder as written. */
 type UnrenderedTemplate = Pick<HelmTemplate, 'count' | 'folder' | 'isLeftOut' | 'into'> & Texts<'mark'>;
 
 function describeUnrendered({ count: number, folder, isLeftOut, mark, into }: UnrenderedTemplate): Words {
@@ -83,7 +83,7 @@ function describeUnrendered({ count: number, folder, isLeftOut, mark, into }: Un
 type FileNames = Lists<'files'>;
 
 interface OtherHost {
-  /** What was printed there. */
+  /** The outputs that were printed on `host`. */
   readonly outputs: readonly string[];
   readonly host: NamedHost;
   /** The host whose output is read. */
@@ -106,7 +106,7 @@ function nameHost({ kind, name }: NamedHost): string {
 
 type OfFolder = Texts<'folder'>;
 
-/** What is wrong with files, folders and texts, and with bundles, goldens and dumps: the sides of a comparison that are not manifests. */
+/** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileDiagnostics = {
   'empty-file': row('warning', {
     meaning: 'a file holds no objects',
@@ -138,7 +138,7 @@ export const fileDiagnostics = {
       'folder/in.yaml': web,
       'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n',
     }),
-    // The `fields` that change objects, how many `more` kustomizations do so, the folder to build, and what reads manifests.
+    // `fields` change objects, in `more` other kustomizations too. `folderWord` is what to build, for `into` to read.
     words: ({ fields, more, folderWord, into }: Lists<'fields'> & Numbers<'more'> & Texts<'folderWord' | 'into'>) => {
       const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
       return [
@@ -273,7 +273,7 @@ export const fileDiagnostics = {
   'no-manifests': row('error', {
     meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
     example: run('compile -f node.txt', { 'node.txt': rules }),
-    // `beside` is another input that is named.
+    // `beside` is another input that was given.
     words: ({ path, what, beside }: Texts<'path' | 'what'> & { readonly beside?: string | undefined }) =>
       beside === undefined
         ? [
@@ -355,7 +355,7 @@ export const fileDiagnostics = {
   'unread-file': row('warning', {
     meaning: "a file of a dump is not a tool's output",
     example: dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
-    // `expected` is what its name says that it holds; `reason`, why it cannot be read as a text at all.
+    // `expected` is the tool whose output its name promises; `reason` is why it cannot be read as text at all.
     words: ({ expected, reason }: { readonly expected: string | undefined; readonly reason?: string }) =>
       `skipped: ${expected === undefined ? 'not a text' : `not what ${expected} prints`}${reason === undefined ? '' : `: ${reason}`}`,
   }),

@@ -70,7 +70,7 @@ function pluralOf(name: string): string {
   return [plural.replace(/s?$/, 's'), ...version].join('');
 }
 
-/** How many kinds are named. */
+/** The most kinds that a message names. */
 const mostKinds = 5;
 
 interface SkippedKinds {
@@ -108,7 +108,7 @@ const leftOutWords: { readonly [R in LeftOutReason]: string } = {
 /** In the order of the message. */
 export const leftOutReasons = Object.keys(leftOutWords) as readonly LeftOutReason[];
 
-/** `services`: how many there are; of none, nothing is left out. */
+/** `services` counts all Services; if there are none, none is left out. */
 interface NothingProgrammed extends Numbers<'services'> {
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
   readonly isRefused: boolean;

@@ -61,7 +61,7 @@ function describeAssumed({ values, nodes, isDefault }: Assumed): string {
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 
-/** `found`: the ports that are there, "http/TCP" each. */
+/** `found`: the existing ports, each as "http/TCP". */
 interface UnknownPort extends Texts<'service' | 'protocol'>, Lists<'found'> {}
 
 function listFound({ found }: UnknownPort): string {
@@ -70,7 +70,7 @@ function listFound({ found }: UnknownPort): string {
 
 type Limited = Numbers<'count' | 'limit'>;
 
-/** What is wrong with Services, their ports and endpoints, and what a cluster would give them that they lack. */
+/** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */
 export const serviceDiagnostics = {
   'address-conflict': row('warning', {
     meaning: 'two Service ports claim the same address, port and protocol',
@@ -114,7 +114,7 @@ export const serviceDiagnostics = {
   'duplicate-port': row(severityBy('isOfSlice', 'error', { true: 'warning' }), {
     meaning: 'two ports of one object have the same name or number',
     example: withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),
-    // `first` is the index of the port that has it. The API server takes each name of a slice once, kube-proxy once for a protocol.
+    // `first`: index of the port that has it. A slice's names must be unique to the API server, per protocol to kube-proxy.
     words: (details: Texts<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }) => [
       details.value === ''
         ? `this port has no name, nor has ports[${details.first}]`
@@ -245,7 +245,7 @@ export const serviceDiagnostics = {
   'no-node-port': row('warning', {
     meaning: 'a Service has no node port, and kpc has none to give it',
     example: manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
-    // "80/TCP" each.
+    // `ports`: each as "80/TCP".
     words: ({ service, ports }: Texts<'service'> & Lists<'ports'>) => [
       `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
       `${asTheClusterHasThem} --service-node-port-range`,
@@ -263,7 +263,7 @@ export const serviceDiagnostics = {
     meaning:
       'kpc has no cluster IP, node port or load balancer address to give a Service, or no address for assumed Pods',
     example: manifests(balanced('externalIPs: [192.0.2.1]'), '--load-balancer-ip-range 192.0.2.1/32'),
-    // `service` is what wants it: a Service, or Pods. `help` says where a larger range is named.
+    // `service` is what needs it: a Service, or Pods. `help` says where to give a larger range.
     words: ({ what, service, ranges, help }: Texts<'what' | 'service' | 'help'> & Lists<'ranges'>) => [
       `${service}: no ${what} of ${nameSome(ranges)} is free`,
       help,
@@ -272,7 +272,7 @@ export const serviceDiagnostics = {
   'assumed-endpoints': row('note', {
     meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
     example: manifests(aSelector + deployment(container), '--assume-endpoints=10.244.0.0/16'),
-    // "3 of Deployment default/web" each.
+    // `workloads`: each as "3 of Deployment default/web".
     words: ({ pods, workloads }: Numbers<'pods'> & Lists<'workloads'>) => {
       const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
       return `${which} assumed: ${nameSome(workloads)}; the manifest.json of a bundle lists all`;
@@ -289,7 +289,7 @@ export const serviceDiagnostics = {
   'endpoints-from-pods': row('note', {
     meaning: 'kpc makes endpoints from the Pods in the input',
     example: manifests(aSelector + runningPod),
-    // The Services whose endpoints are made from Pods of the input, and how many keep those that the input holds.
+    // `services` get endpoints made from Pods of the input; `kept` counts those that keep the endpoints in the input.
     words: ({ services, kept }: Lists<'services'> & Numbers<'kept'>) => {
       const which = services.length === 1 ? nameSome(services) : `${services.length} Services (${nameSome(services)})`;
       const made = `the endpoints of ${which} are made from the Pods in the input, as the endpointslice controller makes them`;
@@ -310,7 +310,7 @@ export const serviceDiagnostics = {
   'no-endpoints-given': row('warning', {
     meaning: 'the input holds no endpoints of Services that have a selector',
     example: manifests(aSelector),
-    // `services` are those without, `selecting` is how many have a selector.
+    // `services` have no endpoints in the input; `selecting` counts the Services with a selector.
     words: (details: Lists<'services'> & Numbers<'selecting'> & { readonly hasWorkloads: boolean }) => {
       const { services, selecting, hasWorkloads } = details;
       const names = nameSome(services);
@@ -354,7 +354,7 @@ export const serviceDiagnostics = {
   'selects-nothing': row('warning', {
     meaning: 'a Service matches no Pod in the input',
     example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
-    // `selector` is that of the first, as "app=web".
+    // `selector` is the first Service's, as "app=web".
     words: ({ services, selector }: Lists<'services'> & Texts<'selector'>) =>
       services.length === 1
         ? `${nameSome(services)} matches no Pod in the input (${printable(selector)}), so it has no endpoints`
@@ -363,7 +363,7 @@ export const serviceDiagnostics = {
   'slice-without-service': row('warning', {
     meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
     example: manifests(web + slice('addressType: IPv4').replace(', labels: { kubernetes.io/service-name: web }', '')),
-    // `service` is what the label says, if that is no name; undefined without a label.
+    // `service` is the value of the label, if it is not a valid name; undefined without a label.
     words: ({ service }: { readonly service?: string | undefined }) => [
       `kube-proxy skips this EndpointSlice: ${service === undefined ? `it has no label ${serviceNameLabel}` : `no Service can have the name ${quote(service)}`}`,
       `write the name of its Service as the label ${serviceNameLabel}`,

@@ -90,14 +90,14 @@ const defaultModes = {
   nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
 } as const;
 
-/** `known` are all that the input holds. */
+/** `known` lists all Nodes of the input. */
 interface UnknownFlagNode extends Lists<'names' | 'known'> {
   readonly flag: '--node' | 'hostnameOverride';
 }
 
 function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
   const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
-  // A fleet's names would take long.
+  // Looking up all names of a fleet would take long.
   const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
   const any = '(without any Node object, any name is accepted)';
   if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];
@@ -123,7 +123,7 @@ function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: Un
   ]);
 }
 
-/** `nodes` is how many the input holds. */
+/** `nodes` counts the Nodes of the input. */
 function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode }): Words {
   const { nodes, mode } = details;
   const which = nodes === 0 ? 'no node' : `none of the ${nodes} nodes is named with --node`;
@@ -134,21 +134,21 @@ function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readon
 }
 
 /**
- * `picked` is the value of --nodeport-addresses; `addresses` are those that the node is known to have. `areAll`: whether
+ * `picked` is the value of --nodeport-addresses; `addresses` are the node's known addresses. `areAll`: whether
  * --host-addresses gives all of them.
  */
 type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
-/** `ofNodes`: whether many nodes are compiled for, some of which may have no endpoints for it. */
+/** `ofNodes`: whether kpc compiles for many nodes, some of which may have no endpoints for it. */
 type LocalhostNodePort = Texts<'servicePort'> &
   Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
 
-/** What is wrong with kube-proxy's flags and configuration, and with the nodes to compile for, and what kpc chose where they are silent. */
+/** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
 export const settingDiagnostics = {
   'bad-detect-local': row('error', {
     meaning: 'detectLocalMode lacks the name of an interface, or kube-proxy writes wrong rules with it',
     example: manifests(web, '--detect-local-mode BridgeInterface'),
-    // An interface's name has a byte more than a prefix: `most`.
+    // `most`, in bytes: an interface's name may be one byte longer than a prefix.
     words: ({ mode, field, value, most }: Texts<'mode' | 'field' | 'value'> & { readonly most: number }) => [
       value === ''
         ? `detectLocalMode ${mode} needs ${field}`
@@ -164,7 +164,7 @@ export const settingDiagnostics = {
   'bad-kubernetes-version': row('error', {
     meaning: 'kpc cannot tell the release of Kubernetes from the Node, or does not follow it',
     example: manifests(web, '--kubernetes-version auto'),
-    /** A node, '' if none is named, and what its object says that it runs, '' if nothing. */
+    /** `node` is '' if none is named; `version` is what its object reports, '' if nothing. */
     words: ({ flag, node, version }: Texts<'flag' | 'node' | 'version'>) => {
       const whose = node === '' ? 'no node is named' : `the input does not say what the Node ${quote(node)} runs`;
       return [
@@ -280,7 +280,7 @@ export const settingDiagnostics = {
       'in.yaml': web + aNode(''),
       'hosts/worker-2.json': '[]',
     }),
-    // `nodes` is how many nodes are compiled for.
+    // `nodes` counts the nodes to compile for.
     words: ({ path, nodes, without }: Texts<'path'> & Numbers<'nodes'> & Lists<'without'>) =>
       `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
   }),
@@ -317,7 +317,7 @@ export const settingDiagnostics = {
   'no-pod-cidr': row('error', {
     meaning: "the networks of a node's Pods are not known, and they are needed",
     example: manifests(web, '--node worker-1 --detect-local-mode NodeCIDR'),
-    // No names if no node is named at all.
+    // `names` is empty if no node is named.
     words: ({ names }: Lists<'names'>) => [
       'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them',
       `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} as the cluster has it, with -f (kubectl get nodes -o yaml)`,
@@ -333,7 +333,7 @@ export const settingDiagnostics = {
     example: manifests(
       aSelector + pod(`nodeName: worker-2, ${container}`, 'phase: Running, podIP: 10.244.0.1') + aNode(''),
     ),
-    // `nodes` are the Nodes that Pods name; none where no Pod names one.
+    // `nodes` are the Nodes that the Pods name; empty if no Pod names one.
     words: ({ pods, nodes }: Lists<'pods' | 'nodes'>) => {
       const names = nodes.length === 0 ? 'no nodeName' : `nodeName ${nameSome(nodes)}`;
       const which = `${nameSome(pods)} ${pods.length === 1 ? 'is' : 'are'} on no Node of the input (${names})`;

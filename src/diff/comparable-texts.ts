@@ -21,8 +21,8 @@ export interface FilePair {
 }
 
 /**
- * The comparable part of both sides in the files that a bundle has, those that differ. Next to a dump, rules are written in
- * one way and chains by name, since iptables-save neither writes rules as kube-proxy does nor keeps the order.
+ * The comparable part of both sides as a bundle's files, only those that differ. If a side is a dump, rules are
+ * normalised and chains sorted by name: iptables-save neither writes rules as kube-proxy does nor keeps its order.
  */
 export function filePairs(one: Side, other: Side): readonly FilePair[] {
   const { from, to } = alignSides(one, other);
@@ -43,7 +43,7 @@ function writeInputs({ services, state }: Side, other: Side) {
   return { 'manifest.json': [timeouts, ...settings].join(''), 'services.json': writeServices(services.cluster) };
 }
 
-/** With the virtual servers that may be kube-proxy's. */
+/** Writes the files of a state, with the virtual servers that may be kube-proxy's. */
 function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): Readonly<Record<string, string>> {
   const servers = [...own.virtualServers, ...unshown.virtualServers];
   const virtualServers = isDumped ? servers.sort(compareVirtualServers) : servers;
@@ -54,12 +54,12 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   return Object.fromEntries(texts.map(([name, text]) => [name, isDumped ? withoutPositions(text) : text]));
 }
 
-/** With the numbers of inserted rules, one that is missing would make all that follow it differ. */
+/** Drops the positions of inserted rules: one missing rule would make all later ones differ. */
 function withoutPositions(text: string): string {
   return text.replace(/^-I (\S+) \d+ /gm, '-A $1 ');
 }
 
-/** A state in one form for all that mean the same, without what a tool chooses itself. It is for people, not for a kernel. */
+/** One form for all states with the same meaning, without what tools choose. For people, not for a kernel. */
 function canonicalState(state: KernelState): KernelState {
   const { ipv4, ipv6 } = state.iptables;
   return {
@@ -73,7 +73,7 @@ function canonicalState(state: KernelState): KernelState {
 
 function canonicalTables(tables: Tables): Tables {
   const canonical = ({ name, rules }: Chain): Chain => ({ name, rules: actingRules(rules).map(canonicalRule) });
-  // A node also shows tables in which nothing is kube-proxy's.
+  // A node also shows tables that hold nothing of kube-proxy's.
   const shown = tableNames.filter((name) => {
     const chains = [...(tables[name]?.values() ?? [])];
     return chains.some((chain) => chain.rules.length > 0 || !isBuiltInChain(name, chain.name));
@@ -91,7 +91,7 @@ function canonicalTable({ family, name, chains, sets, counters }: NftTable): Nft
   };
 }
 
-/** Some versions of nft leave out the flag dynamic, and print a size that nothing asked for. */
+/** Some versions of nft omit the flag dynamic, and print a size that was never set. */
 function canonicalSet(set: NftSet | NftMap): NftSet | NftMap {
   if (isLearned(set)) {
     const flags = set.flags.filter((flag) => flag !== 'dynamic');

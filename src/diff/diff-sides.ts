@@ -59,9 +59,9 @@ export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
   /** The Service ports of one side that are there on the other, and those of them of which a side shows no endpoints. */
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
-  /** Those that each side shows, by label, family by family. */
+  /** The Service ports that each side shows, by label, one per family. */
   readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly PortFacts[]>>>;
-  /** Whether a change in the kernel only follows from these reasons. */
+  /** Whether a kernel change merely follows from these reasons. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
@@ -150,7 +150,7 @@ function findLeftovers(from: Side, to: Side): (change: KernelChange) => 'dead' |
   return ({ family, rules }) => rules && left.get(`${family} ${rules.table} ${rules.chain}`);
 }
 
-/** The changes Service port by Service port, each with why it differs. */
+/** Lists the changes by Service port, each with its reasons. */
 function listServicePorts(
   byOwner: ReadonlyMap<string, readonly KernelChange[]>,
   reasons: readonly ServicePortChange[],
@@ -161,7 +161,7 @@ function listServicePorts(
   const explained = new Map(reasons.map((each) => [each.label, each]));
   const before = from.services ? factsOfCluster(from.services.cluster) : read?.shown.from;
   const after = to.services ? factsOfCluster(to.services.cluster) : read?.shown.to;
-  // Where a port is written in manifests; the last of the sides counts.
+  // Where each port is written in manifests; the later side wins.
   const written = [from, to].flatMap(({ services }) => services?.cluster.servicePorts ?? []);
   const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
   const nodePortReasons = findNodePortReasons(from, to);

@@ -10,7 +10,7 @@ import { workingTables, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { Side } from './compared-side.ts';
 
-/** A part of the kernel that was not compared, since one of two sides does not show it. A difference may hide there. */
+/** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface Gap {
   readonly part: GapPart;
   /** Undefined if the side lacks it for another reason than the family. */
@@ -60,11 +60,11 @@ interface KindGaps {
   readonly shows: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
   /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
   readonly holds?: (state: KernelState, family: Family) => boolean;
-  /** Of what says nothing of a node: whether a difference may hide where they are not compared. */
+  /** For kinds that say nothing about a node: whether a difference may hide where they are not compared. */
   readonly matters?: (sides: ComparedSides) => boolean;
 }
 
-/** In the order in which people are to read of them. */
+/** In the order in which reports list them. */
 const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
   nftables: {
     part: 'nftables',
@@ -169,7 +169,7 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, 
   const isAsked = askedOf(from, to);
   const isGap = (part: GapPart, family: Family | undefined): boolean =>
     gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
-  // If no part at all is shown by both sides, it means nothing for the nodes that neither holds anything.
+  // If no part is shown by both sides, holding nothing proves nothing about the nodes.
   const isEverything = gapOrder.every((kind) => {
     const { part, matters } = kindGaps[kind];
     return !isAsked(kind) || matters !== undefined || familiesOf(kind).every((family) => isGap(part, family));

@@ -24,9 +24,9 @@ export interface PortFacts {
   readonly hidesSourceRanges?: true | undefined;
   readonly healthCheckNodePort: number | undefined;
   readonly scheduler: string | undefined;
-  /** Unless it is the usual one. */
+  /** Undefined if it is masquerading, the usual method. */
   readonly forwarding?: ForwardingMethod;
-  /** How many there are. */
+  /** The number of endpoints. */
   readonly endpoints: number | undefined;
 }
 

@@ -163,10 +163,10 @@ export function findNodePortReasons(
   };
 }
 
-/** What a side shows of the addresses that a node port listens on, in words; undefined where it does not show it. */
+/** Describes the addresses that a node port listens on, as a side shows them; undefined if it does not show them. */
 function wordsOfNodePorts({ kind, state, coverage }: Side) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
-  // Rules of nftables mode alone show what becomes of connections on localhost.
+  // Only the rules of nftables mode show how connections on localhost end.
   const onLocalhost = state.nftables.some(({ name }) => isKubeProxyTable(name))
     ? findLocalhostHandling(state)
     : undefined;
@@ -179,12 +179,12 @@ function wordsOfNodePorts({ kind, state, coverage }: Side) {
   };
 }
 
-/** Of reasons that say the same, as both families of a Service port may, the first. */
+/** Drops reasons that repeat another, as those of both families of a Service port may. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
   return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** What two Service ports are compared by, besides protocol, addresses, session affinity, source ranges and endpoints. */
+/** The facts that are compared besides protocol, addresses, session affinity, source ranges and endpoints. */
 const comparedFacts = [
   'port',
   'nodePort',
@@ -195,23 +195,23 @@ const comparedFacts = [
   'forwarding',
 ] as const;
 
-/** What a Service has that says nothing else. */
+/** The facts of a Service that sets nothing else. */
 const usualFacts: { readonly [K in keyof PortFacts]?: string } = {
   externalTrafficPolicy: 'Cluster',
   forwarding: 'masquerade',
 };
 
-/** What differs between two Service ports; `isRead`: read back from kernels, where what is not shown is no difference. */
+/** The differences of two Service ports. `isRead`: read back from kernels, so what is not shown is not a difference. */
 export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): readonly ServiceReason[] {
   const textOf = (port: PortFacts, name: (typeof comparedFacts)[number]) =>
     String(port[name] ?? usualFacts[name] ?? '');
   const isShown = (one: unknown, other: unknown) => !isRead || (one !== undefined && other !== undefined);
-  // Without an endpoint no rule shows it.
+  // Without endpoints, no rule shows session affinity.
   const showsAffinity = !isRead || ((from.endpoints ?? 0) > 0 && (to.endpoints ?? 0) > 0);
-  // Without endpoints, iptables mode has no rules for them.
+  // Without endpoints, iptables mode has no rules for source ranges.
   const showsRanges = !isRead || (from.sourceRanges.length > 0 && to.sourceRanges.length > 0);
   return [
-    // A part of the rules may not show it.
+    // An excerpt of the rules may not show the protocol.
     ...(isRead ? [] : field('protocol', from.protocol, to.protocol)),
     ...diffAddresses(from.addresses, to.addresses),
     ...comparedFacts.flatMap((name) =>
@@ -229,7 +229,7 @@ function affinityOf({ affinitySeconds }: PortFacts): string {
 function diffAddresses(from: readonly PortAddress[], to: readonly PortAddress[]): readonly ServiceReason[] {
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
     addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address] : []));
-  // Addresses whose kind one side does not show may be of any on the other.
+  // An address of unknown kind on one side may be of any kind on the other.
   if ([...from, ...to].some(({ kind }) => kind === 'unknown')) return list('addresses', textsOf(from), textsOf(to));
   return [
     ...field('clusterIP', textsOf(from, 'cluster-ip').join(', '), textsOf(to, 'cluster-ip').join(', ')),

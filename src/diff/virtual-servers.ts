@@ -59,14 +59,14 @@ function hasServerSets({ sets }: KernelState): boolean {
 }
 
 /**
- * The virtual servers of the Services of a cluster by name, and those of a state that have their node ports: a state for
- * findOwners to read. IPVS keeps no names.
+ * Names virtual servers for findOwners, since IPVS keeps no names: those of a cluster's Services, and those of a state
+ * on the Services' node ports.
  */
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);
   const ports = cluster.servicePorts.toReversed();
-  // Of several Service ports with one node port, the first has it.
+  // If several Service ports have the same node port, the first owns it.
   const byNodePort = new Map(ports.map((port) => [`${port.family} ${port.protocol} ${port.nodePort}`, port.label]));
   const onNodePorts = virtualServers.filter(isNodePort).flatMap((server) => {
     const servicePort = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);

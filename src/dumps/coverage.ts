@@ -6,10 +6,10 @@ import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 
-/** The kinds of which a side may show a family or a table alone. */
+/** The kinds of which a side may show a single family or table. */
 const kindsInParts = { iptables: true, nftables: true } satisfies { readonly [K in ObjectKind]?: true };
 
-/** The kinds of which a side shows all or nothing. */
+/** The kinds of which a side shows everything or nothing. */
 type WholeKind = Exclude<ObjectKind, keyof typeof kindsInParts>;
 
 /** How much a side shows of the objects of each kind. */

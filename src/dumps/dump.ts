@@ -36,9 +36,7 @@ export interface Dump {
 export type Doubt =
   | {
       readonly file: string;
-      /**
-       * Lines that could not be read; nothing at all, as of a tool that failed; or an end in the middle of a line.
-       */
+      /** Lines that could not be read; no output at all, as from a tool that failed; or a last line that is cut off. */
       readonly kind: 'unread' | 'empty' | 'cut-line';
     }
   /** A table of another program in nftables, which is no part of a side's state: packets alone meet it. */
@@ -53,10 +51,10 @@ export type Doubt =
 /** Why a file of a dump, or a part of it, is left out, or how it was read; without a line, of the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
-/** What a tool printed of each thing, as text: equal texts are of equal things. */
+/** A tool's output for each object, as text: equal texts mean equal objects. */
 export type Listing = ReadonlyMap<string, string>;
 
-/** Texts that have no order of their own. */
+/** Joins texts whose order means nothing. */
 export function sorted(texts: readonly string[]): string {
   return texts.toSorted().join('\n');
 }
@@ -154,8 +152,8 @@ export class DumpDraft {
 }
 
 /**
- * By what two listings of one tool differ, where they are of another node or another time: they have something in common, and of
- * that something is not alike, or both are whole and one has more, or all. Parts that have nothing in common complete each other.
+ * Returns what shows that two listings of one tool are of different nodes or times: common items that differ, or, if
+ * both are whole, items that only one has. Listings without a common item complete each other, unless one is empty.
  */
 function findDifferences(first: Listing, second: Listing, areWhole: boolean): readonly string[] {
   const common = [...second.keys()].filter((key) => first.has(key));
@@ -171,37 +169,37 @@ function findDifferences(first: Listing, second: Listing, areWhole: boolean): re
 /** The rules of one family. */
 interface DraftedRules {
   readonly tables: Map<TableName, Map<string, Chain>>;
-  /** Those that are known whole. */
+  /** The tables known to be complete. */
   readonly whole: Set<TableName>;
-  /** Those that iptables-save said that it cannot show. */
+  /** The tables that iptables-save reports it cannot show. */
   readonly hidden: Set<TableName>;
   isCutOff: boolean;
   isExcerpt: boolean;
 }
 
-/** The state of a kernel while the files of a dump are read. The same may have been taken twice: the first counts. */
+/** The state of a kernel while the files of a dump are read. If something was dumped twice, the first counts. */
 class DraftedState {
   readonly sets = new Listed<IpSet>(({ name }) => name);
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey);
   readonly links = new Listed<Link>(({ name }) => name);
   sysctls: KernelState['sysctls'] | undefined;
   ipvsTimeouts: KernelState['ipvsTimeouts'];
-  /** Whether nft was run with an option that leaves out too much. */
+  /** Whether nft ran with an option that leaves out too much. */
   isNftLossy = false;
   readonly #rules: { [F in Family]?: DraftedRules } = {};
   readonly #nftables = new Map<string, NftTable>();
   #isRuleset = false;
 
-  /** The rules of one family; it counts as given from then on. */
+  /** Returns the rules of one family, which counts as given from then on. */
   rulesOf(family: Family): DraftedRules {
     const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>() };
     return (this.#rules[family] ??= { ...none, isCutOff: false, isExcerpt: false });
   }
 
   /**
-   * Adds the rules of one family. `whole` are the tables that are known whole, undefined for parts. Of a table that was taken
-   * twice, by iptables-legacy-save and iptables-nft-save, the one that kube-proxy works in counts; of parts that were printed one by
-   * one, all.
+   * Adds the rules of one family. `whole` are the tables known to be complete, undefined for excerpts. If a table was
+   * dumped twice, by iptables-legacy-save and iptables-nft-save, the one with kube-proxy's chains counts; excerpts are
+   * merged.
    */
   addRules(family: Family, tables: Tables, whole: readonly TableName[] | undefined): void {
     const rules = this.rulesOf(family);
@@ -229,7 +227,7 @@ class DraftedState {
     this.#isRuleset ||= isRuleset;
   }
 
-  /** All that was taken, and what of it is known whole. */
+  /** Returns the state as read, and which parts of it are known to be complete. */
   finish(): { readonly state: KernelState; readonly coverage: Coverage } {
     const { sets, virtualServers, links, sysctls, ipvsTimeouts } = this;
     const rules = families.flatMap((family) => (this.#rules[family] ? [[family, this.#rules[family]] as const] : []));
@@ -252,7 +250,7 @@ class DraftedState {
         links: links.isWhole,
         sysctls: sysctls !== undefined,
         ipvsTimeouts: ipvsTimeouts !== undefined,
-        // A dump shows none: what needs a module is in the kernel with it only.
+        // A dump shows no modules: what needs one is in the kernel only with it.
         modules: false,
         families,
         excerpts: rules.flatMap(([family, { isExcerpt, isCutOff }]) => (isExcerpt && !isCutOff ? [family] : [])),
@@ -260,14 +258,14 @@ class DraftedState {
     };
   }
 
-  /** Whether all is known that kube-proxy has in nftables. */
+  /** Whether all of kube-proxy's nftables objects are known. */
   #showsNftables(family: Family): boolean {
     const own = [...this.#nftables.values()].filter((table) => table.family === family && isKubeProxyTable(table.name));
     return !this.isNftLossy && (own.length === 0 ? this.#isRuleset : own.every(isWholeTable));
   }
 }
 
-/** What a tool lists, all of it or a part. */
+/** What a tool lists, whole or in part. */
 class Listed<T> {
   readonly #items = new Map<string, T>();
   readonly #keyOf: (item: T) => string;
@@ -290,13 +288,13 @@ class Listed<T> {
   }
 }
 
-/** `nft list chain` prints a table, too, with that chain alone. */
+/** `nft list chain` also prints a table, with only that chain. */
 function isWholeTable({ chains, sets }: NftTable): boolean {
   return chains.has(nftChains.natPrerouting) && chains.has(nftChains.services) && sets.has(nftSets.serviceIPs);
 }
 
 /**
- * kube-proxy works in nat and filter: where only one of them is there, with its chains or with jumps to them, the other was
+ * kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them, the other was
  * not printed.
  */
 function wholeTables(rules: DraftedRules | undefined): readonly TableName[] {
@@ -311,7 +309,7 @@ function wholeTables(rules: DraftedRules | undefined): readonly TableName[] {
   return tableNames.filter((name) => whole.has(name) && !hidden.has(name) && !isUnprinted(name));
 }
 
-/** Whether a chain is one that kube-proxy makes in that table. */
+/** Whether kube-proxy makes a chain of this name in that table. */
 export function isOwnChain(table: TableName, chain: string): boolean {
   const kind = classifyChain(table, chain);
   return kind === 'service' || kind === 'fixed';
@@ -321,7 +319,7 @@ function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain>): boo
   return [...chains.keys()].some((name) => isOwnChain(table, name));
 }
 
-/** Whether rules lead to kube-proxy's chains, be those there or not. */
+/** Whether rules jump to kube-proxy's chains, present or not. */
 function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
   return [...chains.values()].some(({ rules }) => rules.some((rule) => isOwnChain(table, jumpChain(rule) ?? '')));
 }

@@ -58,14 +58,14 @@ export function parseIpAddrText(text: string): {
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
-/** With a peer, the length is the peer's. */
+/** If there is a peer, the prefix length is the peer's. */
 const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 
-/** An address of IPv4 has the name of its link, or an alias of it such as "eth0:1", as a label at the end. */
+/** An IPv4 address ends with a label: the name of its link, or an alias of it such as "eth0:1". */
 const labelled =
   /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent))* (?!valid_lft)([^\s/\\:]+)/;
 
-/** The columns do not show the scope, which follows from the address. */
+/** Derives the scope from the address: the columns do not show it. */
 function scopeOf(word: string): string | undefined {
   const address = parseAddress(word.split('/', 1)[0] ?? '');
   if (!address) return undefined;

@@ -40,7 +40,7 @@ const forwardingFlags: ReadonlyMap<string, string> = new Map(
   Object.entries({ Masq: '-m', Route: '-g', Local: '-g', Tunnel: '-i' }),
 );
 
-/** What `ipvsadm -Ln` prints as `ipvsadm -Sn` prints it. Takes any text. */
+/** Converts what `ipvsadm -Ln` prints to what `ipvsadm -Sn` prints. Takes any text. */
 export function saveIpvsadmList(text: string): SavedForm {
   /** The virtual server of the next real servers, "-t 10.96.0.1:80", or why it was not read; '' to pass them over. */
   let current: Converted = { reason: 'a real server without its virtual server' };
@@ -88,20 +88,20 @@ function saveReal(name: string, [forwarding = '', weight = '']: readonly string[
   return `-r ${name} ${flag} -w ${weight}`;
 }
 
-/** What the lines above the entries of a set say. */
+/** The header of a set, above its entries. */
 interface ListedSet {
   readonly name: string;
   type: string;
   isCreated: boolean;
   /** How many entries it has; older versions of ipset do not say. */
   count: number;
-  /** How many were read; undefined before "Members:", the line above them. */
+  /** How many entries were read; undefined before the line "Members:". */
   members: number | undefined;
 }
 
 /**
- * What `ipset list` prints as `ipset save` prints it. What its header adds (revision, size, references) is left out. Takes any
- * text. Where a set lacks entries that its header counts, or its header, the `end` is missing; `ipset list -t` prints no `members`.
+ * Converts the output of `ipset list` to that of `ipset save`, without what its header adds (revision, size,
+ * references). Takes any text. `lacks`: 'members' for `ipset list -t`; 'end' if a set lacks its header, or entries.
  */
 export function saveIpsetList(text: string): SavedForm & { readonly lacks: 'members' | 'end' | undefined } {
   const sets: ListedSet[] = [];

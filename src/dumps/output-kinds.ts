@@ -1,11 +1,11 @@
 /**
- * How the output of one tool is recognised, line by line. `starts` looks at a line without the blanks around it, the end of
- * the line, and the line after it; `continues` at a line as it is.
+ * How the output of one tool is recognised, line by line. `starts` matches a trimmed line, a line feed and the line
+ * after it; `continues` matches a line as it is.
  */
 interface Recogniser {
-  /** What can be of no other output. */
+  /** Lines that no other output has. */
   readonly starts: readonly RegExp[];
-  /** What could be anything, but goes on with an output that has begun. Where not given, nothing does. */
+  /** Lines that any output may have, but that continue one that has begun. If undefined, none do. */
   readonly continues?: RegExp;
   /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
   readonly once?: RegExp;
@@ -15,7 +15,7 @@ interface Recogniser {
 
 const anyLine = /^/;
 
-/** An output that lacks what kpc needs, or that it does not read. It goes on up to the next line that another begins with. */
+/** An output that lacks what kpc needs, or that kpc does not read. It ends at the next line that begins another. */
 function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
@@ -135,5 +135,5 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
  */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
-/** Their names, in that order. */
+/** The names of all kinds, in that order. */
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

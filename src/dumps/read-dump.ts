@@ -154,7 +154,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   draft.file(file, kind);
 }
 
-/** Real servers with their weights, by which nodes differ. */
+/** Lists virtual servers with the weights of their real servers, which differ between nodes. */
 function listServers(servers: readonly VirtualServer[]): Listing {
   return new Map(servers.map((server) => [virtualServerKey(server), formatVirtualServer(server)]));
 }

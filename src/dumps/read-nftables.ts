@@ -60,10 +60,10 @@ function listNftables(tables: readonly NftTable[]): Listing {
 /** The chain of iptables mode that packets come through first. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-/** A program has put the table to sleep: it is there, and the kernel passes it over. */
+/** A program made the table dormant: it exists, but the kernel skips it. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/** What an option of nft took from a table of kube-proxy's: it still shows Services, but too little to compare it. */
+/** Finds what an option of nft left out of kube-proxy's table, which then shows Services, but too little to compare. */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>

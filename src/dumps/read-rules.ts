@@ -23,7 +23,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   draft.state.rulesOf(family).isCutOff = true;
 }
 
-/** iptables-legacy-save and iptables-nft-save of one node show one table twice: kube-proxy's rules are in one of the two. */
+/** iptables-legacy-save and iptables-nft-save of one node show a table twice; one has kube-proxy's rules. */
 function listRules(tables: Tables): Listing {
   const listed = tableNames.flatMap((table) => {
     const chains = [...(tables[table]?.values() ?? [])].filter(
@@ -80,7 +80,7 @@ function readWithoutTable(
   // iptables -S prints the policies of a table's built-in chains first.
   const isWhole = policies.size > 0;
   const printed = command?.table ?? tableOfPolicies(policies);
-  // grep finds the line that declares a chain of each table, and the second would empty the chain of the first.
+  // grep finds a chain's declaration in each table; the second would empty the chain of the first.
   const declared = new Map(lines.map((line, i) => [line.startsWith(':') ? chainOf(line) : '', i] as const).reverse());
   const once = lines.map((line, i) => (line.startsWith(':') && declared.get(chainOf(line)) !== i ? '' : line));
   const tableOf = printed ? () => printed : findTables(once);
@@ -107,7 +107,7 @@ function toSaved(line: string): string {
   return chain === undefined ? line : `:${chain} ${policy} [0:0]`;
 }
 
-/** Finds the table of each of these lines. */
+/** Returns a function that finds the table of each of these lines. */
 function findTables(lines: readonly string[]): (line: string) => TableName {
   const counts = { nat: 0, filter: 0 };
   const byChain = new Map<string, TableName>();

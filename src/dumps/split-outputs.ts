@@ -45,10 +45,10 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command' 
   readonly once: Set<string>;
 }
 
-/** So many characters of a text are read before its first output; what begins later than that is no dump. */
+/** How many characters of a text may precede its first output; a text with more is no dump. */
 const longestPreface = 1 << 16;
 
-/** Cuts a text into outputs. Takes any text; without any output in it, there are no strays either. */
+/** Splits a text into outputs. Takes any text; if it holds no output, there are no strays either. */
 export function splitOutputs(text: string): SplitText {
   const none: SplitText = { outputs: [], strays: [] };
   if (text.length > longestPreface && splitOutputs(text.slice(0, longestPreface)).outputs.length === 0) return none;
@@ -85,7 +85,7 @@ class Splitter {
     this.#lines = lines;
   }
 
-  /** Whether there is any output. */
+  /** Reads the lines. Returns whether there is any output. */
   run(): boolean {
     for (const [at, raw] of this.#lines.entries()) {
       const line = raw.trim();
@@ -106,7 +106,7 @@ class Splitter {
     return draft;
   }
 
-  /** Takes a line of what has brackets, JSON or a table of nft, up to the last one. */
+  /** Takes a line of bracketed output, JSON or an nft table, up to the last bracket. */
   #takeBracketed(raw: string, at: number): boolean {
     const open = this.#current?.depth ? this.#current : undefined;
     const kind =
@@ -118,7 +118,7 @@ class Splitter {
     return true;
   }
 
-  /** Takes a line that an output may begin with. */
+  /** Takes a line that may begin an output. */
   #takeStart(line: string, at: number): boolean {
     const kind = startOf(line, this.#lines[at + 1]?.trim() ?? '', this.#current);
     if (kind === undefined) return false;
@@ -194,10 +194,10 @@ function startOf(line: string, next: string, current: DraftOutput | undefined): 
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/** How much of the following text is enough to decide. */
+/** How many characters of the following text are enough to decide. */
 const longestStart = 400;
 
-/** Whether a line that an output of its kind may begin with goes on with the one that has begun; `single` is what it has once. */
+/** Whether a line that may begin an output continues the current one; `single` is its part that a listing has once. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
   // What a tool prints once is in a second listing when it comes again: of another node, or at another time.
@@ -221,7 +221,7 @@ function take(current: DraftOutput, line: string): void {
   else if (line === 'COMMIT') current.table = 'closed';
 }
 
-/** Counts the brackets of a line, and takes it up to the last one. No quoted text goes on over a line. */
+/** Takes a line, up to the output's last bracket, and counts its brackets. No quoted string spans lines. */
 function takeBrackets(current: DraftOutput, line: string): void {
   let quoted = false;
   for (let i = 0; i < line.length; i++) {
@@ -237,7 +237,7 @@ function takeBrackets(current: DraftOutput, line: string): void {
   current.lines.push(line);
 }
 
-/** What begins with these lines and goes on to its closing bracket; as JSON, also after another program sorted its fields. */
+/** The bracketed output that begins with these lines; JSON also if a program has sorted its fields. */
 function startOfBrackets(lines: readonly string[]): 'ip -j addr' | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
   if (/^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/.test(head)) return 'nft list ruleset';

@@ -21,12 +21,12 @@ const longestCommand = 400;
 const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-legacy|-nft)?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
-/** Where a command of iptables names one chain. */
+/** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
 /**
- * What follows the name of a tool in a command, or in a title that has nothing else, and what makes it print a part. The one
- * link of the Services is all that is asked of ip.
+ * `follows`: what follows a tool's name in a command, or in a title that holds nothing else. `part`: what makes the
+ * tool print a part. ip needs none: kpc asks it only for the Services' one link.
  */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
@@ -68,7 +68,7 @@ const hostInPrompt =
 /** The prompt of a shell that shows no host. */
 const shellName = /^(?:(?:ba|da|z|k|c|fi)?sh(?:-[\d.]+)?|[~/.-]*)$/;
 
-/** What runs a command somewhere else than the prompt says; the programs of containers do so behind "exec". */
+/** What runs a command elsewhere than the prompt shows; container tools do so with "exec". */
 const remote = /(?:^|[$#>%~] |\bsudo )(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc))(?= )/g;
 
 /** Options of ssh, and of docker exec and kubectl exec, that take a value of their own. */

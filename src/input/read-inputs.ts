@@ -44,7 +44,7 @@ export interface ReadOptions {
   readonly namespace?: string | undefined;
   /** Whether files with errors are left out with a warning. */
   readonly skipInvalid?: boolean | undefined;
-  /** Whether the files are configurations: what is wrong with any text in a ConfigMap counts. */
+  /** Whether the files are configurations: then errors in any text of a ConfigMap count. */
   readonly areConfigs?: boolean | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
@@ -108,13 +108,13 @@ export function collectFiles(
   return collected;
 }
 
-/** The workloads alone. A patch of a kustomization looks like the workload that it changes: those come last. */
+/** Only the workloads. A kustomization's patch looks like the workload that it changes, so patches come last. */
 function workloadsOf({ workloads }: CollectedObjects): CollectedObjects {
   const partialLast = workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
   return { ...emptyCollection(), workloads: partialLast };
 }
 
-/** A part of the input that --skip-invalid leaves out: a file or more, or objects of one that others define already. */
+/** A part of the input that --skip-invalid leaves out: files, or objects of a file that others already define. */
 interface LeftOut {
   /** Of one with several errors, the first. */
   readonly error: Diagnostic;
@@ -123,7 +123,7 @@ interface LeftOut {
   readonly objects?: number;
 }
 
-/** What is wrong with a file itself; that it is a template is said of several at once. */
+/** The errors of a file itself; templates are reported together. */
 function leftOutOf({ found, templates }: FileReading): readonly LeftOut[] {
   const [error, ...others] = found.diagnostics.filter(isError);
   return error && templates.length === 0 ? [{ error, more: others.length }] : [];
@@ -146,7 +146,7 @@ interface FileReading {
   readonly found: CollectedObjects;
   readonly templates: readonly Template[];
   readonly kustomizations: readonly InputDocument[];
-  /** Whether it is plainly no manifest: then nothing is said of what is wrong with it. */
+  /** Whether it is clearly no manifest: its errors are not reported. */
   readonly isForeign: boolean;
 }
 
@@ -157,7 +157,7 @@ function isWrong({ found, templates }: FileReading): boolean {
 /** After so many errors no more objects of a file are read: a megabyte of something else may hold a million. */
 const mostErrors = 2000;
 
-/** What reads one file after the other. */
+/** Returns a function that reads one file after another. */
 function createFileReader({
   workloads = false,
   traffic = false,

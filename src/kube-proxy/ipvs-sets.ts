@@ -88,12 +88,12 @@ export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
 }
 
 /**
- * What closes the addresses on kube-ipvs0 to all but Services. To the kernel they are the node's own: without this, a
+ * Closes the addresses on kube-ipvs0 to everything but Services. To the kernel they are the node's own: without this, a
  * program on the node that listens on all addresses would answer there.
  */
 export const accessFilter = {
   table: 'filter',
-  /** The kernel's chain that jumps there, and with which comment. */
+  /** The built-in chain that jumps there, with `comment`. */
   from: 'INPUT',
   chain: baseChains.accessFilter,
   comment: 'kubernetes ipvs access filter',
@@ -102,7 +102,7 @@ export const accessFilter = {
 /** The chain, called from OUTPUT, that closes load balancers to the node itself where their source ranges leave it out. */
 export const accessOutFilterChain = baseChains.accessOutFilter;
 
-/** Sets of addresses and ports that Services have. */
+/** Sets of Services' addresses and ports. */
 export const openSets = [
   'loadBalancer',
   'clusterIP',
@@ -110,7 +110,7 @@ export const openSets = [
   'externalIPLocal',
 ] as const satisfies readonly SetId[];
 
-/** What is not of these sets is refused, on all addresses of the set ipvsAddresses. */
+/** Refuses new connections to the addresses in the set ipvsAddresses, except those in the open sets. */
 export function accessFilterRules(family: Family, open: readonly SetId[]): readonly Rule[] {
   return [
     ...open.map((id): Rule => ({ args: [setMatch(id, family), { kind: 'jump', target: { kind: 'return' } }] })),

@@ -31,7 +31,7 @@ export interface ModeFacts {
   readonly sysctls: readonly string[];
   /** Further sysctls, which it sets if the configuration or the kernel's release asks for it. */
   readonly conditionalSysctls: readonly string[];
-  /** What the line that says how much came out counts, and the words for one and for more of it. */
+  /** What the summary line counts, with the words for one and for several. */
   readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
   /** How many of the kernel's objects name the Services that they stem from, in comments or in names. */
   readonly namesServices: 'all' | 'some' | 'none';

@@ -137,8 +137,8 @@ export function describeListeners(listeners: NodePortListeners): string {
 }
 
 /**
- * How connections to a node port on localhost end in nftables mode, as after "on localhost:". kube-proxy that listens there copies
- * bytes to an endpoint. Without a rule, the node answers as for any port.
+ * How connections to a node port on localhost end in nftables mode, worded to follow "on localhost:". If kube-proxy
+ * itself listens, it copies bytes to an endpoint. Without a rule, the node answers as for any port.
  */
 export type LocalhostHandling = 'kube-proxy itself listens' | 'rejected' | 'no rule';
 

@@ -66,7 +66,7 @@ export interface CompileResult {
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
-/** All options of both; a program without types would not learn that another is ignored. */
+/** The options of both functions: a program without types would not learn that another is ignored. */
 const inputOptions: readonly string[] = [
   ...(['manifests', 'config', 'ipFamily', 'kubernetesVersion', 'assumeEndpoints', 'allowEmpty'] as const),
   ...(['serviceClusterIpRange', 'serviceNodePortRange', 'loadBalancerIpRange'] as const),

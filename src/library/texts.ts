@@ -6,7 +6,7 @@ export interface NamedText {
   readonly text: string;
 }
 
-/** Throws for an option that has no such name: a program without types would not learn that it is ignored. */
+/** Throws for an option with an unknown name: a program without types would not learn that it is ignored. */
 export function checkOptionNames(options: object, known: readonly string[]): void {
   const strange = Object.keys(options).find((name) => !known.includes(name));
   if (strange === undefined) return;

@@ -184,7 +184,7 @@ function comparisonToJson({ files, comparison, problems }: CheckReport): object 
 /** GitHub shows ten annotations of one kind of a step, and drops the others without a word. */
 const mostAnnotations = 10;
 
-/** Annotations of each Service port that is not as in the golden bundle. */
+/** Annotates each Service port that differs from the golden bundle. */
 function checkToGithub(report: CheckReport): string {
   const { folder, form } = report;
   const advice = `If this is intended, write ${folder} again with kpc compile ${form === 'golden' ? '--golden' : '-o'} ${folder}`;

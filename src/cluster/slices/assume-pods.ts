@@ -235,14 +235,14 @@ function isInside(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-/** A place with what its address is chosen by, and from. */
+/** A Pod's place, and what its address is chosen by (the claimant) and from (the networks). */
 interface Seat extends Place, Pick<Claim, 'workload' | 'index'> {
   readonly networks: readonly Network[];
 }
 
 /**
- * So many seats for the Pods of a workload. The Pod of a DaemonSet is named by its Node: another Node must not change its
- * address.
+ * Makes `count` seats for the Pods of a workload. A DaemonSet's Pods are named by Node, so that another Node does not
+ * change their addresses.
  */
 function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption): readonly Seat[] {
   return Array.from({ length: count }, (_, index) => {

@@ -108,9 +108,9 @@ export function describeTargetPorts(services: readonly Selecting[]): readonly Di
   });
 }
 
-/** Says which Services select no Pod. */
+/** Warns of Services that select no Pod. */
 export function describeUnselective(services: readonly Selecting[]): readonly Diagnostic[] {
-  // The endpointslice controller takes an empty selector for one that takes all, but no API server hands it one.
+  // The endpointslice controller treats an empty selector as selecting all Pods, but no API server passes it one.
   const empty = services
     .filter(({ service }) => Object.keys(service.object.spec.selector ?? {}).length === 0)
     .map(({ service, label }) =>

@@ -38,7 +38,7 @@ export interface KernelChange {
   readonly subject: string;
   /** Of sets and rules. */
   readonly family?: Family | undefined;
-  /** The field of the manifests that asks for it. */
+  /** The manifest field that asks for it. */
   readonly place?: Place | undefined;
   /** Of a chain of iptables. */
   readonly rules?: ChainRules;
@@ -77,7 +77,7 @@ export interface Step {
   readonly list: (owners: SideOwners) => readonly KernelChange[];
 }
 
-/** Whose a thing is: the Service port, and the field that asks for it. */
+/** The owner of an object: its Service port, and the field that asks for it. */
 export function ownedBy(
   owner: string | undefined,
   { origin }: { readonly origin?: Origin | undefined },
@@ -90,7 +90,7 @@ export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
-/** A thing is new if it was not there, and gone if it is no longer there. */
+/** Added if there was none before, removed if there is none after, else changed. */
 export function changeOf(from: unknown, to: unknown): ChangeKind {
   if (from === undefined) return 'added';
   return to === undefined ? 'removed' : 'changed';
@@ -98,7 +98,7 @@ export function changeOf(from: unknown, to: unknown): ChangeKind {
 
 /** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
 export function describeKernelChange({ object, subject }: KernelChange): string {
-  // The name of its set says what an entry is.
+  // An entry is already described by the name of its set.
   if (object === 'set entry' || object === 'set element') return subject;
   return object === 'IPVS timeouts' ? `${object}: ${subject}` : `${object} ${subject}`;
 }

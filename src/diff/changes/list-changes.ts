@@ -87,7 +87,7 @@ function stepOf(change: KernelChange): Step {
   return { counts: [[change.object, change.change]], list: () => [change] };
 }
 
-/** A change of something that no Service port owns. */
+/** A change to an object that no Service port owns. */
 function changeOfNode(
   object: ChangedObject,
   kind: string,

@@ -84,7 +84,7 @@ function tableStep(from: NftTable | undefined, to: NftTable | undefined, { famil
   };
 }
 
-/** What programs call the objects of a table. */
+/** The kinds of a table's objects in JSON. */
 const nftKinds = {
   table: 'nft-table',
   counter: 'nft-counter',
@@ -94,7 +94,7 @@ const nftKinds = {
   'set element': 'nft-element',
 } as const;
 
-/** A change in a table that no Service port owns; `what` follows the name. */
+/** A change to an object of a table that no Service port owns; `what` follows the name. */
 function nftChange(
   at: At,
   object: keyof typeof nftKinds,
@@ -112,7 +112,7 @@ function stepOf(step: NftChange, at: At): readonly Step[] {
   switch (step.kind) {
     case 'add-counter':
     case 'delete-counter': {
-      // None is a Service port's alone.
+      // No counter belongs to a single Service port.
       const { name } = step.counter;
       const change = step.kind === 'add-counter' ? 'added' : 'removed';
       return [
@@ -216,7 +216,7 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/** An element that changes what it leads to, or its comment, is in both lists. Those that only go come first. */
+/** Pairs the elements in both lists: their value or comment changes. Elements that are only removed come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
   return [...pairs.filter(({ item }) => !item), ...pairs.filter(({ item }) => item)];

@@ -46,9 +46,9 @@ type Labels = Map<string, string>;
 
 /** What a state shows about chains and other items; each is made when it is first asked for. */
 interface StateLabels {
-  /** What origins say, by "chain name" and "entry set value". */
+  /** Labels from origins, by "chain name" and "entry set value". */
   readonly origins: () => Labels;
-  /** What comments and jumps show, by the name of a chain; `originOf` is what origins say about one. */
+  /** Labels from comments and jumps, by chain name; `originOf` returns a chain's label from its origin. */
   readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
 }
 
@@ -172,7 +172,7 @@ function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): 
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
 }
 
-/** What virtual servers show. In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
+/** Labels from virtual servers. IPVS has no names: what is about an address belongs to the virtual server there. */
 type ServerLabels = ReturnType<typeof indexServers>;
 
 function indexServers(states: readonly KernelState[]) {
@@ -202,7 +202,7 @@ function indexServers(states: readonly KernelState[]) {
     addresses,
     /** By "ipv4 TCP 30080". */
     nodePorts,
-    /** By "TCP address port" of an endpoint: there are many, and few comparisons ask. */
+    /** By "TCP address port" of an endpoint. Made on demand: there are many, and few comparisons need them. */
     endpoints: once(() => indexEndpoints(states, servers)),
   };
 }
@@ -290,8 +290,8 @@ function labelOfValue({ value }: Element): string | undefined {
 }
 
 /**
- * What the tables of kube-proxy show about elements that have no origin and lead to no chain. A cluster IP or an endpoint
- * belongs to the first of the Service ports that have it.
+ * Finds the owners, by kube-proxy's tables, of elements that have no origin and lead to no chain. A cluster IP or an
+ * endpoint belongs to the first of the Service ports that have it.
  */
 function indexNftables(
   states: readonly KernelState[],
@@ -348,7 +348,7 @@ function indexNftables(
   };
 }
 
-/** kube-proxy writes the name of a Service port beside what it turns away. A long one is cut, or ends in dots. */
+/** kube-proxy comments elements that refuse packets with the Service port's name. Long ones are cut, or end in dots. */
 function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): string | undefined {
   if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
   const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;
@@ -357,7 +357,7 @@ function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): stri
   return others.length === 0 ? (only ?? comment) : comment;
 }
 
-/** Of several Service ports with one cluster IP or endpoint the first by name, as kube-proxy's elements are sorted. */
+/** If Service ports share a cluster IP or endpoint, keeps the first by name, as kube-proxy sorts its elements. */
 function keepFirst(labels: Map<string, string>, key: string, label: string): void {
   const known = labels.get(key);
   if (known === undefined || label < known) labels.set(key, label);

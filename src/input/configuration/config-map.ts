@@ -10,7 +10,7 @@ import { fieldsOf } from './cluster-config.ts';
 const usualKey = 'config.conf';
 
 /**
- * The keys of a ConfigMap that may hold a KubeProxyConfiguration: config.conf of kubeadm, config on EKS, others
+ * The keys of a ConfigMap that may hold a KubeProxyConfiguration: config.conf with kubeadm, config on EKS, others
  * elsewhere. The kubeconfig beside it never names the kind.
  */
 function findConfigKeys(data: unknown): readonly string[] {
@@ -20,13 +20,13 @@ function findConfigKeys(data: unknown): readonly string[] {
   });
 }
 
-/** The documents inside an object, and what is wrong with them. */
+/** The documents inside an object, and the diagnostics about them. */
 interface Unpacked {
   readonly documents: readonly InputDocument[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** The documents inside a ConfigMap that kpc reads settings from, in terms of the file. */
+/** The documents inside a ConfigMap that kpc reads settings from, with their places in the file. */
 export function unpackConfigMap(document: InputDocument): Unpacked {
   const { data } = fieldsOf(document.value);
   const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(fieldsOf(data)[key])));
@@ -55,8 +55,8 @@ function unpackKey({ file, source }: InputDocument, key: string, text: string): 
 }
 
 /**
- * Turns a place in the text of a field into one in the file around it. A literal block of YAML ("|") has the same lines
- * there, further to the right; for texts written in another way the field is as near as it gets.
+ * Converts a location in a field's text to one in the file around it. A YAML literal block ("|") has the same lines
+ * there, indented further; for other styles, the field's own location is the nearest.
  */
 function moveLocation(file: TextFile, text: string, field: Location, inner: Location): Location {
   if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;

@@ -14,7 +14,7 @@ interface Gate {
   readonly stage: 'alpha' | 'beta' | 'other';
 }
 
-/** A gate in the words of the table: its stage if AllAlpha or AllBeta turns it, else whether it is locked; and its value. */
+/** Reads a gate from the table's word: its stage, if AllAlpha or AllBeta switches it, or its lock; and its value. */
 function readKind(kind: string): Gate {
   const stage = kind.startsWith('alpha') ? 'alpha' : kind.startsWith('beta') ? 'beta' : 'other';
   return { isOn: kind === 'beta' || /(?:^|-)on$/.test(kind), isLocked: kind.startsWith('locked'), stage };
@@ -56,7 +56,7 @@ interface GateFault {
   readonly fault: GateProblem;
 }
 
-/** Whether a gate is on, of those that a kube-proxy knows. */
+/** Whether a gate is on, for a kube-proxy that knows these gates. */
 export function isGateOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate>): boolean {
   const own = gates.get(name);
   if (own !== undefined) return own;

@@ -143,15 +143,15 @@ export function createYamlReader(): YamlReader {
 }
 
 /**
- * Hands over a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---" as a word. Such a line
- * always ends a document, even inside a quoted text, so no parser is needed. A document keeps its own "---" line, because
- * that may hold the start of its value, but not with "---#", which a parser does not take for a marker. A stretch of blanks and
- * comments is a document too, without a value.
+ * Passes on a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---" as a word.
+ * Such a line always ends a document, even inside a quoted string, so no parser is needed. A document keeps its own
+ * "---" line, which may hold the start of its value, but not the dashes of "---#", which parsers do not take for a
+ * marker. A stretch of blanks and comments is a document too, without a value.
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from === 0 && text.startsWith('---#') ? '---'.length : from;
-  // It begins with characters, which V8 searches for many at once; few other lines start with dashes. A line starts after a line feed
-  // only: /^/m would also find one after a carriage return or U+2028.
+  // Begins with literal characters, which V8 searches many at a time; few other lines start with dashes. Only a line
+  // feed starts a line: /^/m would also match after a carriage return or U+2028.
   const marker = /\n---(?=[ \t\r\n#]|$)/g;
   marker.lastIndex = Math.max(from - 1, 0);
   while (marker.test(text)) {

@@ -15,9 +15,9 @@ export function isKustomization({ file, value }: InputDocument): boolean {
 }
 
 /**
- * A warning for the first kustomization that makes other Services of those in `files` than kpc reads there: with other
- * names, or with other Pods behind them. Where it only lists them, or only chooses images, kpc reads the same. What a component
- * changes, a kustomization that names it changes.
+ * A warning for the first kustomization that makes Services different from what kpc reads in `files`: with other names,
+ * or with other Pods behind them. One that only lists them, or only chooses images, makes no difference. What a
+ * component changes counts as a change of the kustomization that names it.
  */
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],

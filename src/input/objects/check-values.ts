@@ -142,14 +142,14 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
   const written = { field: fieldName(path), value: text };
   if (!network) report.add(path, 'bad-cidr', { problem: 'no-network', ...written, address: networkOfOne(text) });
   else if (text !== network.text) {
-    // Bits beyond the prefix length may mean the one address.
+    // With host bits set, the single address may be meant.
     const address = networkOfOne(text.slice(0, text.indexOf('/')), network.address);
     report.add(path, 'odd-cidr', { ...written, network: network.text, address });
   }
   return network;
 }
 
-/** The network of one address alone; undefined for none, and for one that is the other. */
+/** The network of a single address; undefined if the text is no address, or is `other`. */
 function networkOfOne(text: string, other?: Address): string | undefined {
   const address = parseAddress(text);
   if (!address || address.text === other?.text) return undefined;

@@ -72,7 +72,7 @@ function kindOf<Schema extends keyof RawObjects, List extends keyof ObjectTypes>
     read: (value, report, { validator, names }, into) => {
       const raw = validator.validate(schema, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
-      // What else is wrong with the settings of a configuration is reported in the same run.
+      // Keeps a configuration with errors, so that other faults of its settings are reported in the same run.
       const counts = object !== undefined && (list === 'configs' || !report.hasErrors);
       if (counts) into[list].push({ object, source: report.source });
     },
@@ -151,7 +151,7 @@ const mostLetters = 2;
  * may well be a kind of its own, such as the Service of Knative.
  */
 export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
-  // A group of Kubernetes' own, in which no other program can define a kind.
+  // An API group of Kubernetes itself: no other program can define a kind in it.
   const isOfKubernetes = /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
   const own = kindNamed(kind);
   // The first version of a ServiceCIDR had other fields.

@@ -73,7 +73,7 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   return 0n;
 }
 
-/** The suffixes of a quantity: each means a thousand times the one before, or 1024 times. */
+/** The suffixes of a quantity: each is 1000 times the one before, or 1024 times if binary. */
 const suffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 

@@ -27,11 +27,11 @@ export interface Checks extends AskedKinds {
   readonly names: CommonNames;
   /** Of objects that name none. */
   readonly namespace: string;
-  /** Whether what is wrong with any text in a ConfigMap counts. */
+  /** Whether errors in any text of a ConfigMap count. */
   readonly areConfigs: boolean;
 }
 
-/** The checks of a run, which has read nothing yet. */
+/** Creates the checks of a run that has read nothing yet. */
 export function createChecks(asked: Omit<Checks, 'validator' | 'names'>): Checks {
   return { validator: new Validator(), names: new CommonNames(), ...asked };
 }
@@ -56,7 +56,7 @@ export function emptyCollection(): CollectedObjects {
   };
 }
 
-/** Adds what is in one collection to another. */
+/** Adds the objects of one collection to another. */
 export function addObjects({ skipped, ...lists }: CollectedObjects, into: CollectedObjects): void {
   for (const [name, list] of Object.entries(lists)) {
     const target = into[name as keyof typeof lists] as unknown[];
@@ -65,7 +65,7 @@ export function addObjects({ skipped, ...lists }: CollectedObjects, into: Collec
   for (const [kind, count] of skipped) into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + count);
 }
 
-/** Takes objects out that the input defines again. */
+/** Removes the objects that the input defines again. */
 export function removeObjects(
   { skipped: _, ...lists }: CollectedObjects,
   duplicates: readonly { readonly again: readonly object[] }[],

@@ -326,8 +326,7 @@ function checkLoadBalancerFields(
   report.add(['status', 'loadBalancer', 'ingress'], 'stale-ingress', { type });
 }
 
-/** Warns of a field that means nothing for such a Service, unless something about the Service is wrong anyhow. */
-/** `needs` is what gives the field a meaning. */
+/** Warns of a field without effect, unless the Service has errors anyway. `needs` is what gives the field an effect. */
 function ignore(field: string, needs: string, report: Report): void {
   if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

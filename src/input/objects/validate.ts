@@ -56,7 +56,7 @@ function readError(
   value: unknown,
 ): Fault {
   let parent = value;
-  // A JSON pointer. A step into a list is a number; a label may be called "1", too.
+  // The path is a JSON pointer. A step into a list is a number, but a label may be named "1", too.
   const path = instancePath
     .split('/')
     .slice(1)
@@ -142,8 +142,8 @@ function findPath(name: string, kind: Schema): readonly string[] | undefined {
 }
 
 /**
- * The value without the fields that are wrong, about which the report takes no more errors. Copies what is on the way to them, and
- * nothing else: the rest may be deep.
+ * The value without its faulty fields; the report takes no more errors about them. Copies only what is on the way to
+ * them: the rest may be deep.
  */
 function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };

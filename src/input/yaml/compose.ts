@@ -194,13 +194,13 @@ const beforeKey = /^(?!---)[-?: ]*$/;
 const mostInFlows = 400_000;
 
 /**
- * What refuses what go-yaml takes otherwise than the package, or not at all, as far as single lexemes show it. It takes those of a
- * text one after the other, and throws a Refusal.
+ * Returns a check that refuses what go-yaml rejects or reads differently from the package, if single lexemes show it.
+ * The check takes a text's lexemes one after another, and throws a Refusal.
  */
 function createLexemeCheck(text: string, most: number): (source: string) => void {
   let offset = 0;
   let lineStart = 0;
-  /** Brackets that are open, and lexemes in brackets, of which the package makes the most of all for each character. */
+  /** Open brackets, and lexemes in brackets: the package makes more of those per character than of any others. */
   let flows = 0;
   let inFlows = 0;
   let atScalar = false;

@@ -10,23 +10,23 @@ const maxKeyLength = 512;
 /** Thrown within this file for whatever only the full parser can decide; it carries nothing, so one is enough. */
 const unsure = new Error('left to the full YAML parser');
 
-/** What YAML takes nowhere, or ends a line in some YAML versions only; and tabs. */
+/** Characters that YAML forbids, or that end a line only in some YAML versions; and tabs. */
 const odd = /[^\n -~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
 
 /**
- * A plain scalar on its line: behind a colon, a blank makes a key of it, and "#" begins a comment behind a blank. Of what starts with
- * another sign, the full parser knows more.
+ * A plain scalar on one line. A colon before a blank makes it a key, and "#" after a blank begins a comment. Scalars
+ * that start with another sign are left to the full parser.
  */
 const plain =
   /(?=[A-Za-z0-9$()+./;\\^_~\u00a0-\uffff]|[-:](?![ \n]|$))(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
-/** The same in a further line of the scalar, where it may begin with any sign. */
+/** The same on a later line of the scalar, which may begin with any sign. */
 const plainRest = /(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
-/** A text in quotes that ends on its line, with no escapes but those that mean the same in JSON. */
+/** A quoted string that ends on its line, with only the escapes that mean the same in JSON. */
 const quoted = /"[^"\\\n]*(?:\\["\\bfnrt][^"\\\n]*)*"|'[^'\n]*(?:''[^'\n]*)*'/y;
-/** A word in brackets that means the same there as elsewhere. */
+/** A word that means the same in brackets as elsewhere. */
 const flowWord = /(?:[\w+./~]|-(?=[\d.]))[\w+./~-]*/y;
 const comma = /, */y;
-/** Behind a key in brackets. */
+/** After a key in brackets. */
 const wordColon = /: +/y;
 const quotedColon = /: */y;
 const spaces = / */y;
@@ -34,10 +34,10 @@ const keyColon = /:(?=[ \n]|$)/y;
 const dash = /-(?=[ \n]|$)/y;
 const restOfLine = /.*/y;
 const lineEnd = /(?: +#.*| *)(?=\n|$)/y;
-/** From the end of a line to the next content, or over so many lines: millions at once exhaust the stack. */
+/** From the end of a line to the next content, at most this many lines at once: millions exhaust the stack. */
 const mostEmptyLines = 1000;
 const emptyLines = /(?:\n *(?:#.*)?){0,1000}/y;
-/** The line that starts a document, or begins it with nothing but a comment. */
+/** A first line without content: "---", a comment, or nothing. */
 const firstLine = /(?:---(?: +#.*| *)| *(?:#.*)?)(?=\n|$)/y;
 
 /**
@@ -63,15 +63,15 @@ function attempt(text: string, known: KnownPatterns): { readonly value: unknown 
   try {
     return { value: new FastReader(text, known).readDocument() };
   } catch (error) {
-    // What V8 keeps to go back in a regular expression is 64 MB: too little for some lines of many.
+    // V8 limits backtracking in a regular expression to 64 MB: too little for some lines of millions of characters.
     if (error === unsure || error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
 /**
- * One pass over a text. Each method that reads a value in a block starts with `pos` on its first character and ends with
- * `pos` on the first character of the next line that holds anything, and that line's indentation in `column`.
+ * One pass over a text. Each method that reads a block value starts with `pos` on its first character and ends with
+ * `pos` on the first character of the next line with content, and that line's indentation in `column`.
  */
 class FastReader {
   readonly #text: string;
@@ -80,7 +80,7 @@ class FastReader {
   /** Of the first character at `pos` in its line; -1 at the end of the document. */
   #column = 0;
   #depth = 0;
-  /** Where the last line ended that held anything. */
+  /** Where the last line with content ended. */
   #contentEnd = 0;
 
   constructor(text: string, known: KnownPatterns) {
@@ -100,7 +100,7 @@ class FastReader {
     return value;
   }
 
-  /** Moves over what the pattern fits. Patterns see no more than the document, which ends where its text does. */
+  /** Skips what the pattern matches. Patterns see only the document: the text ends where it does. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#pos;
     const fits = pattern.test(this.#text);
@@ -119,7 +119,7 @@ class FastReader {
     return pattern.test(this.#text);
   }
 
-  /** A mapping or a sequence that starts at `pos`, the value of that key. */
+  /** Reads the mapping or sequence that starts at `pos`, the value of that key. */
   #readBlock(key: string): unknown {
     return this.#at(dash) ? this.#readSequence(key) : this.#readMapping(key);
   }
@@ -134,7 +134,7 @@ class FastReader {
       this.#pos = found.end;
       if (this.#at(lineEnd)) {
         this.#endLine();
-        // In the same column the mapping goes on, further in its last value does.
+        // A line in the same column continues the mapping; a deeper one continues its last value.
         if (this.#column < column) return pattern.make(found.scalars);
       }
       this.#pos = start;
@@ -236,7 +236,7 @@ class FastReader {
     return this.#readOther(column);
   }
 
-  /** A list or mapping in brackets on one line, of words and of texts in quotes; undefined for anything else. */
+  /** Reads a list or mapping in brackets on one line, of words and quoted strings; undefined for anything else. */
   #readFlow(levels: number): unknown {
     const open = this.#text.charAt(this.#pos);
     const isMapping = open === '{';
@@ -272,11 +272,11 @@ class FastReader {
     return this.#skip(flowWord) ? resolveFinite(this.#text.slice(start, this.#pos)) : undefined;
   }
 
-  /** A plain scalar of which so much is on its first line, and which goes on in further lines, the next of them at `pos`. */
+  /** Reads a plain scalar that has `length` characters on its first line and continues on further lines, from `pos`. */
   #readFolded(start: number, length: number, column: number): unknown {
     let end = start + length;
     while (this.#column > column) {
-      // A comment ends it, and blanks at its end are none of it.
+      // A comment ends the scalar; blanks at its end are not part of it.
       if (this.#text.slice(end, this.#pos).includes('#')) throw unsure;
       this.#take(plainRest);
       end = this.#pos;
@@ -292,7 +292,7 @@ class FastReader {
   }
 
   /**
-   * A value of any other kind, which the full parser reads: in brackets, in quotes with escapes, or of several lines. All lines that are
+   * Reads any other value with the full parser: in brackets, in quotes with escapes, or on several lines. All lines
    * indented deeper than `column` belong to it.
    */
   #readOther(column: number): unknown {
@@ -306,7 +306,7 @@ class FastReader {
     const lines = this.#text.slice(start, end);
     const literal = lines.startsWith('|') ? readLiteral(lines, column) : undefined;
     if (literal !== undefined) return literal;
-    // What is too much in a document is for the full parser to say, which has to see all of it: what aliases mean, and how deep it is.
+    // The full parser must see the whole document to know what aliases mean, and whether it is too large or deep.
     if (/^[[{]/.test(lines) && /[\s,[{:][&*]/.test(lines)) throw unsure;
     const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
     if (parsed.kind !== 'value') throw unsure;
@@ -321,7 +321,7 @@ class FastReader {
     this.#toContent();
   }
 
-  /** From the end of a line to the next one that holds anything. */
+  /** Moves from the end of a line to the next line with content. */
   #toContent(): void {
     this.#contentEnd = this.#pos;
     let start: number;
@@ -339,7 +339,7 @@ class FastReader {
   }
 }
 
-/** A key that comes twice is an error, '<<' may merge, and '__proto__' must not become a prototype. */
+/** A repeated key is an error, '<<' may merge, and '__proto__' must not become a prototype. */
 function isOddKey(mapping: object, key: string): boolean {
   return key === '__proto__' || key === '<<' || Object.hasOwn(mapping, key);
 }
@@ -361,7 +361,7 @@ function resolveFinite(text: string): unknown {
   return value;
 }
 
-/** The text of a literal block below a key or dash in that column; undefined if its indentation is odd. */
+/** The text of a literal block below a key or dash in that column; undefined if its indentation is irregular. */
 function readLiteral(written: string, column: number): string | undefined {
   const [header = '', ...lines] = written.split('\n');
   const [indent = ''] = /^ */.exec(lines.find((line) => /[^ ]/.test(line)) ?? '') ?? [];

@@ -34,15 +34,15 @@ const mostRatio = 0.99;
 /** A key as Go has it, which keeps 1 and "1" apart. */
 type Key = string | number | boolean;
 
-/** A field of a mapping or an item of a list: the offsets of its key (of an item, of the item) and of its value. */
+/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
 type Entry = { readonly [Of in PositionOf]: number };
 
-/** Makes the value of a document as sigs.k8s.io/yaml makes it of what go-yaml v2 reads. Throws a Refusal. */
+/** Decodes a document to the value that sigs.k8s.io/yaml makes of what go-yaml v2 reads. Throws a Refusal. */
 class Decoder {
   readonly #targets: Composed['targets'];
-  /** Where the fields of each mapping and the items of each list are written, if anything asks for it. */
+  /** Where the fields of each mapping and the items of each list are written; undefined if not asked for. */
   readonly #places: Map<unknown, Map<string, Entry>> | undefined;
-  /** Keys that are in their mapping already: kubectl takes the last without a word. */
+  /** Keys that repeat another of their mapping: kubectl silently takes the last. */
   readonly repeated = new Map<Node, { readonly mapping: YAMLMap; readonly name: string }>();
   /** The aliases around the node that is decoded, the outermost first. */
   readonly #open = new Set<Alias>();
@@ -145,7 +145,7 @@ function pairsOf(mapping: YAMLMap): readonly { readonly key: Node; readonly valu
 
 function describeRepeated(repeated: Decoder['repeated'], root: Node | null): SyntaxFault[] {
   const ofRoot = [...repeated].filter(([, { mapping }]) => mapping === root);
-  // A document that names its kind twice is two objects, with no line "---" between them.
+  // A document that names its apiVersion and kind twice is two objects, with no "---" line between them.
   const isTwoObjects = ['apiVersion', 'kind'].every((field) => ofRoot.some(([, { name }]) => name === field));
   const faults = [...repeated].flatMap(([key, { mapping }]): SyntaxFault[] => {
     const isOfTwo = isTwoObjects && mapping === root;

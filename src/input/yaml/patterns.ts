@@ -1,22 +1,22 @@
 import { resolvePlainScalar } from './scalars.ts';
 
-/** Longer mappings are hardly ever written alike. */
+/** In characters: longer mappings are hardly ever written alike. */
 const maxLength = 4096;
-/** How many patterns are kept for mappings in one place, and for how many places. */
+/** The most patterns kept for mappings in one place, and the most places. */
 const maxPatterns = 6;
 const maxPlaces = 500;
-/** So many mappings in one place are tried as patterns; after that only one now and then. */
+/** How many mappings in one place are all tried as patterns; of later ones, only one now and then. */
 const eagerTries = 16;
 
 /**
- * How mappings were written so far, by the keys whose values they are or are listed in: the next one is nearly always written the
- * same, but for some scalars. It makes reading many documents faster and changes no result; but values that are written
- * the same may be the same object.
+ * How mappings were written so far, by the key whose value they are or are listed in: the next one is nearly always
+ * written the same, except for some scalars. Speeds up reading many documents and changes no result, but values that
+ * are written the same may be the same object.
  */
 export class KnownPatterns {
   readonly #places = new Map<string, Place>();
 
-  /** What is known of mappings below a key. */
+  /** Returns what is known about mappings below a key. */
   below(key: string): Place {
     const known = this.#places.get(key);
     if (known) return known;
@@ -25,7 +25,7 @@ export class KnownPatterns {
     return place;
   }
 
-  /** The value of a document that is written as one before it, up to the last line feed. */
+  /** The value of a document that is written like an earlier one, up to the last line feed; undefined if none is. */
   findWhole(text: string): { readonly value: unknown } | undefined {
     const start = text.startsWith('---\n') ? 4 : 0;
     for (const pattern of this.below('').patterns) {
@@ -42,8 +42,8 @@ class Place {
   #misses = 0;
 
   /**
-   * Takes over how a mapping is written, which no pattern fits: into the pattern that differs in scalars alone, or as another one. If
-   * all are written differently, hardly one is worth it.
+   * Learns how a mapping that fits no pattern is written: merges it into the pattern that differs only in scalars, or
+   * adds a pattern. If all mappings are written differently, hardly any is worth it.
    */
   learn(text: string, column: number, value: unknown): void {
     const misses = ++this.#misses;
@@ -56,19 +56,19 @@ class Place {
   }
 }
 
-/** A scalar on one line that is read by itself: a plain word, or a text in quotes without escapes. */
+/** A scalar on one line that can be read by itself: a plain word, or a quoted string without escapes. */
 const scalar = String.raw`[A-Za-z0-9](?:[\w./:-]*[\w./-])?|"[ !#-[\]-~]*"|'[ -&(-~]*'`;
-/** Those in a text, behind a key or a dash. */
+/** Finds them in a text, after a key or a dash. */
 const scalars = /(?<=: |- )([A-Za-z0-9](?:[\w./:-]*[\w./-])?|"[ !#-[\]-~]*"|'[ -&(-~]*')(?=\n|$)/;
-/** What is between them, if there are no scalars of another kind. */
+/** The text between them, if it holds no scalars of another kind. */
 const structure = /^(?:[ \n]|-(?= )|[A-Za-z][\w./:-]*:(?=[ \n]|$)|\{\}|\[\])*$/;
 
-/** A mapping that was read: its scalars as they are written, each behind the text before it, and their values. */
+/** A mapping that was read: its text, split at its scalars, and its value. */
 interface Example {
-  /** Its column: a text means the same only there. */
+  /** A text means the same only in the same column. */
   readonly column: number;
   readonly value: unknown;
-  /** A text, a scalar, a text, a scalar and so on. */
+  /** Text and scalars in turn, beginning with text. */
   readonly pieces: readonly string[];
 }
 
@@ -76,13 +76,13 @@ function readExample(text: string, column: number, value: unknown): Example | un
   const pieces = text.split(scalars);
   if (!pieces.every((piece, i) => i % 2 === 1 || structure.test(piece))) return undefined;
   const leaves = leavesOf(value);
-  // A text that goes on in another line is one value, and looks like several.
+  // A scalar that continues on another line is one value, but looks like several.
   const areAlike =
     pieces.length === 2 * leaves.length + 1 && leaves.every((leaf, i) => leaf === resolve(pieces[2 * i + 1] ?? ''));
   return areAlike ? { column, value, pieces } : undefined;
 }
 
-/** The scalars in a value, but null: nothing may be written for that. */
+/** The scalars in a value, except null, which may be written as nothing. */
 function leavesOf(value: unknown): readonly unknown[] {
   if (value === null) return [];
   return typeof value === 'object' ? Object.values(value).flatMap(leavesOf) : [value];
@@ -92,24 +92,24 @@ function resolve(written: string): unknown {
   return written.startsWith('"') || written.startsWith("'") ? written.slice(1, -1) : resolvePlainScalar(written);
 }
 
-/** What a part of the mapping is in each value that is made. */
+/** How a part of the mapping is made. */
 type Part =
-  /** The same. */
+  /** The same in every value. */
   | { readonly kind: 'fixed'; readonly value: unknown }
-  /** One of the scalars that differ, by their order in the text. */
+  /** One of the varying scalars, by its order in the text, from 1. */
   | { readonly kind: 'scalar'; readonly index: number }
-  /** A list, or a mapping with these keys, that holds such scalars. */
+  /** A list, or a mapping with these keys, that holds varying scalars. */
   | { readonly kind: 'mould'; readonly keys: readonly string[] | undefined; readonly parts: readonly Part[] };
 
 /**
- * A mapping as it was written once, to read those that differ from it only in some of their scalars. All else is the same text,
- * so what fits has the same structure, and needs no reading except for the scalars.
+ * A mapping as once written, to read mappings that differ from it only in some scalars. The rest of the text is the
+ * same, so a match has the same structure, and only those scalars must be read.
  */
 class Pattern {
   readonly column: number;
   readonly #text: RegExp;
   readonly #example: Example;
-  /** The scalars that may differ, by their index among the pieces. */
+  /** The scalars that may differ, by their index in `pieces`. */
   readonly #varying: ReadonlySet<number>;
   readonly #part: Part;
 
@@ -120,7 +120,7 @@ class Pattern {
     const source = example.pieces.map((piece, i) => {
       return varying.has(i) ? `(${scalar})` : piece.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
     });
-    // A scalar holds no line feed, and one follows it.
+    // A scalar holds no line feed, but one follows it.
     this.#text = new RegExp(`${source.join('')}(?=\n|$)`, 'y');
     const indexes = [...example.pieces.keys()].filter((i) => varying.has(i));
     let piece = -1;
@@ -137,7 +137,7 @@ class Pattern {
     this.#part = partOf(example.value);
   }
 
-  /** The pattern that fits the example, too; undefined if it differs in more than scalars. */
+  /** Returns a pattern that also fits the example; undefined if they differ in more than scalars. */
   merge({ column, pieces }: Example): Pattern | undefined {
     const own = this.#example;
     if (column !== own.column || pieces.length !== own.pieces.length) return undefined;
@@ -146,20 +146,20 @@ class Pattern {
     return new Pattern(own, new Set([...this.#varying, ...others]));
   }
 
-  /** Where the mapping that begins there ends, and its scalars; undefined if it does not fit. */
+  /** The end of the mapping that begins at `start`, and its scalars; undefined if it does not fit. */
   match(text: string, start: number): { readonly end: number; readonly scalars: readonly string[] } | undefined {
     this.#text.lastIndex = start;
     const found = this.#text.exec(text);
     return found ? { end: this.#text.lastIndex, scalars: found } : undefined;
   }
 
-  /** The value with these scalars. What has none of them below it is the same object in every value. */
+  /** The value with these scalars. Parts that hold none of them are the same object in every value. */
   make(written: readonly string[]): unknown {
     return fill(this.#part, written);
   }
 }
 
-/** To copy a value and change the copy takes twice as long. */
+/** Copying a value and changing the copy takes twice as long. */
 function fill(part: Part, written: readonly string[]): unknown {
   switch (part.kind) {
     case 'fixed':
@@ -173,7 +173,7 @@ function fill(part: Part, written: readonly string[]): unknown {
 
 function fillMould(keys: readonly string[] | undefined, parts: readonly Part[], written: readonly string[]): object {
   const first = parts[0];
-  // An endpoint has one address.
+  // Most lists have one item: an endpoint has one address.
   if (!keys) return first && parts.length === 1 ? [fill(first, written)] : parts.map((part) => fill(part, written));
   const made: Record<string, unknown> = {};
   for (let i = 0; i < parts.length; i++) made[keys[i] as string] = fill(parts[i] as Part, written);

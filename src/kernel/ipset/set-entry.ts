@@ -64,7 +64,7 @@ export function parseEntry(text: string, type: string): SetEntry {
     if (port !== undefined) return { port };
     return readFirst(text) ?? { other: text };
   }
-  // Addresses and networks can be written in several ways: ipset prints a network of one address without its length.
+  // Addresses and networks have several spellings: ipset prints a network of one address without its prefix length.
   const ranges = (): readonly string[] => text.split(',').map((part) => rangeText(parseAddressRange(part)) ?? part);
   return readSocket(text, comma) ?? { other: ranges().join(',') };
 }

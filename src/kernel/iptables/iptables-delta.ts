@@ -89,7 +89,7 @@ function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]):
     if (inserted > 0 && ruleMeaning(rule) === after[inserted - 1]) inserted--;
     else gone.push(rule);
   }
-  // Of two equal rules the first is deleted, which may not be the one that is to go.
+  // iptables deletes the first of two equal rules, which may be the one to keep.
   const kept = new Set(after.slice(inserted));
   const isRemade = gone.some((rule) => kept.has(ruleMeaning(rule)));
   const deleted = isRemade ? from : gone.reverse();

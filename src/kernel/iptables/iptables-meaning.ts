@@ -11,7 +11,7 @@ export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
 
-/** The one rule for all the ways to write a rule: see ruleMeaning. */
+/** Returns the same rule for all ways to write it: see ruleMeaning. */
 export function canonicalRule(rule: Rule): Rule {
   return { args: canonicalArgs(rule.args) };
 }

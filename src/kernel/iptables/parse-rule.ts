@@ -25,7 +25,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
     let arg = value === undefined ? undefined : readOption(options, option, [value], negated);
     if (!arg && value !== undefined && !negated && (option === '-m' || option === '-j' || option === '-g')) {
       const next = findOption(words, end);
-      // The port options of tcp, udp and sctp are options by themselves, in any place.
+      // The port options of tcp, udp and sctp are options of their own, and may come anywhere.
       if (option === '-m' && (next === end || portMatches.has(value))) arg = { kind: 'module', name: value };
       else {
         end = next;
@@ -40,7 +40,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
   return args;
 }
 
-/** How many values an option has, and the argument that it makes; undefined if kpc does not read the values. */
+/** How many values an option takes, and the argument made from them; undefined if kpc does not read the values. */
 type OptionReader = readonly [count: 0 | 1 | 2, read: (value: string, second: string) => RuleArg | undefined];
 
 /** The options of iptables itself, and of the matches tcp, udp and sctp, that are arguments. */
@@ -56,7 +56,7 @@ const options: ReadonlyMap<string, OptionReader> = new Map<string, OptionReader>
 
 const portMatches: ReadonlySet<string> = new Set(['tcp', 'udp', 'sctp']);
 
-/** The matches with one option, by both names. */
+/** The matches with one option, by "MATCH --OPTION". */
 const matches: ReadonlyMap<string, OptionReader> = new Map<string, OptionReader>([
   ['comment --comment', [1, (text) => ({ kind: 'comment', text })]],
   ['mark --mark', [1, readMarkMatch]],
@@ -139,7 +139,7 @@ function findOption(words: readonly string[], from: number): number {
 
 const longMatches: ReadonlySet<string> = new Set(['ipvs', 'statistic', 'recent']);
 
-/** A match with several options, in any order. */
+/** Reads a match with several options, in any order. */
 function readLongMatch(name: string, words: readonly string[]): RuleArg | undefined {
   const read = longMatches.has(name) ? readOptions(words) : undefined;
   if (!read) return undefined;

@@ -20,9 +20,9 @@ interface DraftChain {
 
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
- * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
- * has no COMMIT, the last line that the tools print, the text is not `complete`. `known` serves texts that are read after another;
- * `tableOf` finds the table of lines that are in none.
+ * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. If a table
+ * lacks COMMIT, the last line that the tools print, the text is not `complete`. `known` speeds up reading several texts
+ * in turn; `tableOf` finds the table of lines outside any table.
  */
 export function parseIptablesSave(
   text: string,
@@ -138,8 +138,8 @@ interface AppendedRule {
 }
 
 /**
- * The rules that the lines of a text gave, for the next text of the same tool, which has nearly the same lines: one that is
- * met again is not read again, and its rule is the same value, which compares at no cost.
+ * The rules read from the lines of a text, for the same tool's next text, which has nearly the same lines. A repeated
+ * line is not read again, and its rule is the same object, which compares at no cost.
  */
 export class RuleLines {
   #before: ReadonlyMap<string, AppendedRule> = new Map();

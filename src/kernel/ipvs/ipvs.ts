@@ -94,7 +94,7 @@ export function formatVirtualServer(server: VirtualServer): string {
   return lines.join('');
 }
 
-/** The options by which ipvsadm names virtual servers. */
+/** ipvsadm's options that name virtual servers. */
 export const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
 
 /** What names a virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
@@ -200,12 +200,12 @@ const schedulerFlagNames: Readonly<Record<string, SchedulerFlag>> = {
   'mh-port': 'flag-2',
 };
 
-/** How many values an option has; that of `-p` may be missing. */
+/** How many values an option takes; 'number' may be missing, as after `-p`. */
 type Arity = 0 | 1 | 'number';
 
 /**
- * The values of the options that are known, in the words after the virtual server's name; other words stay as they are, and so does an
- * option that comes again: two lines may have become one.
+ * The values of known options in the words after the virtual server's name. Other words stay as they are, and so does a
+ * repeated option: two lines may have become one.
  */
 function readOptions(words: readonly string[], known: Readonly<Record<string, Arity>>) {
   const values = new Map<string, string>();
@@ -224,7 +224,7 @@ function readOptions(words: readonly string[], known: Readonly<Record<string, Ar
 
 const serviceOptions = { '-s': 1, '-p': 'number', '-b': 1 } as const;
 
-/** A text is why the options cannot be read. */
+/** Returns the reason as a string if the options cannot be read. */
 function readService(
   key: Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'>,
   words: readonly string[],
@@ -257,7 +257,7 @@ function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined 
 
 const realOptions = { '-r': 1, '-w': 1, '-m': 0, '-g': 0, '-i': 0 } as const;
 
-/** Adds the real server that the words name. Returns why they cannot be read. */
+/** Adds the real server that the words name. Returns the reason if they cannot be read. */
 function addRealServer({ realServers }: DraftServer, words: readonly string[]): string | undefined {
   const { values, others } = readOptions(words, realOptions);
   const at = parseSocketAddress(values.get('-r') ?? '');

@@ -108,7 +108,7 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
   return makeLinkAddress(field(info, 'local'), field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
 }
 
-/** Undefined if that is no address, or no prefix length of its family. */
+/** Undefined if the text is no address, or the length no prefix length of its family. */
 export function makeLinkAddress(text: unknown, length: unknown, scope: string | undefined): LinkAddress | undefined {
   const address = typeof text === 'string' ? parseAddress(text) : undefined;
   const prefixLength = Number.isInteger(length) ? Number(length) : -1;

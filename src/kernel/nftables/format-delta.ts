@@ -30,7 +30,7 @@ function formatTableDelta(delta: NftTableDelta): string {
   return table.strange ? `table ${name}\ndelete table ${name}\n${table.strange.text}` : formatTables([table]);
 }
 
-/** The commands in the order in which the kernel takes them: it deletes nothing that something else refers to. */
+/** The commands in an order that the kernel accepts: it deletes nothing that is still referred to. */
 const steps = [
   /** Rules stop referring to chains, sets and counters. */
   'flush chain',
@@ -164,7 +164,7 @@ const noObjects = { counters: new Map<string, NftCounter>(), sets: new Map<strin
 interface Draft {
   readonly table: ChainlessTable;
   readonly chains: readonly NftChain[];
-  /** Those of them that have their rules before the rest is there. */
+  /** The chains that have their rules before the rest is there. */
   readonly filled: readonly NftChain[];
   readonly formatRest: () => string;
 }

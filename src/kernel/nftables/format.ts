@@ -20,7 +20,7 @@ export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftC
   const text = new LongText();
   for (const table of tables) {
     const name = `${nftFamily[table.family]} ${table.name}`;
-    // Deleting what is not there would fail, so it is made first.
+    // Deleting a missing table would fail, so it is added first.
     text.add(`table ${name}\ndelete table ${name}\n`);
     addParts(text, table, [...table.chains.values()].map(formatOwn));
   }

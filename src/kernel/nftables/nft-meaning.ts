@@ -14,7 +14,7 @@ export function ruleMeaning(rule: NftRule): string {
   return formatRule(canonicalRule(rule));
 }
 
-/** The one rule for all the ways to write a rule. Most have one way to be written. */
+/** Returns the same rule for all ways to write it. Most rules have only one. */
 export function canonicalRule(rule: NftRule): NftRule {
   if (!rule.expressions.some((expression) => expression.kind === 'match')) return rule;
   return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
@@ -25,7 +25,7 @@ export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }
 
-/** The same as canonicalRule. */
+/** Does for an element what canonicalRule does for a rule. */
 export function canonicalElement(element: Element): Element {
   return { ...element, key: element.key.map(canonicalValue) };
 }

@@ -273,7 +273,7 @@ export function valueTypeOf(dataType: string): ValueType {
   }
 }
 
-/** The fields that are read, besides those of fib: of others it is not known how many words they have. */
+/** The fields that kpc reads, besides those of fib: for others, the number of words is not known. */
 const fieldTypes: ReadonlyMap<string, ValueType> = new Map(
   (
     [

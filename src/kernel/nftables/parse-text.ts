@@ -16,7 +16,7 @@ interface ParsedTables {
 /** Which tables are asked for; the others are passed over. */
 type WantsTable = (family: Family, name: string) => boolean;
 
-/** Notes why what begins in a line cannot be read. */
+/** Notes why what begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
 
 interface DraftTable extends NftTable {
@@ -27,8 +27,8 @@ interface DraftTable extends NftTable {
 }
 
 /**
- * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Tables
- * of the families inet, arp, bridge and netdev are passed over. Lines that cannot be read are in `unread`.
+ * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Skips
+ * tables of the families inet, arp, bridge and netdev. Lines that cannot be read are in `unread`.
  */
 export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
@@ -63,7 +63,7 @@ function readPart(table: DraftTable, { line, words, items = [] }: Item, note: No
   else if (name === '' || rest.length > 0) note(line, 'not a part of a table');
   else if (kind === 'chain') table.chains.set(name, readChain(name, table.family, items, note));
   else if (kind === 'set' || kind === 'map') table.sets.set(name, readSet(kind, name, items, note));
-  // What a counter has counted is passed over.
+  // A counter's counts are ignored.
   else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
   else note(line, 'neither a chain, a set, a map nor a counter');
 }

@@ -1,18 +1,18 @@
-/** A statement, or the head of a block with what is between its braces. */
+/** A statement, or the head of a block and the items between its braces. */
 export interface Item {
   /** Counts from 1. */
   readonly line: number;
   /**
-   * A word is a string in double quotes with its quotes, one of `{`, `}`, `,`, or anything else between blanks. Between the
-   * braces of a statement, the end of a line is a blank.
+   * A word is a string with its double quotes, one of `{`, `}`, `,`, or anything else between blanks. Between the
+   * braces of a statement, a line end counts as a blank.
    */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }
 
 /**
- * Cuts a text into its items. Tables and what they hold are blocks; braces inside of these are of their statement. Comments,
- * which begin with `#`, are left out, and so is the end of a line after `\`. `open` are the lines of blocks that have no end.
+ * Splits a text into its items. Tables and what they hold are blocks; braces inside these belong to statements. Leaves
+ * out comments, which begin with `#`, and line ends after `\`. `open` lists the lines of blocks that have no end.
  */
 export function cutItems(text: string): { readonly items: readonly Item[]; readonly open: readonly number[] } {
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;

@@ -114,7 +114,7 @@ function warnUnmet(
 /** How a duration is written. */
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 
-/** Seconds of a duration as Go writes it. Reports anything else, and then gives undefined. */
+/** The seconds of a duration in Go's format. Reports anything else, and then returns undefined. */
 export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
   const { name, value } = written;
   const seconds = parseDuration(value);

@@ -65,7 +65,7 @@ export function ifLocal(localTraffic: LocalTraffic): RuleArg {
   }
 }
 
-/** The match for traffic that is not of the node's pods. */
+/** Matches traffic that is not from the node's pods. */
 export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
   return { ...ifLocal(localTraffic), negated: true } as RuleArg;
 }

@@ -36,10 +36,10 @@ function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
 /** `meta l4proto . th dport`: the key of maps from node ports. */
 export const nodePortKey: Selector = [l4proto, destinationPort];
 
-/** What nft calls the addresses of a family. */
+/** nft's address type of each family. */
 export const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
-/** A rule of these expressions, and perhaps a comment. */
+/** A rule with these expressions, and the comment if given. */
 export function rule(expressions: readonly Expression[], comment?: string): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }

@@ -59,18 +59,18 @@ export interface PlacedElement {
 /** All that a table holds for one Service port. */
 export interface ServiceObjects {
   readonly chains: readonly NftChain[];
-  /** The clients of each endpoint, with session affinity. */
+  /** With session affinity, the clients of each endpoint. */
   readonly sets: readonly NftSet[];
-  /** Of those with the same set and key, the last counts. */
+  /** If several have the same set and key, the last counts. */
   readonly elements: readonly PlacedElement[];
 }
 
-/** An endpoint that has a chain of its own, with the names of this and of its set of clients. */
+/** An endpoint with a chain of its own, and the names of that chain and its set of clients. */
 interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }
 
-/** The chains that a Service port may have, in use or not, those that spread packets over endpoints by their policy: see nftPrefixes. */
+/** The chains of a Service port, in use or not. Those that choose an endpoint are keyed by policy: see nftPrefixes. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 /** The chain that sends packets to an endpoint, and the set of the clients that it remembers. */
@@ -377,7 +377,7 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
   };
 }
 
-/** The same of one endpoint, with its address and port (servicePortEndpointChainNameBase): a name may have no colon. */
+/** The same for an endpoint, with its address and port (servicePortEndpointChainNameBase): names have no colons. */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
@@ -390,7 +390,7 @@ function describePort({ namespace, service, protocol, portName }: ServicePort): 
 /** chainNameBaseLengthMax: what nft allows, less the longest prefix. */
 const maxLength = 240;
 
-/** The hash keeps names apart that are too long to be written whole. */
+/** The hash distinguishes names that are too long to be written whole. */
 function hashAndTruncate(text: string): string {
   const name = `${hashName(text, 8)}-${text}`;
   return name.length > maxLength ? `${name.slice(0, maxLength - 3)}...` : name;

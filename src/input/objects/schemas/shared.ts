@@ -15,7 +15,7 @@ export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 6553
 
 export const protocol = word(['TCP', 'UDP', 'SCTP']);
 
-/** Fields that Kubernetes knows and kpc does not read: their types alone are checked. */
+/** Fields that Kubernetes knows and kpc does not read: only their types are checked. */
 export function unread(schema: Schema, ...names: readonly string[]): object {
   return Object.fromEntries(names.map((name) => [name, schema]));
 }
