@@ -120,7 +120,7 @@ export const commandLineDiagnostics = {
       ],
       rivals: ({ flag, other }: Flag & Texts<'other'>) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
       'replaces-outside': ({ flag }: Flag) => [
-        `${flag} leads out of the folder of kpc.yaml, and what is there would be replaced`,
+        `${flag} is outside the folder of kpc.yaml, and its contents would be replaced`,
         'name that folder on the command line',
       ],
       'replaces-git': ({ flag }: Flag) => [
@@ -183,7 +183,7 @@ export const commandLineDiagnostics = {
         `the input has ${nodes} Nodes, and none is named`,
         'name one with --node, or take each with --all-nodes',
       ],
-      'no-pods-here': ['no network of Pods on this node is known', nameOneEnd],
+      'no-pods-here': ['the Pod network of this node is unknown', nameOneEnd],
       'no-pods-elsewhere': ['no network of Pods on other nodes is known', nameOneEnd],
       'no-free-address': ['no address outside the cluster is free', 'name the address of the sender'],
       'which-port': ({ to, ports, example }: Texts<'to'> & Lists<'ports'> & { readonly example?: string }) => [
@@ -195,7 +195,7 @@ export const commandLineDiagnostics = {
         'see its ports with "kpc describe"',
       ],
       'several-services': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
-        `several Services are called ${name}: ${names.join(', ')}`,
+        `several Services are named ${name}: ${names.join(', ')}`,
         'name one of them',
       ],
       skipped: ({ service, why }: Texts<'service'> & { readonly why: keyof typeof skipped }): Words => {

@@ -20,7 +20,7 @@ import { adviseOnOddSpace } from '../base/odd-texts.ts';
 /** The words for a file or folder that cannot be read, by `problem`. */
 const unreadableWords = {
   url: ({ path }: Texts<'path'>) => [
-    'this is a URL, and kpc reads files only',
+    'kpc reads files, not URLs',
     `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
   ],
   pattern: [
@@ -29,11 +29,11 @@ const unreadableWords = {
   ],
   'link-outside': ({ folder }: Texts<'folder'>) => [
     `a link to something outside ${folder}`,
-    'name what it leads to with -f, too, or leave it out with --exclude PATTERN',
+    'pass its target with -f as well, or leave it out with --exclude PATTERN',
   ],
-  'broken-link': ['a broken link: what it leads to is not there', 'mend or remove it'],
+  'broken-link': ['broken link: its target is missing', 'mend or remove it'],
   missing: 'there is no such file or folder',
-  'no-text': ({ what }: Texts<'what'>) => [`the file is ${what}`, 'name YAML or JSON in UTF-8: kpc reads nothing else'],
+  'no-text': ({ what }: Texts<'what'>) => [`the file is ${what}`, 'name YAML or JSON in UTF-8'],
   /** As the system says it. */
   system: ({ reason }: Texts<'reason'>) => reason,
 } as const satisfies Wordings;
@@ -96,7 +96,7 @@ function describeOtherHost({ outputs, host, first }: OtherHost): Words {
   const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
   return [
     `ignored output of ${nameHost(host)} (${printed}), because ${nameHost(first)} comes first`,
-    'give each node a file of its own',
+    'use one file for each node',
   ];
 }
 
@@ -116,7 +116,7 @@ export const fileDiagnostics = {
   'empty-folder': row('warning', {
     meaning: 'a folder holds no YAML or JSON files',
     example: run('compile -f folder', { 'folder/notes.txt': '' }),
-    words: 'the folder holds no files named *.yaml, *.yml or *.json, or all are left out',
+    words: 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded',
   }),
   'helm-template': row('error', {
     meaning: 'a file is a Helm template that is not rendered',
@@ -164,7 +164,7 @@ export const fileDiagnostics = {
       /** Nothing is left out, but could be. */
       advice: ({ files, all }: Numbers<'files' | 'all'>) => [
         `${formatCount(files)} of ${formatCount(all)} files ${files === 1 ? 'has' : 'have'} errors`,
-        'leave out such files with --skip-invalid, which goes on with the others',
+        'skip such files with --skip-invalid',
       ],
     }),
   }),
@@ -191,7 +191,7 @@ export const fileDiagnostics = {
     ),
     words: ({ copies, values }: Numbers<'copies' | 'values'>) => [
       `aliases multiply to ${copies} of ${values} values`,
-      'write the values out',
+      'replace the aliases with their values',
     ],
   }),
   'bad-json': row('error', {
@@ -232,7 +232,7 @@ export const fileDiagnostics = {
   'yaml-tab': row('error', {
     meaning: 'a tab indents YAML, which takes spaces only',
     example: manifests('kind: Service\nmetadata:\n\tname: web\n'),
-    words: ['a tab is used for indentation', 'indent with spaces: YAML takes nothing else'],
+    words: ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
   }),
   'bad-bundle': row('error', {
     meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
@@ -277,7 +277,7 @@ export const fileDiagnostics = {
     words: ({ path, what, beside }: Texts<'path' | 'what'> & { readonly beside?: string | undefined }) =>
       beside === undefined
         ? [
-            `${path} is a ${what}, not manifests: nothing of it is compiled`,
+            `${path} is a ${what}, not manifests: it cannot be compiled`,
             `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
           ]
         : [
@@ -327,7 +327,7 @@ export const fileDiagnostics = {
     }),
     words: ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
       `skipped a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}`,
-      'give each node a file of its own',
+      'use one file for each node',
     ],
   }),
   'stray-lines': row('note', {

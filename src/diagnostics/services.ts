@@ -80,7 +80,7 @@ export const serviceDiagnostics = {
     ),
     // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
     words: ({ what, holder, rival }: Texts<'what' | 'holder' | 'rival'>) => [
-      `${what} is claimed by ${holder} and ${rival}: ${holder} gets it, in every run`,
+      `${what} is claimed by ${holder} and ${rival}: ${holder} always gets it`,
       'give one of them another address or port',
     ],
   }),
@@ -180,7 +180,7 @@ export const serviceDiagnostics = {
       aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }'),
     ),
     words: ({ type }: Texts<'type'>) => [
-      `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway`,
+      `status has load balancer addresses although type is ${type}; kube-proxy still serves them`,
       'remove them if the load balancer is gone',
     ],
   }),
@@ -304,7 +304,7 @@ export const serviceDiagnostics = {
     ),
     words: ({ index, count: number }: Numbers<'index' | 'count'>) => [
       `endpoints[${index}] has ${number} addresses: kube-proxy uses only the first`,
-      'give each address an endpoint of its own',
+      'use one endpoint for each address',
     ],
   }),
   'no-endpoints-given': row('warning', {
@@ -377,7 +377,7 @@ export const serviceDiagnostics = {
       ),
     words: ({ field, count: number, limit }: Limited & Texts<'field'>) => [
       `the EndpointSlice has ${number} ${field}, and the API server takes ${limit} in one`,
-      'use more slices',
+      'split it into several slices',
     ],
   }),
   'too-many-pods': row('error', {

@@ -206,7 +206,7 @@ export const settingDiagnostics = {
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
     example: manifests(aNodePort, '--nodeport-addresses 10.0.0.0/8'),
     words: ({ network, socket }: Texts<'network' | 'socket'>) => [
-      `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first`,
+      `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}); kpc compiles its first`,
       "name the node's own network alone",
     ],
   }),
@@ -234,7 +234,7 @@ export const settingDiagnostics = {
     meaning: 'kube-proxy takes a setting that kpc-apply does not: it refuses the bundle',
     example: manifests(web, '--conntrack-max-per-core 12'),
     words: ({ name, value, must }: Setting & Texts<'must'>) => [
-      `${name} is ${quote(value)}, and kpc-apply takes no bundle with it`,
+      `${name} is ${quote(value)}, but kpc-apply rejects a bundle with it`,
       `it must ${must}`,
     ],
   }),
@@ -252,7 +252,7 @@ export const settingDiagnostics = {
   'bad-prune': row('error', {
     meaning: '--prune is used without --all-nodes',
     example: manifests(web, '--prune'),
-    words: ['--prune needs --all-nodes: only then is it known which nodes are gone', 'add --all-nodes'],
+    words: ['--prune needs --all-nodes: otherwise kpc cannot know which nodes are gone', 'add --all-nodes'],
   }),
   'bad-shard': row('error', {
     meaning: '--shard does not name a part of the nodes',

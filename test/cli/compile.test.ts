@@ -299,13 +299,13 @@ describe('input', () => {
     mkdirSync(folder);
     symlinkSync(svc, join(folder, 'a.yaml'));
     const args = ['compile', '-f', folder, '--proxy-mode', 'ipvs', '--print', 'ipvsadm'];
-    expect((await runKpc(args)).stderr).toContain('help: name what it leads to with -f, too');
+    expect((await runKpc(args)).stderr).toContain('help: pass its target with -f as well');
     const whole = { status: 0, stdout: expected['ipvsadm.restore'], stderr: '' };
     expect(await runKpc([...args, '-f', svc])).toEqual(whole);
     expect(await runKpc([...args, '-f', svc, '--exclude', 'a.yaml'])).toMatchObject({ status: 0 });
     symlinkSync('nowhere.yaml', join(folder, 'b.yaml'));
     const broken = await runKpc([...args, '-f', svc]);
-    expect(broken.stderr).toContain('b.yaml: error: a broken link: what it leads to is not there [unreadable-file]');
+    expect(broken.stderr).toContain('b.yaml: error: broken link: its target is missing [unreadable-file]');
   });
 
   test('twice is to be left out by a pattern of which no help is empty', async () => {

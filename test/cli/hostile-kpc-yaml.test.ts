@@ -99,7 +99,7 @@ test.each(['out', 'golden'])('%s of a kpc.yaml replaces no folder around it', as
     writeFileSync(join(cwd, 'kpc.yaml'), `file: svc.yaml\ncompile:\n  ${flag}: ${path}\n`);
     const run = await runKpc(['compile', '--node', 'another'], { cwd });
     expect(run.status, path).toBe(2);
-    expect(run.stderr).toContain(`error: ${flag} leads out of the folder of kpc.yaml`);
+    expect(run.stderr).toContain(`error: ${flag} is outside the folder of kpc.yaml`);
   }
   expect(readdirSync(dirname(cwd))).toEqual(before);
   for (const name of readdirSync(victim)) {

@@ -159,7 +159,7 @@ suite('a Service', () => {
   test('load balancer addresses on another type', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
-      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway: remove them if the load balancer is gone [stale-ingress]',
+      '7:34 warning: status has load balancer addresses although type is ClusterIP; kube-proxy still serves them: remove them if the load balancer is gone [stale-ingress]',
       '7:63 warning: hostname cannot be "a b": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-name]',
     ]);
   });
@@ -204,24 +204,24 @@ suite('an EndpointSlice', () => {
       `endpoints: [${Array.from({ length: count }, (_, i) => `{addresses: [${address(i)}]}`).join(', ')}]`;
     expect(ofSlice('addressType: IPv4', endpoints(1000))).toEqual([]);
     expect(ofSlice('addressType: IPv4', endpoints(1001))).toEqual([
-      '5:12 warning: the EndpointSlice has 1001 endpoints, and the API server takes 1000 in one: use more slices [too-many]',
+      '5:12 warning: the EndpointSlice has 1001 endpoints, and the API server takes 1000 in one: split it into several slices [too-many]',
     ]);
   });
 
   test('more ports than one may hold', () => {
     const ports = Array.from({ length: 20_001 }, (_, i) => `{name: p-${i}, port: 80}`).join(', ');
     expect(ofSlice('addressType: IPv4', `ports: [${ports}]`)).toEqual([
-      '5:8 warning: the EndpointSlice has 20001 ports, and the API server takes 20000 in one: use more slices [too-many]',
+      '5:8 warning: the EndpointSlice has 20001 ports, and the API server takes 20000 in one: split it into several slices [too-many]',
     ]);
   });
 
   test('more than one address of an endpoint', () => {
     expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
-      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first: give each address an endpoint of its own [extra-addresses]',
+      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first: use one endpoint for each address [extra-addresses]',
     ]);
     const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
     expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([
-      '5:25 warning: endpoints[0] has 101 addresses: kube-proxy uses only the first: give each address an endpoint of its own [extra-addresses]',
+      '5:25 warning: endpoints[0] has 101 addresses: kube-proxy uses only the first: use one endpoint for each address [extra-addresses]',
     ]);
   });
 

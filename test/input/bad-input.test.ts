@@ -24,7 +24,7 @@ suite('what is not YAML', () => {
 
   test('a tab for indentation', () => {
     expect(diagnose('kind: Service\nmetadata:\n\tname: web\n')).toEqual([
-      '3:1 error: a tab is used for indentation: indent with spaces: YAML takes nothing else [yaml-tab]',
+      '3:1 error: a tab is used for indentation: indent with spaces: YAML does not allow tabs [yaml-tab]',
     ]);
   });
 
@@ -40,7 +40,7 @@ suite('what is not YAML', () => {
       levels.push(`${to}: &${to} [${Array(9).fill(`*${from}`).join(', ')}]`);
     }
     expect(diagnose(`${levels.join('\n')}\n`)).toEqual([
-      '4:20 error: aliases multiply to 3961 of 4001 values: write the values out [alias-bomb]',
+      '4:20 error: aliases multiply to 3961 of 4001 values: replace the aliases with their values [alias-bomb]',
     ]);
   });
 
@@ -342,12 +342,12 @@ suite('files', () => {
         `${place?.file.slice(folder.length + 1)}: ${[text, help].filter(Boolean).join(': ')} [${code}]`,
     );
     expect(shown).toEqual([
-      'undefined: 3 of 6 files have errors: leave out such files with --skip-invalid, which goes on with the others [left-out]',
-      'binary.yaml: the file is binary: name YAML or JSON in UTF-8: kpc reads nothing else [unreadable-file]',
+      'undefined: 3 of 6 files have errors: skip such files with --skip-invalid [left-out]',
+      'binary.yaml: the file is binary: name YAML or JSON in UTF-8 [unreadable-file]',
       'comments.yaml: the file holds no objects [empty-file]',
       'empty.yaml: the file holds no objects [empty-file]',
-      'latin1.yaml: the file is not UTF-8 text: name YAML or JSON in UTF-8: kpc reads nothing else [unreadable-file]',
-      'utf16.json: the file is UTF-16: name YAML or JSON in UTF-8: kpc reads nothing else [unreadable-file]',
+      'latin1.yaml: the file is not UTF-8 text: name YAML or JSON in UTF-8 [unreadable-file]',
+      'utf16.json: the file is UTF-16: name YAML or JSON in UTF-8 [unreadable-file]',
     ]);
     expect([...files.values()].map(({ name }) => name.slice(folder.length + 1))).toEqual([
       'comments.yaml',
@@ -365,7 +365,7 @@ suite('files', () => {
     const { diagnostics } = readInputs([join(folder, 'nowhere.yaml'), join(folder, 'sub', 'empty')]);
     expect(describe(diagnostics)).toEqual([
       '1:1 error: there is no such file or folder [unreadable-file]',
-      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json, or all are left out [empty-folder]',
+      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json, or all are excluded [empty-folder]',
     ]);
   });
 

@@ -305,7 +305,7 @@ describe('what is left out', () => {
     const cwd = write({ ...files, '.kpcignore': '*.yaml\n' });
     expect(await compile(cwd, '-f', 'base/web.yaml')).toMatchObject({ status: 0, stdout: servers(10) });
     const run = await compile(cwd, '-f', 'base');
-    expect(run.stderr).toContain('the folder holds no files named *.yaml, *.yml or *.json, or all are left out');
+    expect(run.stderr).toContain('the folder holds no files named *.yaml, *.yml or *.json, or all are excluded');
   });
 
   test('and what is compared is chosen likewise', async () => {
@@ -319,7 +319,7 @@ describe('what is left out', () => {
 
 describe('what is no file', () => {
   test.each([
-    ['https://example.com/a.yaml', 'this is a URL, and kpc reads files only'],
+    ['https://example.com/a.yaml', 'kpc reads files, not URLs'],
     ['services/*.yaml', 'kpc expands no patterns'],
     ['nowhere.yaml', 'there is no such file or folder'],
   ])('is told in a sentence: %s', async (path, message) => {

@@ -30,9 +30,9 @@ describe('why an address is odd', () => {
 
 describe('a setting that kube-proxy takes and kpc-apply does not', () => {
   test.for([
-    ['conntrack: { maxPerCore: 12 }', 'maxPerCore is "12", and kpc-apply takes no bundle with it'],
-    ['conntrack: { min: 99999999 }', 'min is "99999999", and kpc-apply takes no bundle with it'],
-    ['conntrack: { udpTimeout: 300000h }', 'udpTimeout is "300000h", and kpc-apply takes no bundle with it'],
+    ['conntrack: { maxPerCore: 12 }', 'maxPerCore is "12", but kpc-apply rejects a bundle with it'],
+    ['conntrack: { min: 99999999 }', 'min is "99999999", but kpc-apply rejects a bundle with it'],
+    ['conntrack: { udpTimeout: 300000h }', 'udpTimeout is "300000h", but kpc-apply rejects a bundle with it'],
   ] as const)('%s', async ([fields, words]) => {
     const told = await faultsOf(configuration(fields));
     expect(told).toContain(`warning: ${words}`);

@@ -221,7 +221,7 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('bad YAML inside it', () => {
     expect(describe(read(configMap('|', 'mode: ipvs', '\tx: 1')).diagnostics)).toEqual([
-      '5:5 error: a tab is used for indentation: indent with spaces: YAML takes nothing else [yaml-tab]',
+      '5:5 error: a tab is used for indentation: indent with spaces: YAML does not allow tabs [yaml-tab]',
     ]);
   });
 
