@@ -163,7 +163,7 @@ describe('what stands by', () => {
       ...own,
       sleep: async (milliseconds) => {
         await own.sleep(milliseconds);
-        const doing = { id, what: 'x', since: node.host.now(), until: node.host.uptime() + 1000 };
+        const doing = { id, until: node.host.uptime() + 1000 };
         if (++polls < 1000) node.files.set(`${state}/doing.json`, JSON.stringify(doing));
       },
     };

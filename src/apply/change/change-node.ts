@@ -131,7 +131,7 @@ async function makeChange(
     state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
   };
   if (unconfirmed && confirmTimeout !== undefined) {
-    await hasty?.announce('the confirmation', confirmTimeout + shortLimit);
+    await hasty?.announce(confirmTimeout + shortLimit);
     session.onEvent({ kind: 'awaiting-confirmation', milliseconds: confirmTimeout });
     await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }

@@ -1,5 +1,5 @@
 import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
-import { formatCommand, type Host } from './host.ts';
+import type { Host } from './host.ts';
 import { textsOf, type NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
@@ -14,16 +14,12 @@ const longestLimit = 180_000;
 const doingShape = objectOf({
   /** Of the apply. */
   id: text,
-  /** "nft -f -". */
-  what: text,
-  /** Milliseconds since 1970, for people. */
-  since: amount,
   /** When it has ended if all is well, in milliseconds since the node booted. */
   until: amount,
 });
 
-/** What an unconfirmed apply does just now, in a file of its own for the standby processes. */
-export type Doing = Shaped<typeof doingShape>;
+/** How long an unconfirmed apply may be busy, in a file of its own for the standby processes. */
+type Doing = Shaped<typeof doingShape>;
 
 /** Undefined if nothing can be said about it. */
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
@@ -42,15 +38,15 @@ interface Haste {
 
 /**
  * The same host with short time limits for its tools, which grow with the size of the node. `announce` tells the
- * standby processes what the work waits for, and for how many milliseconds at most.
+ * standby processes for how many milliseconds at most the work waits.
  */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
   const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
-  const announce = (what: string, milliseconds: number): Promise<void> => {
+  const announce = (milliseconds: number): Promise<void> => {
     if (unconfirmed === undefined) return writing;
-    const doing: Doing = { id: unconfirmed, what, since: host.now(), until: host.uptime() + milliseconds };
+    const doing: Doing = { id: unconfirmed, until: host.uptime() + milliseconds };
     writing = writing.then(() => writeJson(host, folder.doing, doing)).catch(() => undefined);
     return writing;
   };
@@ -58,7 +54,7 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
     const longer = (present * perThousandPresent + countLines(command.stdin ?? '') * perThousandFed) / 1_000_000;
     // Whole seconds, because messages show the limit.
     const limit = Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
-    await announce(`"${formatCommand(command)}"`, limit);
+    await announce(limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
   };
   return { host: { ...host, run }, announce };
