@@ -14,6 +14,7 @@ import { findTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nft-names.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/values.ts';
 import { settleRelease } from './compare-releases.ts';
 import type { SideOptions } from './read-side.ts';
@@ -51,16 +52,15 @@ export async function compileSide(
   const knownAddresses = other.kind === 'dump' ? other.hostAddresses : like.services?.node.hostAddresses;
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(knownAddresses, ofNode);
   const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
-  const { prepared } = loaded;
-  const { gates } = prepared;
+  const { gates } = loaded.prepared;
+  const prepareFor = (release: Release) => prepareWithSettings(loaded.prepared, { ...settings, release });
   const settled = settleRelease(loaded.version, {
     nodeName,
     node: ofNode,
     gates,
     like,
     mode: settings.mode,
-    compileBy: (release) =>
-      sideOfManifests(path, compileNode(prepareWithSettings(prepared, { ...settings, release }), request)),
+    compileBy: (release) => sideOfManifests(path, compileNode(prepareFor(release), request)),
   });
   const { release } = settled;
   const refused = release === undefined ? [settled.diagnostic] : checkMode(settings.mode, { release, gates });
@@ -70,7 +70,7 @@ export async function compileSide(
   const asOther: LoadedInputs = {
     ...loaded,
     hostAddresses,
-    prepared: prepareWithSettings(prepared, { ...settings, release }),
+    prepared: prepareFor(release),
     version: { kind: 'release', release },
   };
   const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily });
