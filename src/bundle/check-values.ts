@@ -7,7 +7,7 @@ import { describeUnusable, type Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs/ipvs.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
-import { findWrongSettings } from '../kube-proxy/settings/values.ts';
+import { findWrongSettings } from '../kube-proxy/settings/table.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
 
 /** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */

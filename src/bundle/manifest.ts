@@ -21,7 +21,7 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
-import { settingsShape } from '../kube-proxy/settings/values.ts';
+import { settingsShape } from '../kube-proxy/settings/table.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */

@@ -38,7 +38,7 @@ import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/featu
 import { version } from '../base/version.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import type { GoldenContext } from '../bundle/golden.ts';
-import { defaultSettings } from '../kube-proxy/settings/values.ts';
+import { defaultSettings } from '../kube-proxy/settings/table.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
 export interface Prepared {

@@ -44,48 +44,23 @@ function readSloppyIpv4(text: string): number | undefined {
 /** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
   const hex = text.includes('.') ? undot(text) : text;
-  return hex === undefined ? undefined : readGroups(hex);
-}
-
-/** Groups of hexadecimal digits, with "::" for at most one run of zeros. */
-function readGroups(text: string): readonly number[] | undefined {
-  const groups: number[] = [];
-  let value = -1;
-  /** The place of the zeros that "::" stands for. */
-  let gap = -1;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code !== colon) {
-      const digit = hexDigit(code);
-      value = value < 0 ? digit : value * 16 + digit;
-      if (digit < 0 || value > 0xffff) return undefined;
-      continue;
-    }
-    if (value >= 0) groups.push(value);
-    else if (i > 0) return undefined;
-    if (text.charCodeAt(i + 1) === colon) {
-      if (gap >= 0) return undefined;
-      gap = groups.length;
-      i++;
-    } else if (value < 0 || i === text.length - 1) return undefined;
-    value = -1;
+  if (hex === undefined || !/^[\da-f:]+$/i.test(hex)) return undefined;
+  const gap = hex.indexOf('::');
+  const groups = readGroups(gap < 0 ? hex : hex.slice(0, gap));
+  if (gap >= 0) {
+    const tail = readGroups(hex.slice(gap + 2));
+    const zeros = 8 - groups.length - tail.length;
+    if (zeros < 1) return undefined;
+    for (let i = 0; i < zeros; i++) groups.push(0);
+    groups.push(...tail);
   }
-  if (value >= 0) groups.push(value);
-  if (gap < 0) return groups.length === 8 ? groups : undefined;
-  if (groups.length > 7) return undefined;
-  const zeros = Array.from({ length: 8 - groups.length }, () => 0);
-  return [...groups.slice(0, gap), ...zeros, ...groups.slice(gap)];
+  return groups.length === 8 && groups.every((group) => group <= 0xffff) ? groups : undefined;
 }
 
-function hexDigit(code: number): number {
-  if (code >= zero && code <= zero + 9) return code - zero;
-  const letter = (code | lowerCase) - letterA;
-  return letter >= 0 && letter < 6 ? letter + 10 : -1;
+/** Groups of hexadecimal digits; NaN for one without digits. */
+function readGroups(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number(`0x${group}`));
 }
-
-const colon = 58;
-const letterA = 97;
-const lowerCase = 32;
 
 /** "::1.2.3.4" → "::102:304". */
 function undot(text: string): string | undefined {
@@ -218,9 +193,13 @@ function formatIpv6(groups: readonly number[]): string {
     zeros = groups[i] === 0 ? zeros + 1 : 0;
     if (zeros > length) [start, length] = [i + 1 - zeros, zeros];
   }
-  const texts = groups.map((group) => group.toString(16));
-  if (length === 1) return texts.join(':');
-  return `${texts.slice(0, start).join(':')}::${texts.slice(start + length).join(':')}`;
+  const end = length === 1 ? start : start + length;
+  let text = '';
+  for (let i = 0; i < groups.length; i++) {
+    if (i < start || i >= end) text += `${i === 0 || i === end ? '' : ':'}${(groups[i] ?? 0).toString(16)}`;
+    else if (i === start) text += '::';
+  }
+  return text;
 }
 
 /** Whether the network holds the address. It holds none of the other family. */

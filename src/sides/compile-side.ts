@@ -15,7 +15,7 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nft-names.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/values.ts';
+import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/table.ts';
 import { settleRelease } from './compare-releases.ts';
 import type { SideOptions } from './read-side.ts';
 import { describeMade, sideOfManifests, type SideReading, type StoredSide } from './stored-side.ts';

@@ -9,7 +9,7 @@ import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
 import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Library from '../../src/library/compile.ts';
-import type * as Values from '../../src/kube-proxy/settings/values.ts';
+import type * as Values from '../../src/kube-proxy/settings/table.ts';
 import { complaintsOf, copySources, showFiles, sourcesFolder, type Edit } from '../support/changed-sources.ts';
 
 /** How many files outside src/kube-proxy/settings a setting may need: its use, and one more. */
@@ -49,13 +49,7 @@ const ofNode: readonly Edit[] = [
   [
     'src/kube-proxy/settings/conntrack.ts',
     '  tcpBeLiberal: switchSetting(',
-    `  tcpFinTimeout: secondsSetting(
-    '--conntrack-tcp-timeout-fin <duration>',
-    'timeout of TCP connections after FIN',
-    'conntrack.tcpFinTimeout',
-    duration,
-    { usual: 120, dumped: 0, must },
-  ),
+    `  tcpFinTimeout: timeoutSetting('tcp-timeout-fin', 'tcpFinTimeout', 'timeout of TCP connections after FIN', 120),
   tcpBeLiberal: switchSetting(`,
   ],
   [
@@ -212,7 +206,7 @@ describe('what follows from the rows', () => {
 
   test('a manifest must have it, and of a right value', async () => {
     const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest.ts');
-    const { findWrongSettings } = await load<typeof Values>('kube-proxy/settings/values.ts');
+    const { findWrongSettings } = await load<typeof Values>('kube-proxy/settings/table.ts');
     const { bundle } = await compile('');
     if (!bundle) throw new Error('nothing was compiled');
     const { settings } = bundle.manifest;
@@ -224,7 +218,7 @@ describe('what follows from the rows', () => {
   });
 
   test('a dump asks for nothing, and a comparison and kpc-apply go by it', async () => {
-    const { dumpedSettings } = await load<typeof Values>('kube-proxy/settings/values.ts');
+    const { dumpedSettings } = await load<typeof Values>('kube-proxy/settings/table.ts');
     expect(dumpedSettings('ipvs')).toMatchObject({ neverMasquerade: false, conntrack: { tcpFinTimeout: 0 } });
     const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
     const { decideOnNode } = await load<typeof NodeDecisions>('apply/plan/node-decisions.ts');

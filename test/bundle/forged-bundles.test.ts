@@ -637,12 +637,12 @@ describe('a bundle whose manifest has', () => {
     [
       'an interface with an option',
       settings((s) => (s['detectLocal'] = { mode: 'BridgeInterface', bridgeInterface: 'x -j ACCEPT' })),
-      'settings.detectLocal must name an interface',
+      'settings.detectLocal.bridgeInterface must be the name of an interface',
     ],
     [
       'an interface with a line break',
       settings((s) => (s['detectLocal'] = { mode: 'BridgeInterface', bridgeInterface: 'x\ny' })),
-      'settings.detectLocal must name an interface',
+      'settings.detectLocal.bridgeInterface must be the name of an interface',
     ],
     [
       'node ports nowhere',

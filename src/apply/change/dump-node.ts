@@ -11,7 +11,7 @@ import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
-import { dumpedSettings } from '../../kube-proxy/settings/values.ts';
+import { dumpedSettings } from '../../kube-proxy/settings/table.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/belongings.ts';

@@ -1,6 +1,6 @@
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { Family } from '../../kernel/family.ts';
-import { RuleLines, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
+import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { isEmptyBelongings, type Belongings, joinBelongings } from '../state/belongings.ts';
 import type { Failure } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -159,7 +159,7 @@ export async function look(
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
   const { reading, focus } = found;
-  const rules = before?.rules ?? { ipv4: new RuleLines(), ipv6: new RuleLines() };
+  const rules = before?.rules ?? { ipv4: new Map(), ipv6: new Map() };
   const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, rules);
   const node: NodeState = { state, settings: reading.settings, modules, traffic };
   const { adopt, excluded, clusterIPs } = request;

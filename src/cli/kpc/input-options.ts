@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/choose-families.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
-import { proxyFlags } from '../../kube-proxy/settings/values.ts';
+import { proxyFlags } from '../../kube-proxy/settings/table.ts';
 
 /**
  * Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. A command that only

@@ -10,7 +10,7 @@ import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/list-files.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../kube-proxy/settings/values.ts';
+import { proxyFlags } from '../../kube-proxy/settings/table.ts';
 import type { FlagPlaces } from './messages.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';

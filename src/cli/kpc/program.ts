@@ -3,7 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../kube-proxy/settings/values.ts';
+import { proxyFlags } from '../../kube-proxy/settings/table.ts';
 import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, findKpcYaml, isConfigured, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';

@@ -10,8 +10,7 @@ import {
 import { splitList, type SettingFault, type SettingSource } from '../../kube-proxy/settings/setting.ts';
 import { diagnose, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
-import { readSettings } from '../../kube-proxy/settings/values.ts';
+import { type ProxyFlags, readSettings } from '../../kube-proxy/settings/table.ts';
 import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
 import { readFeatureGates } from './feature-gates.ts';
 

@@ -84,7 +84,7 @@ function readMatch(name: string, words: readonly string[]): RuleArg | undefined 
   const negated = words[0] === '!';
   const at = negated ? 1 : 0;
   const short = readOption(matches, `${name} ${words[at]}`, words.slice(at + 1), negated);
-  return short ?? (negated ? undefined : readLongMatch(name, words));
+  return short ?? readLongMatch([name, ...words]);
 }
 
 function ranged(kind: 'source' | 'destination', text: string): RuleArg | undefined {
@@ -137,42 +137,34 @@ function findOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
-const longMatches: ReadonlySet<string> = new Set(['ipvs', 'statistic', 'recent']);
+/** `-m ipvs` with its three options in any order. */
+const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vport (\d+))(?: --v\w+ \S+){3}$/;
 
-/** Reads a match with several options, in any order. */
-function readLongMatch(name: string, words: readonly string[]): RuleArg | undefined {
-  const read = longMatches.has(name) ? readOptions(words) : undefined;
-  if (!read) return undefined;
-  switch (name) {
-    case 'ipvs': {
-      const range = readRange(read.get('--vaddr') ?? '');
-      const address = range && singleAddress(range);
-      const protocol = read.get('--vproto');
-      const port = parsePort(read.get('--vport') ?? '');
-      if (read.size > 3 || address === undefined || protocol === undefined || port === undefined) return undefined;
-      return { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port };
-    }
-    case 'statistic': {
-      const probability = read.get('--mode') === 'random' ? read.get('--probability') : undefined;
-      return probability === undefined || read.size > 2 ? undefined : { kind: 'statistic', probability };
-    }
-    default:
-      return readRecent(read);
+/** `-m recent` as kube-proxy writes it, and as iptables-save does, which prints the name last and two defaults after it. */
+const recentPattern = new RegExp(
+  '^recent(?: --name (\\S+))? (?:(--set)|--rcheck --seconds (\\d{1,9})( --reap)?)' +
+    '(?: --name (\\S+)(?: --mask (?:255.255.255.255|ffff(?::ffff){7}) --rsource)?)?$',
+);
+
+/** Reads `-m NAME` with several options. */
+function readLongMatch(words: readonly string[]): RuleArg | undefined {
+  if (words.some((word) => /\s/.test(word))) return undefined;
+  const text = words.join(' ');
+  const [, probability] = /^statistic --mode random --probability (\S+)$/.exec(text) ?? [];
+  if (probability !== undefined) return { kind: 'statistic', probability };
+  const [isRecent, first, sets, seconds, reap, last] = recentPattern.exec(text) ?? [];
+  const name = first ?? last;
+  if (isRecent !== undefined && name !== undefined && (first === undefined || last === undefined)) {
+    const check = { kind: 'rcheck', seconds: Number(seconds), reap: reap !== undefined } as const;
+    return { kind: 'recent', name, action: sets === undefined ? check : { kind: 'set' } };
   }
-}
-
-const switches: ReadonlySet<string> = new Set(['--set', '--rcheck', '--reap', '--rsource']);
-
-/** Reads options with a value, and switches, each at most once; undefined where anything else is there. */
-function readOptions(words: readonly string[]): ReadonlyMap<string, string> | undefined {
-  const read = new Map<string, string>();
-  for (let i = 0; i < words.length; i++) {
-    const name = words[i] ?? '';
-    const value = switches.has(name) ? '' : words[++i];
-    if (value === undefined || read.has(name)) return undefined;
-    read.set(name, value);
-  }
-  return read;
+  const [, to = '', protocol = '', portText = ''] = serverPattern.exec(text) ?? [];
+  const range = readRange(to);
+  const address = range && singleAddress(range);
+  const port = parsePort(portText);
+  return address && port !== undefined
+    ? { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port }
+    : undefined;
 }
 
 const numberPattern = /^(0x[0-9a-f]{1,8}|0|[1-9]\d{0,9})$/i;
@@ -206,26 +198,6 @@ const protocolNames: ReadonlyMap<string, string> = new Map([
   ['icmpv6', 'ipv6-icmp'],
   ['132', 'sctp'],
 ]);
-
-const recentOptions: ReadonlySet<string> = new Set([...switches, '--name', '--seconds', '--mask']);
-const fullMasks = new Set(['255.255.255.255', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']);
-
-/** iptables-save adds the defaults `--mask` and `--rsource`; other values of theirs are not read. */
-function readRecent(read: ReadonlyMap<string, string>): RuleArg | undefined {
-  const name = read.get('--name') ?? 'DEFAULT';
-  const mask = read.get('--mask');
-  const areKnown = [...read.keys()].every((option) => recentOptions.has(option));
-  if (!areKnown || name === '' || (mask !== undefined && !fullMasks.has(mask))) return undefined;
-  const reap = read.has('--reap');
-  const checks = read.has('--rcheck');
-  if (read.has('--set')) {
-    return checks || reap || read.has('--seconds') ? undefined : { kind: 'recent', name, action: { kind: 'set' } };
-  }
-  const seconds = parseNumber(read.get('--seconds') ?? '');
-  return !checks || seconds === undefined
-    ? undefined
-    : { kind: 'recent', name, action: { kind: 'rcheck', seconds, reap } };
-}
 
 /** Reads `-j` or `-g`, and the words of the target. */
 function readJump(option: string, words: readonly string[]): RuleArg {
@@ -287,6 +259,9 @@ function parseMarkTarget(option: string, text: string): Target | undefined {
   return option === '--xor-mark' ? { kind: 'mark', operation: 'xor', value, mask: 0 } : undefined;
 }
 
+/** A word, with strings in it that hold blanks; or the rest of the line, from a quote on that is not closed. */
+const wordPattern = /(?:[^ \t"]+|"[^"\\]*(?:\\.[^"\\]*)*")+|"[^]*/g;
+
 /**
  * Splits a line into words as iptables-restore does: blanks separate, double quotes hold a word together, and within
  * them a backslash takes the next character as it is. Undefined if a quote is not closed.
@@ -296,33 +271,13 @@ export function splitWords(line: string): string[] | undefined {
     const words = line.split(' ');
     return words.includes('') ? words.filter((word) => word !== '') : words;
   }
-  const words: string[] = [];
-  let word = '';
-  /** Where the piece of the word begins that is not in `word` yet. */
-  let from = 0;
-  let started = false;
-  let quoted = false;
-  for (let i = 0; i < line.length; i++) {
-    const code = line.charCodeAt(i);
-    if (code === quote || (code === backslash && quoted && i + 1 < line.length)) {
-      word = from === i ? word : word + line.slice(from, i);
-      if (code === quote) quoted = !quoted;
-      else word += line.charAt(++i);
-      from = i + 1;
-      started = true;
-    } else if (!quoted && (code === blank || code === tab)) {
-      if (started || from < i) words.push(word === '' ? line.slice(from, i) : word + line.slice(from, i));
-      word = '';
-      from = i + 1;
-      started = false;
-    }
-  }
-  if (quoted) return undefined;
-  if (started || from < line.length) words.push(word + line.slice(from));
-  return words;
+  const words: string[] = line.match(wordPattern) ?? [];
+  const isOpen = /^"(?![^"\\]*(?:\\.[^"\\]*)*")/.test(words.at(-1) ?? '');
+  return isOpen ? undefined : words.map(unquote);
 }
 
-const tab = 9;
-const blank = 32;
-const quote = 34;
-const backslash = 92;
+function unquote(word: string): string {
+  if (!word.includes('"')) return word;
+  if (!word.includes('\\')) return word.replaceAll('"', '');
+  return word.replace(/"((?:[^"\\]|\\.)*)"/g, (_, quoted: string) => quoted.replace(/\\(.)/g, '$1'));
+}

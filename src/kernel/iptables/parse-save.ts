@@ -33,7 +33,6 @@ export function parseIptablesSave(
   readonly unread: readonly UnreadLine[];
   readonly complete: boolean;
 } {
-  known?.rewind();
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
   let table: TableName | undefined;
   let complete = true;
@@ -58,6 +57,9 @@ export function parseIptablesSave(
   return { tables, unread, complete: complete && !open };
 }
 
+/** Characters: what a tool prints of a rule has some thousands. */
+const longestLine = 1 << 20;
+
 /** Reads a line of a table. Returns why it cannot be read. */
 function readLine(
   table: TableName,
@@ -65,11 +67,12 @@ function readLine(
   line: string,
   lines: RuleLines | undefined,
 ): string | undefined {
-  const known = lines?.find(line);
+  const known = lines?.get(line);
   if (known) {
     findChain(chains, known.chain).rules.push(known.rule);
     return undefined;
   }
+  if (line.length > longestLine) return 'too long a line';
   if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
@@ -87,7 +90,7 @@ function readLine(
   const args = parseRuleWords(words, command === '-A' ? at + 2 : at + 3);
   const rule = { args: args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args };
   chain.rules.push(rule);
-  if (command === '-A') lines?.record(line, { chain: name, rule });
+  if (command === '-A') lines?.set(line, { chain: name, rule });
   return undefined;
 }
 
@@ -141,25 +144,6 @@ interface AppendedRule {
  * The rules read from the lines of a text, for the same tool's next text, which has nearly the same lines. A repeated
  * line is not read again, and its rule is the same object, which compares at no cost.
  */
-export class RuleLines {
-  #before: ReadonlyMap<string, AppendedRule> = new Map();
-  #now = new Map<string, AppendedRule>();
-
-  /** Before the first line of a text. */
-  rewind(): void {
-    this.#before = this.#now;
-    this.#now = new Map();
-  }
-
-  find(line: string): AppendedRule | undefined {
-    const known = this.#before.get(line);
-    if (known) this.#now.set(line, known);
-    return known;
-  }
-
-  record(line: string, appended: AppendedRule): void {
-    this.#now.set(line, appended);
-  }
-}
+export type RuleLines = Map<string, AppendedRule>;
 
 export type RuleLinesByFamily = Readonly<Record<Family, RuleLines>>;

@@ -1,6 +1,6 @@
 import { duration, optionalDuration } from '../../diagnostics/json-schema.ts';
 import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
-import { group, type Requirement } from './setting.ts';
+import type { Requirement } from './setting.ts';
 
 /** The longest timeout of connection tracking that any kernel takes: it counts ticks, 100 in a second. */
 const mostSeconds = 21_474_836;
@@ -23,7 +23,7 @@ const must: Requirement<number> = {
  * The connection tracking that kpc-apply sets on the node. A timeout of 0 leaves the kernel's own timeout as it is; 0
  * connections per core leave the limit as it is. A dump asks for nothing.
  */
-export const conntrack = group({
+export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',
     'connections to track for each CPU core; 0 leaves the limit as it is',
@@ -42,19 +42,17 @@ export const conntrack = group({
     dumped: 0,
     must: { text: `be ${mostConnections} at most`, isMet: (connections) => connections <= mostConnections },
   }),
-  tcpEstablishedTimeout: secondsSetting(
-    '--conntrack-tcp-timeout-established <duration>',
+  tcpEstablishedTimeout: timeoutSetting(
+    'tcp-timeout-established',
+    'tcpEstablishedTimeout',
     'timeout of idle TCP connections in conntrack',
-    'conntrack.tcpEstablishedTimeout',
-    optionalDuration,
-    { usual: 24 * 3600, dumped: 0, must },
+    24 * 3600,
   ),
-  tcpCloseWaitTimeout: secondsSetting(
-    '--conntrack-tcp-timeout-close-wait <duration>',
+  tcpCloseWaitTimeout: timeoutSetting(
+    'tcp-timeout-close-wait',
+    'tcpCloseWaitTimeout',
     'timeout of TCP connections in state CLOSE_WAIT',
-    'conntrack.tcpCloseWaitTimeout',
-    optionalDuration,
-    { usual: 3600, dumped: 0, must },
+    3600,
   ),
   tcpBeLiberal: switchSetting(
     '--conntrack-tcp-be-liberal [bool]',
@@ -62,18 +60,13 @@ export const conntrack = group({
     'conntrack.tcpBeLiberal',
     false,
   ),
-  udpTimeout: secondsSetting(
-    '--conntrack-udp-timeout <duration>',
-    'timeout of UDP connections without a reply',
-    'conntrack.udpTimeout',
-    duration,
-    { usual: 0, must },
-  ),
-  udpStreamTimeout: secondsSetting(
-    '--conntrack-udp-timeout-stream <duration>',
-    'timeout of UDP connections with replies',
-    'conntrack.udpStreamTimeout',
-    duration,
-    { usual: 0, must },
-  ),
-});
+  udpTimeout: timeoutSetting('udp-timeout', 'udpTimeout', 'timeout of UDP connections without a reply'),
+  udpStreamTimeout: timeoutSetting('udp-timeout-stream', 'udpStreamTimeout', 'timeout of UDP connections with replies'),
+};
+
+/** Without a usual value, it leaves the kernel's own, and its field may not be null. */
+function timeoutSetting<const F extends string, const N extends string>(flag: F, name: N, help: string, usual = 0) {
+  const schema = usual === 0 ? duration : optionalDuration;
+  const row = { usual, dumped: 0, must };
+  return secondsSetting(`--conntrack-${flag} <duration>`, help, `conntrack.${name}`, schema, row);
+}

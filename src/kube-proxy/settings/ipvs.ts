@@ -1,12 +1,11 @@
 import { duration, text, texts } from '../../diagnostics/json-schema.ts';
 import { joinWords } from '../../base/join-words.ts';
-import { listOf, text as storedText, textThat } from '../../base/json-shape.ts';
+import { listOf, textThat } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../../kernel/ipvs/ipvs.ts';
 import { programs } from '../modes.ts';
 import { expectedDuration, noNetwork, parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
 import {
-  group,
   ignoredUnlessIn,
   itemsOf,
   plainSetting,
@@ -17,16 +16,8 @@ import {
   type SettingSource,
 } from './setting.ts';
 
-const timeout = {
-  usual: 0,
-  must: {
-    text: `be ${mostIpvsSeconds} seconds at most`,
-    isMet: (seconds: number) => seconds <= mostIpvsSeconds,
-  },
-};
-
 /** The settings of IPVS mode. A timeout of 0 leaves the kernel's own timeout as it is. */
-export const ipvs = group({
+export const ipvs = {
   scheduler: plainSetting({
     flag: proxyFlag('text', '--ipvs-scheduler <name>', joinWords(schedulers, 'or')),
     field: proxyField('ipvs.scheduler', text),
@@ -42,8 +33,7 @@ export const ipvs = group({
         ignoredIn,
       });
     },
-    stored: storedText,
-    must: { text: `be one of ${schedulers.join(', ')}`, isMet: (name) => schedulers.includes(name) },
+    stored: textThat(`one of ${schedulers.join(', ')}`, (name) => schedulers.includes(name)),
   }),
   strictARP: switchSetting(
     '--ipvs-strict-arp [bool]',
@@ -63,31 +53,25 @@ export const ipvs = group({
       }),
     stored: listOf(textThat('a CIDR', (cidr) => parseNetwork(cidr) !== undefined)),
   }),
-  tcpTimeout: secondsSetting(
-    '--ipvs-tcp-timeout <duration>',
-    'timeout of idle TCP connections, such as 15m',
-    'ipvs.tcpTimeout',
+  tcpTimeout: timeoutSetting('tcp', 'tcpTimeout', 'timeout of idle TCP connections, such as 15m'),
+  tcpFinTimeout: timeoutSetting('tcpfin', 'tcpFinTimeout', 'timeout of TCP connections after FIN'),
+  udpTimeout: timeoutSetting('udp', 'udpTimeout', 'timeout of UDP packets'),
+};
+
+function timeoutSetting<const F extends string, const N extends string>(flag: F, name: N, help: string) {
+  const must = {
+    text: `be ${mostIpvsSeconds} seconds at most`,
+    isMet: (seconds: number) => seconds <= mostIpvsSeconds,
+  };
+  return secondsSetting(
+    `--ipvs-${flag}-timeout <duration>`,
+    help,
+    `ipvs.${name}`,
     duration,
-    timeout,
+    { usual: 0, must },
     readTimeout,
-  ),
-  tcpFinTimeout: secondsSetting(
-    '--ipvs-tcpfin-timeout <duration>',
-    'timeout of TCP connections after FIN',
-    'ipvs.tcpFinTimeout',
-    duration,
-    timeout,
-    readTimeout,
-  ),
-  udpTimeout: secondsSetting(
-    '--ipvs-udp-timeout <duration>',
-    'timeout of UDP packets',
-    'ipvs.udpTimeout',
-    duration,
-    timeout,
-    readTimeout,
-  ),
-});
+  );
+}
 
 /** Whole seconds: the kernel takes nothing finer. */
 function readTimeout(written: Given<string>, source: SettingSource): number | undefined {

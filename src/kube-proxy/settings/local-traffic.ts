@@ -2,7 +2,7 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { text } from '../../diagnostics/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../../base/object-names.ts';
 import { printable } from '../../base/printable.ts';
-import { listOf, objectOf, text as storedText, variantOf, type Shaped } from '../../base/json-shape.ts';
+import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { readNetwork } from './kinds.ts';
 import { given, plainSetting, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
@@ -13,20 +13,36 @@ const modeFlag = proxyFlag(
   'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix',
 );
 const modeField = proxyField('detectLocalMode', text);
-const bridgeFlag = proxyFlag('text', '--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface');
-const bridgeField = proxyField('detectLocal.bridgeInterface', text);
-const prefixFlag = proxyFlag(
-  'text',
-  '--pod-interface-name-prefix <prefix>',
-  "the prefix of the pods' interface names, for InterfaceNamePrefix",
-);
-const prefixField = proxyField('detectLocal.interfaceNamePrefix', text);
+
+/** The modes that take an interface: its name, or what its name begins with. `most` counts bytes. */
+const interfaces = {
+  BridgeInterface: {
+    key: 'bridgeInterface',
+    flag: proxyFlag('text', '--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface'),
+    field: proxyField('detectLocal.bridgeInterface', text),
+    isRight: isInterfaceName,
+    most: 15,
+  },
+  InterfaceNamePrefix: {
+    key: 'interfaceNamePrefix',
+    flag: proxyFlag(
+      'text',
+      '--pod-interface-name-prefix <prefix>',
+      "the prefix of the pods' interface names, for InterfaceNamePrefix",
+    ),
+    field: proxyField('detectLocal.interfaceNamePrefix', text),
+    isRight: isInterfacePrefix,
+    most: 14,
+  },
+} as const;
 
 const variants = {
   ClusterCIDR: objectOf<object>({}),
   NodeCIDR: objectOf<object>({}),
-  BridgeInterface: objectOf({ bridgeInterface: storedText }),
-  InterfaceNamePrefix: objectOf({ interfaceNamePrefix: storedText }),
+  BridgeInterface: objectOf({ bridgeInterface: textThat('the name of an interface', isInterfaceName) }),
+  InterfaceNamePrefix: objectOf({
+    interfaceNamePrefix: textThat('what the name of an interface begins with', isInterfacePrefix),
+  }),
 };
 const storedDetectLocal = variantOf('mode', variants);
 
@@ -37,67 +53,34 @@ const detectLocalModes = Object.keys(variants) as readonly DetectLocal['mode'][]
 
 /** How kube-proxy recognises local traffic; the default is ClusterCIDR. */
 export const detectLocal = setting({
-  flags: [modeFlag, bridgeFlag, prefixFlag],
-  fields: [modeField, bridgeField, prefixField],
+  flags: [modeFlag, interfaces.BridgeInterface.flag, interfaces.InterfaceNamePrefix.flag],
+  fields: [modeField, interfaces.BridgeInterface.field, interfaces.InterfaceNamePrefix.field],
   defaultIn: (): DetectLocal => ({ mode: 'ClusterCIDR' }),
   read: (source) => {
     const written = given(source, modeFlag, modeField);
     const mode = detectLocalModes.find((known) => known === written?.value);
-    if (mode || !written?.value) return mode && readDetectLocal(source, mode);
+    if (mode === 'ClusterCIDR' || mode === 'NodeCIDR') return { mode };
+    if (mode || !written?.value) return mode && readInterface(source, mode);
     const { name, value } = written;
     const expected = findNearest(value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
     return refuse(source, written, 'bad-setting', { name, value, expected });
   },
   stored: storedDetectLocal,
-  must: {
-    text: 'name an interface',
-    isMet: (value) => {
-      switch (value.mode) {
-        case 'BridgeInterface':
-          return isInterfaceName(value.bridgeInterface);
-        case 'InterfaceNamePrefix':
-          return isInterfacePrefix(value.interfaceNamePrefix);
-        case 'ClusterCIDR':
-        case 'NodeCIDR':
-          return true;
-      }
-    },
-  },
 });
 
-function readDetectLocal(source: SettingSource, mode: DetectLocal['mode']): DetectLocal {
-  switch (mode) {
-    case 'BridgeInterface': {
-      const bridgeInterface = given(source, bridgeFlag, bridgeField)?.value ?? '';
-      if (!isInterfaceName(bridgeInterface)) refuseInterface(source, mode, bridgeInterface, 15);
-      return { mode, bridgeInterface };
-    }
-    case 'InterfaceNamePrefix': {
-      const interfaceNamePrefix = given(source, prefixFlag, prefixField)?.value ?? '';
-      if (!isInterfacePrefix(interfaceNamePrefix)) refuseInterface(source, mode, interfaceNamePrefix, 14);
-      return { mode, interfaceNamePrefix };
-    }
-    case 'NodeCIDR':
-    case 'ClusterCIDR':
-      return { mode };
-    default:
-      return mode satisfies never;
+function readInterface(source: SettingSource, mode: keyof typeof interfaces): DetectLocal {
+  const { key, flag, field, isRight, most } = interfaces[mode];
+  const value = given<'text', string | null>(source, flag, field)?.value ?? '';
+  const inSection = source.hasSection('detectLocal');
+  if (!isRight(value)) {
+    refuse(source, inSection ? field : modeField, 'bad-detect-local', {
+      mode,
+      field: inSection ? field.name : flag.name,
+      value,
+      most,
+    });
   }
-}
-
-function refuseInterface(
-  source: SettingSource,
-  mode: 'BridgeInterface' | 'InterfaceNamePrefix',
-  value: string,
-  most: 14 | 15,
-): void {
-  const { field, flag } = {
-    BridgeInterface: { field: bridgeField, flag: bridgeFlag },
-    InterfaceNamePrefix: { field: prefixField, flag: prefixFlag },
-  }[mode];
-  const at = source.hasSection('detectLocal') ? field : modeField;
-  const name = source.hasSection('detectLocal') ? field.name : flag.name;
-  refuse(source, at, 'bad-detect-local', { mode, field: name, value, most });
+  return { mode, [key]: value } as DetectLocal;
 }
 
 /** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */

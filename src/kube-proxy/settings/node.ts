@@ -1,5 +1,5 @@
 import { text } from '../../diagnostics/json-schema.ts';
-import { oneOf, text as storedText } from '../../base/json-shape.ts';
+import { oneOf, textThat } from '../../base/json-shape.ts';
 import { isName } from '../../base/object-names.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { proxyModeNames, proxyModes } from '../modes.ts';
@@ -30,8 +30,7 @@ export const hostnameOverride = plainSetting({
     if (isName(name, 'subdomain')) return name;
     return refuse(source, written, 'bad-name', { field: written.name, value: written.value, rule: 'subdomain' });
   },
-  stored: storedText,
-  must: { text: "be a node's name", isMet: (name) => name === '' || isName(name, 'subdomain') },
+  stored: textThat("a node's name", (name) => name === '' || isName(name, 'subdomain')),
 });
 
 /** '' if it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
@@ -46,6 +45,5 @@ export const bindAddress = plainSetting({
     if (!address) return refuse(source, written, 'bad-address', { field: name, value, expected: 'an IP address' });
     return address.text === '0.0.0.0' || address.text === '::' ? '' : address.text;
   },
-  stored: storedText,
-  must: { text: 'be an IP address', isMet: (address) => address === '' || parseAddress(address) !== undefined },
+  stored: textThat('an IP address', (address) => address === '' || parseAddress(address) !== undefined),
 });

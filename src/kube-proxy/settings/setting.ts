@@ -7,7 +7,6 @@ import type { FeatureGates, Release } from '../releases.ts';
 
 /** A setting of kube-proxy that shapes rules: everything about it except its effect. */
 export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {
-  readonly kind: 'setting';
   readonly flags: readonly F[];
   readonly fields: readonly D[];
   /** kube-proxy's default in a mode. */
@@ -27,12 +26,6 @@ export interface Requirement<T> {
   /** What follows "must": "be an IP address". */
   readonly text: string;
   isMet(value: T, settings: object): boolean;
-}
-
-/** Settings that share a section of the configuration. */
-export interface SettingGroup<Rows> {
-  readonly kind: 'group';
-  readonly rows: Rows;
 }
 
 /** Where settings come from, and the mode and release that they are read for. */
@@ -148,10 +141,8 @@ export interface Given<T> {
 }
 
 /** A row of the table. */
-export function setting<T, F extends Flag = never, D extends Field = never>(
-  row: Omit<Setting<T, F, D>, 'kind'>,
-): Setting<T, F, D> {
-  return { kind: 'setting', ...row };
+export function setting<T, F extends Flag = never, D extends Field = never>(row: Setting<T, F, D>): Setting<T, F, D> {
+  return row;
 }
 
 /** A row with one flag and one field. `read` is asked where one of them is set; the flag wins. */
@@ -161,7 +152,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, M extends 
   read,
   skipsEmpty = false,
   ...row
-}: Omit<Setting<T>, 'kind' | 'flags' | 'fields' | 'read'> & {
+}: Omit<Setting<T>, 'flags' | 'fields' | 'read'> & {
   readonly flag: Flag<N, K>;
   readonly field: Field<M, V>;
   /** Whether an empty text counts as not set. */
@@ -177,11 +168,6 @@ export function plainSetting<T, N extends string, K extends FlagKind, M extends 
       return written && read(written, source);
     },
   });
-}
-
-/** A section of the table. */
-export function group<Rows>(rows: Rows): SettingGroup<Rows> {
-  return { kind: 'group', rows };
 }
 
 /** The flag's value where the flag was given, else the field's; undefined if neither is set. */

@@ -1,4 +1,6 @@
-import type { Shape } from '../../base/json-shape.ts';
+import { objectOf, type Shape } from '../../base/json-shape.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
+import type { ProxyMode } from '../modes.ts';
 import { conntrack } from './conntrack.ts';
 import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
 import { ipvs } from './ipvs.ts';
@@ -6,7 +8,7 @@ import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
 import { bindAddress, hostnameOverride, mode } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
-import type { Setting, SettingGroup, Field, FlagValues } from './setting.ts';
+import { lastName, type Setting, type SettingSource, type Field, type Flag, type FlagValues } from './setting.ts';
 
 /** All settings of kube-proxy that shape rules, in the order of the manifest. */
 const settingTable = {
@@ -28,9 +30,9 @@ const settingTable = {
 /** A row with a value of any type. */
 type AnySetting = Setting<unknown>;
 
-/** A row, or rows of a section. */
+/** Rows, and rows of sections. */
 interface SettingRows {
-  readonly [name: string]: AnySetting | SettingGroup<SettingRows>;
+  readonly [name: string]: AnySetting | SettingRows;
 }
 
 type Table = typeof settingTable;
@@ -42,8 +44,7 @@ type ValuesOf<Rows> = Flat<
   }
 >;
 
-type ValueOf<Row> =
-  Row extends SettingGroup<infer Inner> ? ValuesOf<Inner> : Row extends { readonly stored: Shape<infer T> } ? T : never;
+type ValueOf<Row> = Row extends { readonly stored: Shape<infer T> } ? T : ValuesOf<Row>;
 
 type Flat<T> = { readonly [K in keyof T]: T[K] };
 
@@ -51,7 +52,7 @@ type Flat<T> = { readonly [K in keyof T]: T[K] };
 export type SettingValues = ValuesOf<Table>;
 
 type RowsIn<Rows> = {
-  [K in keyof Rows]: Rows[K] extends SettingGroup<infer Inner> ? RowsIn<Inner> : Rows[K];
+  [K in keyof Rows]: Rows[K] extends { readonly stored: unknown } ? Rows[K] : RowsIn<Rows[K]>;
 }[keyof Rows];
 
 type AllFlags = RowsIn<Table>['flags'][number];
@@ -92,7 +93,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
  * Makes an object with a field for each setting. `make` gets the row and its path of names; fields for which it gives
  * undefined are left out. `join` makes the value of a section, and of the whole, from its fields.
  */
-export function mapSettings(
+function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
   rows: SettingRows = settingTable,
@@ -100,14 +101,81 @@ export function mapSettings(
 ): unknown {
   const entries = Object.entries(rows).map(([name, row]) => {
     const path = [...above, name];
-    return [name, row.kind === 'group' ? mapSettings(make, join, row.rows, path) : make(row, path)] as const;
+    return [name, isRow(row) ? make(row, path) : mapSettings(make, join, row, path)] as const;
   });
   return join(
     Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Readonly<Record<string, never>>,
   );
 }
 
+function isRow(row: AnySetting | SettingRows): row is AnySetting {
+  return typeof row.stored === 'function';
+}
+
 /** The value of one setting. */
-export function settingAt(settings: SettingValues, path: readonly string[]): unknown {
+function settingAt(settings: SettingValues, path: readonly string[]): unknown {
   return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
+}
+
+/** All settings, from flags over the configuration over kube-proxy's defaults. */
+export function readSettings(source: SettingSource): SettingValues {
+  return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
+}
+
+/** The settings of a kube-proxy for which only the mode is set. */
+export function defaultSettings(mode: ProxyMode): SettingValues {
+  return mapSettings((row) => row.defaultIn(mode)) as SettingValues;
+}
+
+/** The settings of a dump, where the configuration is unknown: they ask for nothing beyond the state itself. */
+export function dumpedSettings(mode: ProxyMode): SettingValues {
+  return mapSettings((row) => (row.dumped === undefined ? row.defaultIn(mode) : row.dumped)) as SettingValues;
+}
+
+/** Moves settings that come from flags alone to another mode: what no flag says is that mode's default. */
+export function settingsInMode(settings: SettingValues, mode: ProxyMode, flags: ProxyFlags): SettingValues {
+  return mapSettings((row, path) =>
+    row.flags.some((flag) => isGiven(flag, flags)) ? settingAt(settings, path) : row.defaultIn(mode),
+  ) as SettingValues;
+}
+
+function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
+  return flags[key as keyof ProxyFlags] !== undefined;
+}
+
+/** What settings must be like in a manifest. */
+export const settingsShape = mapSettings(({ stored }) => stored, objectOf) as Shape<SettingValues>;
+
+/** The settings of a manifest that kpc would not have written: "ipvs.scheduler", and what follows "must": "be one of …". */
+export function findWrongSettings(
+  settings: SettingValues,
+): readonly { readonly name: string; readonly must: string }[] {
+  return listSettings().flatMap(({ path, row: { must } }) =>
+    must === undefined || must.isMet(settingAt(settings, path), settings)
+      ? []
+      : [{ name: path.join('.'), must: must.text }],
+  );
+}
+
+/** The flags of all settings, in the order in which help lists them. Several settings may have one flag. */
+export const proxyFlags: readonly Flag[] = [...new Set(listSettings().flatMap(({ row }) => row.flags))].sort(
+  (a, b) => a.rank - b.rank,
+);
+
+/** Whether the user gave any of kube-proxy's flags. These say how kube-proxy is set up. */
+export function hasProxyFlags(options: ProxyFlags): boolean {
+  return proxyFlags.some((flag) => isGiven(flag, options));
+}
+
+const fields = listSettings().flatMap(({ row }) => row.fields);
+
+/** The sections of a configuration that hold settings. */
+export const configuredSections: readonly string[] = [
+  ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
+];
+
+/** The schemas of the settings in a section of the configuration; '' for those that are in none. */
+export function fieldsInSection(section: string): Readonly<Record<string, Schema>> {
+  const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
+  return Object.fromEntries(own.map((field) => [lastName(field), field.schema]));
 }

@@ -7,7 +7,7 @@ import { planMasquerade } from '../../cluster/plan-masquerade.ts';
 import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { compareElements, sortElements, type SortedElements } from '../../kernel/nftables/compare-elements.ts';
+import { compareElements, sortElements } from '../../kernel/nftables/compare-elements.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
@@ -118,8 +118,7 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
 }
 
 /** Keeps elements of one key together, and those of one Service port. */
-function settleClaims({ elements, areDistinct }: SortedElements): readonly Element[] {
-  if (areDistinct) return elements;
+function settleClaims(elements: readonly Element[]): readonly Element[] {
   const settled: Element[] = [];
   let holder: Element | undefined;
   for (const element of elements) {

@@ -3,8 +3,9 @@ import { kubeProxyConfigurationSchema } from '../../../src/input/objects/schemas
 import { resolveSettings } from '../../../src/input/configuration/resolve-settings.ts';
 import { newestRelease } from '../../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../../src/kube-proxy/modes.ts';
-import { listSettings, type ProxyFlags } from '../../../src/kube-proxy/settings/table.ts';
 import {
+  listSettings,
+  type ProxyFlags,
   defaultSettings,
   dumpedSettings,
   findWrongSettings,
@@ -12,7 +13,7 @@ import {
   settingsShape,
   hasProxyFlags,
   proxyFlags,
-} from '../../../src/kube-proxy/settings/values.ts';
+} from '../../../src/kube-proxy/settings/table.ts';
 
 const settings = listSettings();
 

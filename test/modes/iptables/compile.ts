@@ -1,5 +1,5 @@
 import { newestRelease } from '../../../src/kube-proxy/releases.ts';
-import { defaultSettings } from '../../../src/kube-proxy/settings/values.ts';
+import { defaultSettings } from '../../../src/kube-proxy/settings/table.ts';
 import {
   servicePortLabel,
   type Cluster,

@@ -1,8 +1,7 @@
 import { object, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../../diagnostics/json-schema.ts';
 import { unread } from './shared.ts';
 import { proxyModes, type ProxyMode } from '../../../kube-proxy/modes.ts';
-import { configuredSections, fieldsInSection } from '../../../kube-proxy/settings/values.ts';
-import type { ConfiguredFields } from '../../../kube-proxy/settings/table.ts';
+import { configuredSections, fieldsInSection, type ConfiguredFields } from '../../../kube-proxy/settings/table.ts';
 
 const number: Schema<number | null> = { type: ['number', 'null'], expected: 'a number' };
 
