@@ -2,10 +2,11 @@ import type { FileText } from '../base/chunks.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
-import { formatVirtualServer, parseIpvsadm, writeVirtualServers } from '../kernel/ipvs/ipvs.ts';
+import { formatVirtualServer, parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import type { Family } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import { formatLinks, parseIpBatch } from '../kernel/link/link.ts';
+import { joinPieces } from '../kernel/long-text.ts';
 import { formatModules, parseModules } from '../kernel/modules.ts';
 import { formatChain, writeTables as writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
@@ -61,7 +62,7 @@ export const stateFiles = {
     kind: 'virtualServers',
     print: 'ipvsadm',
     title: 'virtual servers and the endpoints behind them, for ipvsadm -R',
-    format: ({ virtualServers }, texts) => writeVirtualServers(virtualServers, texts.each(formatVirtualServer)),
+    format: ({ virtualServers }, texts) => joinPieces(virtualServers.map(texts.each(formatVirtualServer))),
     read: parseIpvsadm,
   },
   'ip.batch': {

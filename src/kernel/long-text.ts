@@ -33,3 +33,10 @@ export class LongText {
     this.#length = 0;
   }
 }
+
+/** The same texts in fewer, longer pieces. */
+export function joinPieces(texts: readonly string[]): readonly string[] {
+  const long = new LongText();
+  texts.forEach((text) => long.add(text));
+  return long.pieces();
+}

@@ -22,7 +22,7 @@ describe('a port with leading zeros', () => {
 
   test('of a virtual server and of a real server', () => {
     const { virtualServers, unread } = parseIpvsadm(
-      '-A -t 10.0.0.1:080 -s rr\n-a -t 10.0.0.1:80 -r 10.1.0.1:08080 -m\n',
+      '-A -t 10.0.0.1:080 -s rr\n-a -t 10.0.0.1:80 -r 10.1.0.1:08080 -m -w 1\n',
     );
     expect(unread).toEqual([]);
     expect(virtualServers).toMatchObject([{ port: 80, realServers: [{ port: 8080 }] }]);

@@ -1,4 +1,3 @@
-import { LongText } from '../long-text.ts';
 import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
@@ -30,7 +29,8 @@ export interface VirtualServer {
  * Kernel flags IP_VS_SVC_F_SCHED1..3. ipvsadm prints them by the scheduler's names: flag-1 is sh-fallback or
  * mh-fallback, flag-2 sh-port or mh-port.
  */
-export type SchedulerFlag = 'flag-1' | 'flag-2' | 'flag-3';
+const schedulerFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
+export type SchedulerFlag = (typeof schedulerFlags)[number];
 
 /** An endpoint of a virtual server. A weight of 0 takes no new connections. */
 export interface RealServer {
@@ -71,19 +71,6 @@ export function compareRealServers(
   b: Pick<RealServer, 'address' | 'port'>,
 ): number {
   return compareAddresses(a.address, b.address) || a.port - b.port;
-}
-
-/**
- * The input of `ipvsadm -R` that makes these virtual servers if none of them exists, in pieces. `format` is formatVirtualServer,
- * or gives what that has given before.
- */
-export function writeVirtualServers(
-  virtualServers: readonly VirtualServer[],
-  format: (server: VirtualServer) => string,
-): readonly string[] {
-  const text = new LongText();
-  for (const server of virtualServers) text.add(format(server));
-  return text.pieces();
 }
 
 /** The lines of one virtual server with its real servers. */
@@ -139,141 +126,81 @@ interface DraftServer extends VirtualServer {
 }
 
 /**
- * Reads what `ipvsadm -Sn` prints, and what formatVirtualServers writes. The result is sorted. Takes any text: lines it
+ * Reads what `ipvsadm -Sn` prints, and what formatVirtualServer writes. The result is sorted. Takes any text: lines it
  * cannot read, such as those of firewall marks, are in `unread`.
  */
 export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];
 } {
-  const services: ReadServices = { byKey: new Map(), last: undefined };
-  const unread = readLines(text, [], (line) => readServerLine(services, splitLine(line)));
-  const drafts = [...services.byKey.values()];
-  for (const server of drafts) server.realServers.sort(compareRealServers);
-  return { virtualServers: drafts.sort(compareVirtualServers), unread };
-}
-
-/** The words of a line, which has one blank between two of them wherever kpc or ipvsadm wrote it. */
-function splitLine(line: string): readonly string[] {
-  return /\t| {2}/.test(line) ? line.split(/[ \t]+/) : line.split(' ');
-}
-
-/** The virtual servers read so far. A real server's line most often names the virtual server of the line before it. */
-interface ReadServices {
-  readonly byKey: Map<string, DraftServer>;
-  last: { readonly flag: string; readonly name: string; readonly draft: DraftServer } | undefined;
+  const servers = new Map<string, DraftServer>();
+  const unread = readLines(text, [], (line) => readServerLine(servers, line));
+  for (const { realServers } of servers.values()) realServers.sort(compareRealServers);
+  return { virtualServers: [...servers.values()].sort(compareVirtualServers), unread };
 }
 
 /** Reads a line into the virtual servers. Returns why it cannot be read. */
-function readServerLine(services: ReadServices, words: readonly string[]): string | undefined {
-  const [command, flag = '', name = ''] = words;
-  if (command !== '-A' && command !== '-a') return 'not an ipvsadm line';
+function readServerLine(servers: Map<string, DraftServer>, printed: string): string | undefined {
+  const line = /\t| {2}/.test(printed) ? printed.replace(/[ \t]+/g, ' ') : printed;
+  const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)(.*)$/.exec(line) ?? [];
   if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
-  const { byKey, last } = services;
-  if (command === '-a' && last && flag === last.flag && name === last.name) return addRealServer(last.draft, words);
   const protocol = protocolsByFlag.get(flag);
-  if (protocol === undefined || name === '') return 'not an ipvsadm line';
+  if (protocol === undefined) return 'not an ipvsadm line';
   const at = parseSocketAddress(name);
   if (!at) return notNumeric;
   const key = `${protocol} ${at.address.text} ${at.port}`;
-  const known = byKey.get(key);
-  if (command === '-A' && known) return 'duplicate virtual server';
-  const draft = command === '-A' ? readService({ ...at, family: at.address.family, protocol }, words) : known;
-  if (!draft) return 'a real server without its virtual server';
-  if (typeof draft === 'string') return draft;
-  byKey.set(key, draft);
-  services.last = { flag, name, draft };
-  return command === '-A' ? undefined : addRealServer(draft, words);
+  const known = servers.get(key);
+  if (command === 'a') return known ? addRealServer(known, rest) : 'a real server without its virtual server';
+  if (known) return 'duplicate virtual server';
+  const [, scheduler, others = ''] = /^ -s (\S+)( .*)?$/.exec(rest) ?? [];
+  if (scheduler === undefined) return 'a virtual server without a scheduler';
+  const seconds = / -p (\d{1,10})(?!\S)/.exec(others)?.[1];
+  const flags = / -b (\S+)/.exec(others)?.[1];
+  const schedulerFlags = flags === undefined ? [] : readSchedulerFlags(flags);
+  if (!schedulerFlags) return 'scheduler flags that kpc does not know';
+  servers.set(key, {
+    family: at.address.family,
+    protocol,
+    ...at,
+    scheduler,
+    persistentSeconds: seconds === undefined ? undefined : Number(seconds),
+    schedulerFlags,
+    realServers: [],
+    options: readOptions(others.replace(/ -p \d{1,10}(?!\S)/, '').replace(/ -b \S+/, '')),
+  });
+  return undefined;
 }
 
 const notNumeric = 'an address or port that is not numeric (save with ipvsadm -Sn)';
 
 const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [serviceFlags[name], name]));
 
-const schedulerFlagNames: Readonly<Record<string, SchedulerFlag>> = {
-  'flag-1': 'flag-1',
-  'flag-2': 'flag-2',
-  'flag-3': 'flag-3',
-  'sh-fallback': 'flag-1',
-  'sh-port': 'flag-2',
-  'mh-fallback': 'flag-1',
-  'mh-port': 'flag-2',
-};
-
-/** How many values an option takes; 'number' may be missing, as after `-p`. */
-type Arity = 0 | 1 | 'number';
-
-/**
- * The values of known options in the words after the virtual server's name. Other words stay as they are, and so does a
- * repeated option: two lines may have become one.
- */
-function readOptions(words: readonly string[], known: Readonly<Record<string, Arity>>) {
-  const values = new Map<string, string>();
-  const others: string[] = [];
-  for (let i = 3; i < words.length; i++) {
-    const word = words[i] ?? '';
-    const value = words[i + 1] ?? '';
-    const arity = Object.hasOwn(known, word) && !values.has(word) ? known[word] : undefined;
-    const takesValue = arity === 1 || (arity === 'number' && isNumber(value));
-    if (arity === undefined) others.push(word);
-    else values.set(word, takesValue ? value : '');
-    if (takesValue) i++;
-  }
-  return { values, others };
-}
-
-const serviceOptions = { '-s': 1, '-p': 'number', '-b': 1 } as const;
-
-/** Returns the reason as a string if the options cannot be read. */
-function readService(
-  key: Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'>,
-  words: readonly string[],
-): DraftServer | string {
-  const { values, others } = readOptions(words, serviceOptions);
-  // ipvsadm's default scheduler, and its default persistence of 300 seconds.
-  const scheduler = values.get('-s') ?? 'wlc';
-  const persistence = values.get('-p');
-  const flags = values.get('-b');
-  const schedulerFlags = flags === undefined ? [] : readSchedulerFlags(flags);
-  if (scheduler === '') return 'a scheduler without a name';
-  if (!schedulerFlags) return 'scheduler flags that kpc does not know';
-  return {
-    ...key,
-    scheduler,
-    persistentSeconds: persistence === undefined ? undefined : Number(persistence || '300'),
-    schedulerFlags,
-    realServers: [],
-    options: others.length === 0 ? undefined : others,
-  };
-}
-
 /** Scheduler flags as ipvsadm prints or takes them, with commas; undefined if one is unknown. */
 function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
-  const flags = text
-    .split(',')
-    .map((name) => (Object.hasOwn(schedulerFlagNames, name) ? schedulerFlagNames[name] : undefined));
-  return flags.every((flag) => flag !== undefined) ? [...new Set(flags)].sort() : undefined;
+  const numbered = text
+    .replace(/\b[sm]h-fallback\b/g, 'flag-1')
+    .replace(/\b[sm]h-port\b/g, 'flag-2')
+    .split(',');
+  const flags = schedulerFlags.filter((flag) => numbered.includes(flag));
+  return flags.length === new Set(numbered).size ? flags : undefined;
 }
 
-const realOptions = { '-r': 1, '-w': 1, '-m': 0, '-g': 0, '-i': 0 } as const;
-
-/** Adds the real server that the words name. Returns the reason if they cannot be read. */
-function addRealServer({ realServers }: DraftServer, words: readonly string[]): string | undefined {
-  const { values, others } = readOptions(words, realOptions);
-  const at = parseSocketAddress(values.get('-r') ?? '');
-  const weight = values.get('-w') ?? '1';
-  if (!isNumber(weight)) return 'a weight that is not a number';
+/** Adds the real server of a line, from the option -r on. Returns the reason if it cannot be read. */
+function addRealServer({ realServers }: DraftServer, text: string): string | undefined {
+  const [, name, flag, weight, others = ''] =
+    /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
+      // -i already means ipip, but ipvsadm 1.31 prints it too.
+      text.replace(' --tun-type ipip', ''),
+    ) ?? [];
+  if (name === undefined) return 'a real server without its way of forwarding, or its weight';
+  const at = parseSocketAddress(name);
   if (!at) return notNumeric;
-  if (['-m', '-g', '-i'].filter((flag) => values.has(flag)).length > 1) return 'more than one way of forwarding';
-  // ipvsadm's default is direct routing.
-  const forwarding = values.has('-m') ? 'masquerade' : values.has('-i') ? 'tunnel' : 'direct';
-  // -i already means ipip, but ipvsadm 1.31 prints it too.
-  const tunnel = others.indexOf('--tun-type');
-  if (tunnel >= 0 && others[tunnel + 1] === 'ipip') others.splice(tunnel, 2);
-  realServers.push({ ...at, weight: Number(weight), forwarding, options: others.length === 0 ? undefined : others });
+  const forwarding = flag === '-m' ? 'masquerade' : flag === '-i' ? 'tunnel' : 'direct';
+  realServers.push({ ...at, weight: Number(weight), forwarding, options: readOptions(others) });
   return undefined;
 }
 
-function isNumber(text: string): boolean {
-  return /^\d{1,10}$/.test(text);
+/** The words of the options that kpc does not read. */
+function readOptions(text: string): readonly string[] | undefined {
+  return text.trim() === '' ? undefined : text.trim().split(' ');
 }
