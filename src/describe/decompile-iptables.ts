@@ -5,7 +5,7 @@ import { joinHostPort } from '../kernel/address.ts';
 import { singleAddress, type AddressRange } from '../kernel/address-range.ts';
 import { families, protocols, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, Tables } from '../kernel/iptables/iptables.ts';
-import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
+import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
@@ -240,7 +240,7 @@ function readRule(rule: Rule) {
     /** Whose packets it marks to be masqueraded. */
     clients: marks ? clientsOf(rule) : undefined,
     isFromNode: comesFromNode(rule),
-    isOfAddressType: find(rule, 'address-type') !== undefined,
+    isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     affinitySeconds: recent?.kind === 'rcheck' ? recent.seconds : undefined,
     refusal: target === 'reject' || target === 'drop' ? target : jumpsTo === baseChains.markDrop ? 'drop' : undefined,
   } as const;
@@ -277,8 +277,7 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
 
 /** Under policy Local the node's own packets take another way. */
 function comesFromNode(rule: Rule): boolean {
-  const type = find(rule, 'address-type');
-  return type?.which === 'source' && type.type === 'LOCAL';
+  return find(rule, 'source-type')?.type === 'LOCAL';
 }
 
 /** Whose packets a rule takes that has them masqueraded; undefined for those of one client, as of an endpoint. */

@@ -1,7 +1,7 @@
 import { contains, parseAddress } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
-import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
+import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import type { Chain, Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
@@ -146,8 +146,11 @@ function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
       return (flow.mark & arg.mask) >>> 0 === arg.value;
     case 'conntrack-state':
       return anyOf(arg.states, (state) => hasState(flow, state));
-    case 'address-type':
-      return anyOf(arg.type.split(','), (type) => hasAddressType(flow, flow[arg.which], type));
+    case 'source-type':
+    case 'destination-type': {
+      const address = flow[arg.kind === 'source-type' ? 'source' : 'destination'];
+      return anyOf(arg.type.split(','), (type) => hasAddressType(flow, address, type));
+    }
     case 'match-set':
       return sets.get(arg.set)?.(flow, arg.directions);
     case 'physdev-is-in':

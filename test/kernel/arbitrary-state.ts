@@ -93,8 +93,7 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
     ),
     negatable(
       fc.record({
-        kind: fc.constant('address-type' as const),
-        which: fc.constantFrom('source' as const, 'destination' as const),
+        kind: fc.constantFrom('source-type' as const, 'destination-type' as const),
         type: fc.constantFrom('LOCAL', 'UNICAST'),
       }),
     ),

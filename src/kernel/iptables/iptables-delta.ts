@@ -4,7 +4,6 @@ import {
   formatDeclaration,
   formatDelete,
   formatInsert,
-  formatWord,
   isBuiltInChain,
   tableNames,
   type Chain,
@@ -12,6 +11,7 @@ import {
   type TableName,
   type Tables,
 } from './iptables.ts';
+import { formatWord } from './rule-args.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 import { families, type Family } from '../family.ts';
 

@@ -1,6 +1,6 @@
 import { compareText } from '../compare-text.ts';
 import { networkOfRange } from '../address-range.ts';
-import { nameProtocol } from './parse-rule.ts';
+import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
 /**
@@ -51,29 +51,14 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
  * matches, the target. The kernel goes through the matches one by one, so one that remembers or counts (recent, limit)
  * sees the packets that the ones before it let through, and the others must not move across it.
  */
-const ranks: { readonly [K in RuleArg['kind']]: number } = {
-  source: 0,
-  destination: 1,
-  'in-interface': 2,
-  'out-interface': 3,
-  protocol: 4,
-  comment: 5,
-  module: 6,
-  'source-port': 7,
-  'destination-port': 8,
-  mark: 9,
-  'conntrack-state': 10,
-  'address-type': 11,
-  'match-set': 12,
-  'physdev-is-in': 13,
-  'virtual-server': 14,
-  statistic: 15,
-  recent: 15,
-  other: 15,
-  jump: 16,
-};
-const lastHeader = ranks.comment;
-const stateful = ranks.statistic;
+const order: readonly string[] = (
+  'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +
+  'source-type destination-type match-set physdev-is-in virtual-server statistic recent other jump'
+).split(' ');
+const ranks = new Map(order.map((kind, rank) => [kind, rank]));
+const lastHeader = order.indexOf('comment');
+const firstStateful = order.indexOf('statistic');
+const last = order.indexOf('jump');
 
 function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   const ranked: { readonly arg: RuleArg; readonly rank: number }[] = [];
@@ -83,10 +68,11 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   for (const written of args) {
     const arg = canonicalArg(written);
     if (!arg) continue;
-    const rank = ranks[arg.kind];
-    if (rank === stateful) group++;
-    ranked.push({ arg, rank: (rank <= lastHeader ? 0 : rank === ranks.jump ? lastGroup : group) * 32 + rank });
-    if (rank === stateful) group++;
+    const rank = ranks.get(arg.kind) ?? last;
+    const isStateful = rank >= firstStateful && rank < last;
+    if (isStateful) group++;
+    ranked.push({ arg, rank: (rank <= lastHeader ? 0 : rank === last ? lastGroup : group) * 32 + rank });
+    if (isStateful) group++;
   }
   ranked.sort((a, b) => a.rank - b.rank || compareText(formatRule({ args: [a.arg] }), formatRule({ args: [b.arg] })));
   return ranked.map(({ arg }) => arg);
@@ -111,7 +97,8 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return arg.name === 'tcp' || arg.name === 'udp' || arg.name === 'sctp' ? undefined : arg;
     case 'conntrack-state':
       return { ...arg, states: arg.states.length > 1 ? [...new Set(arg.states)].sort() : arg.states };
-    case 'address-type':
+    case 'source-type':
+    case 'destination-type':
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
     case 'virtual-server':
       // iptables-save prints the number.

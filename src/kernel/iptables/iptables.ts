@@ -1,8 +1,9 @@
 import { LongText } from '../long-text.ts';
-import { joinHostPort, type Address } from '../address.ts';
+import type { Address } from '../address.ts';
 import type { AddressRange } from '../address-range.ts';
 import type { Origin } from '../place.ts';
-import { formatPortRange, type PortRange } from '../socket-address.ts';
+import type { PortRange } from '../socket-address.ts';
+import { formatArg, formatWord } from './rule-args.ts';
 
 /** The tables of iptables. kube-proxy uses nat and filter. */
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
@@ -86,12 +87,8 @@ export type RuleArg =
   | { readonly kind: 'comment'; readonly text: string }
   | { readonly kind: 'mark'; readonly value: number; readonly mask: number; readonly negated?: boolean }
   | { readonly kind: 'conntrack-state'; readonly states: readonly string[]; readonly negated?: boolean }
-  | {
-      readonly kind: 'address-type';
-      readonly which: 'source' | 'destination';
-      readonly type: string;
-      readonly negated?: boolean;
-    }
+  /** What kind of address it is, such as LOCAL. */
+  | { readonly kind: 'source-type' | 'destination-type'; readonly type: string; readonly negated?: boolean }
   | {
       readonly kind: 'match-set';
       readonly set: string;
@@ -194,106 +191,4 @@ function formatArgs(rule: Rule): string {
   let text = '';
   for (const arg of rule.args) text += ` ${formatArg(arg)}`;
   return text;
-}
-
-function formatArg(arg: RuleArg): string {
-  switch (arg.kind) {
-    case 'source':
-    case 'destination':
-      return `${not(arg)}${arg.kind === 'source' ? '-s' : '-d'} ${arg.range.text}`;
-    case 'in-interface':
-    case 'out-interface':
-      return `${not(arg)}${arg.kind === 'in-interface' ? '-i' : '-o'} ${formatWord(arg.name)}`;
-    case 'protocol':
-      return `${not(arg)}-p ${formatWord(arg.protocol)}`;
-    case 'module':
-      return `-m ${formatWord(arg.name)}`;
-    case 'destination-port':
-    case 'source-port':
-      return `${not(arg)}${arg.kind === 'source-port' ? '--sport' : '--dport'} ${formatPortRange(arg.ports)}`;
-    case 'comment':
-      return `-m comment --comment ${formatWord(arg.text)}`;
-    case 'mark':
-      return `-m mark ${not(arg)}--mark ${formatMark(arg.value)}/${formatMark(arg.mask)}`;
-    case 'conntrack-state':
-      return `-m conntrack ${not(arg)}--ctstate ${formatWord(arg.states.join(','))}`;
-    case 'address-type':
-      return `-m addrtype ${not(arg)}${arg.which === 'source' ? '--src-type' : '--dst-type'} ${formatWord(arg.type)}`;
-    case 'match-set':
-      return `-m set ${not(arg)}--match-set ${formatWord(arg.set)} ${arg.directions.join(',')}`;
-    case 'physdev-is-in':
-      return `-m physdev ${not(arg)}--physdev-is-in`;
-    case 'virtual-server':
-      return `-m ipvs --vaddr ${arg.address.text} --vproto ${formatWord(arg.protocol)} --vport ${arg.port}`;
-    case 'statistic':
-      return `-m statistic --mode random --probability ${formatWord(arg.probability)}`;
-    case 'recent':
-      return `-m recent --name ${formatWord(arg.name)} ${
-        arg.action.kind === 'set'
-          ? '--set'
-          : `--rcheck --seconds ${arg.action.seconds}${arg.action.reap ? ' --reap' : ''}`
-      }`;
-    case 'jump':
-      return `${arg.goto ? '-g' : '-j'} ${formatTarget(arg.target)}`;
-    case 'other':
-      return formatWords(arg.words);
-    default:
-      return arg satisfies never;
-  }
-}
-
-function not(arg: { readonly negated?: boolean }): string {
-  return arg.negated ? '! ' : '';
-}
-
-function formatTarget(target: Target): string {
-  switch (target.kind) {
-    case 'chain':
-      return formatWord(target.chain);
-    case 'accept':
-    case 'drop':
-    case 'return':
-      return target.kind.toUpperCase();
-    case 'reject':
-      return target.with === undefined ? 'REJECT' : `REJECT --reject-with ${formatWord(target.with)}`;
-    case 'masquerade':
-      return target.randomFully ? 'MASQUERADE --random-fully' : 'MASQUERADE';
-    case 'dnat':
-      return `DNAT --to-destination ${
-        target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)
-      }`;
-    case 'mark':
-      return `MARK ${formatMarkOperation(target)}`;
-    case 'other':
-      return formatWords(target.words);
-    default:
-      return target satisfies never;
-  }
-}
-
-/** `--set-xmark` takes a mask; the others say theirs. */
-function formatMarkOperation({ operation, value, mask }: Target & { readonly kind: 'mark' }): string {
-  const mark = formatMark(value);
-  return operation === 'set' ? `--set-xmark ${mark}/${formatMark(mask)}` : `--${operation}-mark ${mark}`;
-}
-
-/** A mark or mask as kube-proxy writes it: eight hex digits. */
-function formatMark(value: number): string {
-  return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
-}
-
-const plainWord = /^[\w./:,+@%=[\]-]+$/;
-
-function formatWords(words: readonly string[]): string {
-  return words.map(formatWord).join(' ');
-}
-
-/**
- * One word of a restore file: as it is where that is safe, else in double quotes, with a backslash before a quote or
- * backslash. A line break cannot be written at all, and must have been refused long before.
- */
-export function formatWord(word: string): string {
-  if (plainWord.test(word) || word === '!') return word;
-  if (/[\n\r\0]/.test(word)) throw new Error(`a line break in a rule: ${JSON.stringify(word)}`);
-  return `"${word.replace(/["\\]/g, '\\$&')}"`;
 }
