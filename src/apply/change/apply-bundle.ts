@@ -197,15 +197,12 @@ async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle):
  */
 function concernsUdp(plan: Plan): boolean {
   const { delta } = plan;
-  if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind !== 'change-table')) return true;
+  if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind === 'table')) return true;
   // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
   const isUdpInput = (step: Step) => step.kind === 'restore' && /udp| -u /.test(step.input);
   // The input of iptables-restore does not show removed rules.
   const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  const gone = changes.flatMap((change) => {
-    if ('rule' in change) return [change.rule];
-    return change.kind === 'write-chain' ? (change.from?.rules ?? []) : change.chain.rules;
-  });
+  const gone = changes.flatMap((change) => (change.kind === 'rule' ? [change.rule] : (change.from?.rules ?? [])));
   return gone.some(isUdpRule) || listSteps(plan).some(isUdpInput);
 }
 
