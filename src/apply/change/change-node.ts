@@ -4,7 +4,8 @@ import { describeError } from '../../base/system-errors.ts';
 import { assertReadable } from '../node/node-reading.ts';
 import { readTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
-import { guardIn } from '../plan/access-guard.ts';
+import { guardOf } from '../plan/access-guard.ts';
+import { belongingsIn } from '../plan/ownership.ts';
 import { describeConflict, type Conflict } from '../plan/share-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
@@ -258,7 +259,7 @@ function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { sh
   const links = new Set(state.links.map(({ name }) => name));
   const addresses = new Set(state.links.flatMap((link) => link.addresses.map((each) => addressKey(link.name, each))));
   return joinBelongings(belongings, {
-    ...(leftIpvs === undefined ? noBelongings : guardIn(state)),
+    ...(leftIpvs === undefined ? noBelongings : belongingsIn(guardOf(state))),
     virtualServers: draining.map((server) => server.virtualServer),
     links: share.ours.links.filter((name) => links.has(name)),
     addresses: share.ours.addresses.filter((key) => addresses.has(key)),

@@ -33,7 +33,7 @@ import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/ipvs-sets.ts'
 import { isKubeProxyTable, isMadeByKubeProxy } from '../../kube-proxy/nft-names.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
-import { addressKey, chainKey, jumpKey, nftTableKey } from '../state/belongings.ts';
+import { addressKey, chainKey, jumpKey, nftTableKey, noBelongings, type Belongings } from '../state/belongings.ts';
 import { ShareDraft, type Claims, type Share } from './share-draft.ts';
 
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
@@ -43,6 +43,11 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
   // and modules: the last one to set them is right.
   for (const share of [shareVirtualServers, shareRules, shareNftTables, shareSets, shareLinks]) share(draft);
   return draft.finish();
+}
+
+/** The names of all that a state has. */
+export function belongingsIn(state: KernelState): Belongings {
+  return takeShare(emptyState, state, { owned: noBelongings, adopt: false, excluded: [] }).belongings;
 }
 
 function keyed<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T> {

@@ -5,7 +5,7 @@ import { restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
-import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
+import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
 import { ownershipOf } from '../state/belongings.ts';
@@ -133,8 +133,10 @@ function shareGuard(
   const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);
   const addresses = boundAddresses({ links });
   if (addresses.length === 0 && virtualServers.length === 0) return { share: bare, guard: undefined };
-  const guard = guardAddresses(restrictState(state, owns), addresses, virtualServers);
-  const { ours, touched, conflicts } = takeShare(state, addGuard(target.state, guard, 'after'), claims);
+  const present = restrictState(state, owns);
+  const guard = guardOf(present);
+  const guarded = addGuard(addGuard(target.state, guard, 'after'), closeAddresses(present, addresses), 'after');
+  const { ours, touched, conflicts } = takeShare(state, guarded, claims);
   return { share: { ...bare, ours, touched, conflicts }, guard };
 }
 
@@ -166,10 +168,9 @@ function planIpvs(
   const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
   const links = keepAddresses(present.links, wanted.links, isNeeded);
   const kept = boundAddresses({ links });
-  const guard = guardAddresses(present, kept, virtualServers);
   return {
     ...ends,
-    state: { ...addGuard(state, guard, 'after'), links },
+    state: { ...addGuard(state, closeAddresses(present, kept), 'after'), links },
     held: kept.filter((address) => !served.has(address)),
     leftIpvs: kept.length > 0 ? leftIpvs : undefined,
   };
