@@ -68,11 +68,13 @@ interface Division<T> {
   readonly wanted: ReadonlyMap<string, T>;
   isMine(item: T, key: string): boolean;
   /** Why a wanted one that another program has made is a conflict; undefined if it is as wanted. */
-  collide(present: T, wanted: T, key: string): Conflict | undefined;
+  collide?(present: T, wanted: T, key: string): Conflict | undefined;
   /** Takes note of one that is not wanted and not ours. */
   leave(item: T, key: string): void;
-  /** Whether one of ours stays though it is not wanted. */
+  /** Whether one of ours stays though it is not wanted: it stays ours if it is by the record. */
   keeps?(item: T, key: string): boolean;
+  /** Takes note of a wanted one that is not there. */
+  make?(item: T, key: string): void;
 }
 
 /** A share while it is made: each kind adds its things. */
@@ -114,21 +116,23 @@ export class ShareDraft {
     this.touched[list].add(key);
   }
 
-  divide<T>(list: List, { present, wanted, isMine, collide, leave, keeps }: Division<T>): void {
+  divide<T>(list: List, { present, wanted, isMine, collide, leave, keeps, make }: Division<T>): void {
     for (const [key, item] of wanted) {
       const twin = present.get(key);
+      if (twin === undefined) make?.(item, key);
       if (twin === undefined || isMine(twin, key)) {
         this.have(list, key);
         continue;
       }
       this.ours[list].add(key);
-      const conflict = collide(twin, item, key);
+      const conflict = collide?.(twin, item, key);
       if (conflict) this.conflicts.push(conflict);
     }
     for (const [key, item] of present) {
       if (wanted.has(key)) continue;
       if (!isMine(item, key)) leave(item, key);
       else if (!keeps?.(item, key)) this.letGo(list, key);
+      else if (this.owns(list, key)) this.belongings[list].add(key);
     }
   }
 
