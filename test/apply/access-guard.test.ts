@@ -114,9 +114,7 @@ describe('while a node leaves IPVS mode', () => {
     const { status, out } = await callApply(node.host, 'verify', iptables);
     expect([status, out]).toEqual([
       0,
-      expect.stringContaining(
-        '\n1 address of IPVS mode stays until then, and KUBE-IPVS-FILTER with its sets, which closes it\n',
-      ),
+      expect.stringContaining('\n1 address of IPVS mode stays for open connections, closed by KUBE-IPVS-FILTER\n'),
     ]);
     const { out: json } = await callApply(node.host, 'verify', iptables, '--output', 'json');
     expect(JSON.parse(json)).toMatchObject({ changes: [], addressesLeft: [address] });

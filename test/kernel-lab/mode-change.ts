@@ -92,7 +92,10 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   await assertClosed();
   assert(run('ip', ['addr', 'show', 'kube-ipvs0']).includes('10.96.0.10/32'), 'its addresses are gone');
   const { out: verified } = await expectApply(['verify', rules], 0);
-  assert(/^\d+ addresses of IPVS mode stay until then, and KUBE-IPVS-FILTER /m.test(verified), verified);
+  assert(
+    /^\d+ addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER$/m.test(verified),
+    verified,
+  );
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);
   // The node's own connections, by the rules already, come from the virtual address while the node still has it.
@@ -107,7 +110,7 @@ await suite.check('IPVS goes when its connections have ended', async () => {
     await expectApply(['apply', rules], 0);
   }
   const { err: held } = await expectApply(['apply', rules], 0);
-  assert(/; 2 addresses stay for the connections that the node opened from them$/m.test(held), held);
+  assert(/; 2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER$/m.test(held), held);
   await assertMoving(ownIds, own);
   await assertClosed();
   await stopAll(ownIds);

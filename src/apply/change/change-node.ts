@@ -6,7 +6,7 @@ import { readTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
 import { belongingsIn } from '../plan/ownership.ts';
-import { describeConflict, type Conflict } from '../plan/share-draft.ts';
+import { describeConflict } from '../plan/share-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
 import { findSettled, settleFor, writeBesideSettled, type SettledLook } from '../quick/small-change.ts';
@@ -208,16 +208,10 @@ export function assertNoConflicts(plan: Plan): void {
   if (conflicts.length === 0) return;
   const names = nameSome(conflicts.map(describeConflict), 5);
   const text = `these exist already, and kpc-apply did not make them: ${names}`;
-  throw new Failure('conflict', text, adviseOnConflicts(conflicts));
-}
-
-function adviseOnConflicts(conflicts: readonly Conflict[]): string {
-  if (conflicts.every(({ adoptable }) => adoptable)) {
-    return 'if kube-proxy left them, apply with --adopt to take them over';
-  }
-  return conflicts.every(({ adoptable, isHeld }) => adoptable || isHeld)
-    ? 'stop the program that owns the table: the kernel removes the table then'
+  const advice = conflicts.every(({ adoptable }) => adoptable)
+    ? 'if kube-proxy left them, apply with --adopt to take them over'
     : 'remove them, or remove what collides with them from the bundle';
+  throw new Failure('conflict', text, advice);
 }
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {

@@ -176,6 +176,6 @@ export async function look(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
+  const added = inTheWay.map(({ kind, name, adoptable }): Conflict => ({ kind, name, adoptable }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }

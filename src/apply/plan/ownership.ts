@@ -98,12 +98,11 @@ function shareNftTables(draft: ShareDraft): void {
       ((claims.adopt && isMadeByKubeProxy(table)) || draft.owns('nftTables', key)),
     collide(there, asked, name) {
       if (diffNftTables([there], [asked]).length === 0) return undefined;
-      const isHeld = isOwnedByProgram(there);
-      return { kind: 'table', name, adoptable: isMadeByKubeProxy(there) && !isHeld, isHeld };
+      return { kind: 'table', name, adoptable: isMadeByKubeProxy(there) && !isOwnedByProgram(there) };
     },
     leave(table, name) {
       if (!isMadeByKubeProxy(table)) return;
-      leftovers.push({ kind: 'table', name, isInEffect: true, isHeld: isOwnedByProgram(table) });
+      leftovers.push({ kind: 'table', name, isInEffect: true, adoptable: !isOwnedByProgram(table) });
     },
   });
 }
@@ -123,7 +122,7 @@ function shareSets(draft: ShareDraft): void {
         ? undefined
         : { kind: 'set', name, adoptable: mayKubeProxyMake(there) },
     leave(set, name) {
-      if (mayKubeProxyMake(set)) leftovers.push({ kind: 'set', name, isInEffect: false });
+      if (mayKubeProxyMake(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
     },
     // The kernel keeps a set that a rule or another set uses.
     keeps: (_, name) => needed.has(name),
@@ -188,7 +187,7 @@ function shareLinks(draft: ShareDraft): void {
     // The link itself stays.
     if (going.length > 0) beside.push({ ...link, addresses: [] });
     if (link.name === serviceLink && mayBeServiceLink(link)) {
-      leftovers.push({ kind: 'link', name: link.name, isInEffect: false });
+      leftovers.push({ kind: 'link', name: link.name, isInEffect: false, adoptable: true });
     }
   }
   draft.wanted = { ...wanted, links: beside };
@@ -284,7 +283,8 @@ function shareFamily(node: KubeletNode, there: Tables, asked: Tables): void {
     collide: (twin, { chain }, name) => collideChains(node, twin, chain, name),
     leave({ table, chain }, name) {
       if (!isKubeProxyChain(table, chain) || isKubelets(node, table, chain)) return;
-      draft.leftovers.push({ kind: 'chain', name, isInEffect: chain.rules.length > 0 && entries.has(name) });
+      const isInEffect = chain.rules.length > 0 && entries.has(name);
+      draft.leftovers.push({ kind: 'chain', name, isInEffect, adoptable: true });
     },
     keeps: (_, key) => !candidates.has(key),
     make: ({ table, chain }, key) => noteKubelet(node, key, table, chain.name),

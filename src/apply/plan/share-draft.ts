@@ -17,29 +17,23 @@ export interface Claims {
   readonly clusterIPs?: ReadonlySet<string> | undefined;
 }
 
-/** `adoptable`: whether --adopt would settle it. */
+/** A thing that another program made. */
 export interface Conflict {
   readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
   readonly name: string;
+  /** Whether --adopt takes it over. It does not if a running program has it to itself: the kernel lets no other change it. */
   readonly adoptable: boolean;
-  /** Whether a running program has it to itself, so that the kernel lets no other change it. */
-  readonly isHeld?: boolean | undefined;
 }
 
 /** "virtual server TCP 10.96.0.1:80". */
-export function describeConflict({ kind, name, isHeld }: Omit<Conflict, 'adoptable'>): string {
-  const text = kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
-  return isHeld ? `${text} (which a running program owns)` : text;
+export function describeConflict({ kind, name }: Conflict): string {
+  return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
 }
 
 /** What looks like kube-proxy's, and stays. */
-export interface Leftover {
-  readonly kind: 'chain' | 'table' | 'set' | 'link';
-  readonly name: string;
+export interface Leftover extends Conflict {
   /** Whether packets get there: a hook of the kernel leads to it. */
   readonly isInEffect: boolean;
-  /** As Conflict has it. */
-  readonly isHeld?: boolean | undefined;
 }
 
 /** Which part of a node's state may be changed, and what is in the way. */
