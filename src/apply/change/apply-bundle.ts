@@ -10,7 +10,7 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { changeNode } from './change-node.ts';
-import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
+import type { ChangeOutcome, ChangeRequest, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
@@ -22,7 +22,7 @@ import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
-import type { Settling } from '../quick/small-change.ts';
+import type { Observation, Settling } from '../quick/small-change.ts';
 import { type Step, listSteps, stepCommand } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {

@@ -9,7 +9,7 @@ import { belongingsIn } from '../plan/ownership.ts';
 import { describeConflict } from '../plan/share-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import { findSettled, settleFor, writeBesideSettled, type SettledLook } from '../quick/small-change.ts';
+import { findSettled, settleFor, writeBesideSettled, type GroundsOf, type Observation } from '../quick/small-change.ts';
 import {
   addressKey,
   isEmptyBelongings,
@@ -28,8 +28,6 @@ import {
   type ChangeOutcome,
   type ChangeRequest,
   type Holdings,
-  type Observation,
-  type SecondLook,
   type Session,
 } from './observe-node.ts';
 import { putBack, runPlan } from './carry-out.ts';
@@ -110,7 +108,7 @@ async function makeChange(
   before: Observation,
   { record, owned }: Holdings,
   { present, unconfirmed }: Awaited<ReturnType<typeof beginChange>>,
-  known: SettledLook | undefined,
+  known: GroundsOf<'settled'> | undefined,
 ): Promise<Plan> {
   const { host, folder } = session;
   const { origin, settling, confirmTimeout } = request;
@@ -226,7 +224,7 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
 }
 
 /** What was done after a look at the node; `plan` holds all of it. */
-interface Progress extends Omit<SecondLook, 'kind' | 'earlier'> {
+interface Progress extends Omit<GroundsOf<'earlier'>, 'kind' | 'earlier'> {
   readonly plan: Plan;
 }
 
@@ -278,7 +276,7 @@ async function settle(
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const lookAgain = (back: Omit<SecondLook, 'kind'>) =>
+  const lookAgain = (back: Omit<GroundsOf<'earlier'>, 'kind'>) =>
     look(session.host, request, owned, terms, { kind: 'earlier', ...back });
   let after = await lookAgain({ earlier: before, ...done });
   const { modules, delta } = after.plan;
