@@ -3,6 +3,7 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import { diffStates, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Tables } from '../kernel/iptables/iptables.ts';
+import { changedChain } from '../kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -116,7 +117,7 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
     for (const { table, changes } of delta.iptables[family] ?? []) {
       const [before, after] = [from.iptables[family]?.[table], to.iptables[family]?.[table]];
       const chains = new Map(before);
-      for (const name of new Set(changes.map(({ chain }) => (typeof chain === 'string' ? chain : chain.name)))) {
+      for (const name of new Set(changes.map(changedChain))) {
         const [old, fresh] = [before?.get(name), after?.get(name)];
         const pairs = old && fresh && pairRules(old.rules, fresh.rules);
         if (!pairs || pairs.size === 0) continue;

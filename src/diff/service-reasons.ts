@@ -9,7 +9,7 @@ import {
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
 import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
-import { pairUp } from '../kernel/diff-by-key.ts';
+import { itemOf, pairUp } from '../kernel/diff-by-key.ts';
 import type { Side } from './compared-side.ts';
 import type { PortAddress, PortFacts } from './port-facts.ts';
 
@@ -101,9 +101,9 @@ type EndpointStates = ReadonlyMap<string, EndpointState>;
 /** How many endpoints there are, and which come, go and change. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
   const reasons = [...scaled(before.size, after.size)];
-  for (const { old, item } of pairUp(before, after, ([name]) => name)) {
-    const [endpoint, state] = item ?? old;
-    const [from, to] = [old?.[1], item?.[1]];
+  for (const pair of pairUp(before, after, ([name]) => name)) {
+    const [endpoint, state] = itemOf(pair);
+    const [from, to] = [pair.from?.[1], pair.to?.[1]];
     if (from && to && JSON.stringify(from) === JSON.stringify(to)) continue;
     const change = changeOf(from, to);
     const words = from && to ? describeTurn(from, to).join(', ') : describeOneSided(state, change);

@@ -12,8 +12,17 @@ export function partition<Change>(changes: readonly Change[], isRemoval: (change
   return { additions, removals };
 }
 
-/** An item of two lists: as it was, as it should be, or both. */
-export type Pair<T> = { readonly old: T | undefined; readonly item: T } | { readonly old: T; readonly item: undefined };
+/** One thing as it was and as it should be: `from` is undefined if it is new, `to` if it goes. */
+export type Pair<T> =
+  | { readonly from: undefined; readonly to: T }
+  | { readonly from: T; readonly to: T }
+  | { readonly from: T; readonly to: undefined };
+
+/** The thing as it should be, or as it was if it goes. */
+export function itemOf<T>({ from, to }: { readonly from: T | undefined; readonly to: T | undefined }): T {
+  // A pair has at least one of them.
+  return (to ?? from) as T;
+}
 
 /** Pairs the items of two lists that have the same key: those of `to` in their order, then what only `from` has. */
 export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) => string): readonly Pair<T>[] {
@@ -22,10 +31,11 @@ export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) =
   const pairs: Pair<T>[] = [];
   for (const item of to) {
     const key = keyOf(item);
-    pairs.push({ old: left.get(key), item });
+    const old = left.get(key);
+    pairs.push(old === undefined ? { from: undefined, to: item } : { from: old, to: item });
     left.delete(key);
   }
-  for (const old of left.values()) pairs.push({ old, item: undefined });
+  for (const item of left.values()) pairs.push({ from: item, to: undefined });
   return pairs;
 }
 

@@ -25,8 +25,8 @@ export interface Kind<State, Delta> {
  * takes the reverse order. Each kind has its own files beside this one: types, formatter and parser, and diff.
  */
 export const kinds = {
-  modules: listKind(diffModules, (changes) => partition(changes, ({ kind }) => kind === 'drop-module')),
-  sysctls: listKind(diffSysctls, (changes) => partition(changes, ({ kind }) => kind === 'drop-sysctl')),
+  modules: listKind(diffModules, (changes) => partition(changes, ({ change }) => change === 'removed')),
+  sysctls: listKind(diffSysctls, (changes) => partition(changes, ({ to }) => to === undefined)),
   ipvsTimeouts: {
     diff: diffTimeouts,
     isEmpty: (change) => change === undefined,
@@ -41,9 +41,7 @@ export const kinds = {
     // iptables-restore changes a table at once. So the rules of a set are gone before the set goes.
     split: (delta) => ({ additions: delta, removals: {} }),
   } satisfies Kind<KernelState['iptables'], ReturnType<typeof diffFamilyTables>>,
-  virtualServers: listKind(diffVirtualServers, (changes) =>
-    partition(changes, ({ kind }) => kind === 'delete-service' || kind === 'delete-real-server'),
-  ),
+  virtualServers: listKind(diffVirtualServers, (changes) => partition(changes, ({ to }) => to === undefined)),
   links: listKind(diffLinks, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
 

@@ -21,9 +21,9 @@ export function parseModules(text: string): {
   return { modules, unread };
 }
 
-/** Module names. One that is no longer wanted stays loaded: other programs may use it. */
+/** A module by its name. One that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {
-  readonly kind: 'load-module' | 'drop-module';
+  readonly change: 'added' | 'removed';
   readonly name: string;
 }
 
@@ -31,8 +31,8 @@ export interface ModuleChange {
 export function diffModules(from: readonly string[], to: readonly string[]): readonly ModuleChange[] {
   const { added, removed } = diffByKey(from, to, (name) => name);
   return [
-    ...added.map((name): ModuleChange => ({ kind: 'load-module', name })),
-    ...removed.map((name): ModuleChange => ({ kind: 'drop-module', name })),
+    ...added.map((name): ModuleChange => ({ change: 'added', name })),
+    ...removed.map((name): ModuleChange => ({ change: 'removed', name })),
   ];
 }
 

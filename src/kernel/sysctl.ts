@@ -1,4 +1,4 @@
-import { pairUp } from './diff-by-key.ts';
+import { itemOf, pairUp } from './diff-by-key.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
@@ -31,22 +31,22 @@ function withDots(name: string): string {
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
-/** One step from some sysctls to others. */
-export type SysctlChange =
-  | { readonly kind: 'set-sysctl'; readonly name: string; readonly from: string | undefined; readonly to: string }
-  /** It is no longer wanted. A sysctl cannot be taken away: it keeps its value. */
-  | { readonly kind: 'drop-sysctl'; readonly name: string; readonly from: string };
+/** One step from some sysctls to others. One without `to` is no longer wanted: it cannot be taken away, so it keeps its value. */
+export interface SysctlChange {
+  readonly name: string;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
 
-/** How to get from some sysctls to others. One that is not wanted any more keeps its value on the node. */
+/** How to get from some sysctls to others. */
 export function diffSysctls(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
 ): readonly SysctlChange[] {
-  return pairUp(before, after, ([name]) => name).flatMap(({ old, item }): readonly SysctlChange[] => {
-    if (!item) return [{ kind: 'drop-sysctl', name: old[0], from: old[1] }];
-    const [name, to] = item;
-    return old && wordsOf(old[1]) === wordsOf(to) ? [] : [{ kind: 'set-sysctl', name, from: old?.[1], to }];
+  const changes = pairUp(before, after, ([name]) => name).map((pair): SysctlChange => {
+    return { name: itemOf(pair)[0], from: pair.from?.[1], to: pair.to?.[1] };
   });
+  return changes.filter(({ from, to }) => from === undefined || to === undefined || wordsOf(from) !== wordsOf(to));
 }
 
 /** The kernel prints tabs between the numbers of a sysctl that has several. */

@@ -2,7 +2,7 @@ import type { Foresight } from '../apply/change/apply-bundle.ts';
 import {
   countPlan,
   describeDraining,
-  describeHeld,
+  describeLeftAddresses,
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
@@ -15,7 +15,6 @@ import { formatJson } from './format-json.ts';
 import { printableLines } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { accessFilter } from '../kube-proxy/ipvs-sets.ts';
 import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
@@ -100,15 +99,10 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(foreign.length > 0
       ? [`${count(foreign.length, 'virtual server')} of other programs stay: ${foreign.join(', ')}\n`]
       : []),
-    ...plan.higherSettings.map(
-      ({ setting: { name, value, reason }, from = '' }) =>
-        `${name} stays ${from}: kube-proxy only raises it, to ${value}${reason === undefined ? '' : ` (${reason})`}\n`,
-    ),
     ...describeLeftSettings(plan).map((text) => `${text}\n`),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${count(plan.kept, 'connection')} open to real servers that drain\n`] : []),
-    ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
-    ...describeGuarded(plan),
+    ...describeLeftAddresses(plan).map((text) => `${text}\n`),
     ...(plan.cut > 0 ? [`! ${count(plan.cut, 'connection')} would be cut\n`] : []),
     ...(foresight?.warnings ?? []).map((text) => `! ${text}\n`),
     ...(foresight?.refusals ?? []).map(
@@ -142,16 +136,6 @@ function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
   return release === newestRelease ? undefined : release;
 }
 
-/** What the bundle says nothing of, and is there until connections have ended. */
-function describeGuarded(plan: Plan): readonly string[] {
-  const { length } = listLeftAddresses(plan);
-  if (length === 0) return [];
-  const those = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
-  return [
-    `${those} until then, and ${accessFilter.chain} with its sets, which closes ${length === 1 ? 'it' : 'them'}\n`,
-  ];
-}
-
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
   const release = olderReleaseOf(bundle);
@@ -170,14 +154,6 @@ export function planValue(plan: Plan): object {
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
-    higherSettings: unlessEmpty(
-      plan.higherSettings.map(({ setting: { name, value, reason }, from }) => ({
-        name,
-        value: from,
-        wanted: value,
-        reason,
-      })),
-    ),
     leftSettings: unlessEmpty(
       plan.leftSettings.map(({ setting: { path, value, onlyFrom }, from }) => ({
         path,
@@ -186,7 +162,6 @@ export function planValue(plan: Plan): object {
         before: value,
       })),
     ),
-    heldAddresses: unlessEmpty(plan.held),
     addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
     connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
   };

@@ -87,12 +87,15 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   await expectApply(['apply', ipvs], 0);
   const ids = await openAll(traffic, 'ending-', routes.slice(0, 5));
   const { err } = await expectApply(['apply', rules], 0);
-  assert(/; 5 real servers wait for 5 connections to end$/m.test(err), err);
+  assert(/; 5 real servers wait for 5 connections to end; 5 addresses /m.test(err), err);
   const listed = run('ipvsadm', ['-Sn']);
   await assertClosed();
   assert(run('ip', ['addr', 'show', 'kube-ipvs0']).includes('10.96.0.10/32'), 'its addresses are gone');
   const { out: verified } = await expectApply(['verify', rules], 0);
-  assert(/^\d+ addresses of IPVS mode stay until then, and KUBE-IPVS-FILTER /m.test(verified), verified);
+  assert(
+    /^\d+ addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER$/m.test(verified),
+    verified,
+  );
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);
   // The node's own connections, by the rules already, come from the virtual address while the node still has it.
@@ -107,7 +110,7 @@ await suite.check('IPVS goes when its connections have ended', async () => {
     await expectApply(['apply', rules], 0);
   }
   const { err: held } = await expectApply(['apply', rules], 0);
-  assert(/; 2 addresses stay for the connections that the node opened from them$/m.test(held), held);
+  assert(/; 2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER$/m.test(held), held);
   await assertMoving(ownIds, own);
   await assertClosed();
   await stopAll(ownIds);

@@ -142,7 +142,7 @@ await suite.check('a table that another program has to itself: refused, and kept
     ['apply', '--adopt', before],
   ]) {
     const { status, err } = await kpcApply(args);
-    assert(status === 3 && err.includes('which a running program owns'), `${status}: ${err}`);
+    assert(status === 3 && err.includes('table ip kube-proxy'), `${status}: ${err}`);
     assert(/help: stop the program/.test(err), err);
   }
   for (const args of [['cleanup'], ['cleanup', '--adopt']]) {

@@ -10,7 +10,7 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { changeNode } from './change-node.ts';
-import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
+import type { ChangeOutcome, ChangeRequest, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
@@ -22,7 +22,7 @@ import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
-import type { Settling } from '../quick/small-change.ts';
+import type { Observation, Settling } from '../quick/small-change.ts';
 import { type Step, listSteps, stepCommand } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
@@ -197,15 +197,12 @@ async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle):
  */
 function concernsUdp(plan: Plan): boolean {
   const { delta } = plan;
-  if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind !== 'change-table')) return true;
+  if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind === 'table')) return true;
   // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
   const isUdpInput = (step: Step) => step.kind === 'restore' && /udp| -u /.test(step.input);
   // The input of iptables-restore does not show removed rules.
   const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  const gone = changes.flatMap((change) => {
-    if ('rule' in change) return [change.rule];
-    return change.kind === 'write-chain' ? (change.from?.rules ?? []) : change.chain.rules;
-  });
+  const gone = changes.flatMap((change) => (change.kind === 'rule' ? [change.rule] : (change.from?.rules ?? [])));
   return gone.some(isUdpRule) || listSteps(plan).some(isUdpInput);
 }
 

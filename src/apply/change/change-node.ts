@@ -4,11 +4,12 @@ import { describeError } from '../../base/system-errors.ts';
 import { assertReadable } from '../node/node-reading.ts';
 import { readTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
-import { guardIn } from '../plan/access-guard.ts';
-import { describeConflict, type Conflict } from '../plan/share-draft.ts';
+import { guardOf } from '../plan/access-guard.ts';
+import { belongingsIn } from '../plan/ownership.ts';
+import { describeConflict } from '../plan/share-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import { findSettled, settleFor, writeBesideSettled, type SettledLook } from '../quick/small-change.ts';
+import { findSettled, settleFor, writeBesideSettled, type GroundsOf, type Observation } from '../quick/small-change.ts';
 import {
   addressKey,
   isEmptyBelongings,
@@ -27,8 +28,6 @@ import {
   type ChangeOutcome,
   type ChangeRequest,
   type Holdings,
-  type Observation,
-  type SecondLook,
   type Session,
 } from './observe-node.ts';
 import { putBack, runPlan } from './carry-out.ts';
@@ -109,7 +108,7 @@ async function makeChange(
   before: Observation,
   { record, owned }: Holdings,
   { present, unconfirmed }: Awaited<ReturnType<typeof beginChange>>,
-  known: SettledLook | undefined,
+  known: GroundsOf<'settled'> | undefined,
 ): Promise<Plan> {
   const { host, folder } = session;
   const { origin, settling, confirmTimeout } = request;
@@ -207,16 +206,10 @@ export function assertNoConflicts(plan: Plan): void {
   if (conflicts.length === 0) return;
   const names = nameSome(conflicts.map(describeConflict), 5);
   const text = `these exist already, and kpc-apply did not make them: ${names}`;
-  throw new Failure('conflict', text, adviseOnConflicts(conflicts));
-}
-
-function adviseOnConflicts(conflicts: readonly Conflict[]): string {
-  if (conflicts.every(({ adoptable }) => adoptable)) {
-    return 'if kube-proxy left them, apply with --adopt to take them over';
-  }
-  return conflicts.every(({ adoptable, isHeld }) => adoptable || isHeld)
-    ? 'stop the program that owns the table: the kernel removes the table then'
+  const advice = conflicts.every(({ adoptable }) => adoptable)
+    ? 'if kube-proxy left them, apply with --adopt to take them over'
     : 'remove them, or remove what collides with them from the bundle';
+  throw new Failure('conflict', text, advice);
 }
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
@@ -231,7 +224,7 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
 }
 
 /** What was done after a look at the node; `plan` holds all of it. */
-interface Progress extends Omit<SecondLook, 'kind' | 'earlier'> {
+interface Progress extends Omit<GroundsOf<'earlier'>, 'kind' | 'earlier'> {
   readonly plan: Plan;
 }
 
@@ -258,7 +251,7 @@ function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { sh
   const links = new Set(state.links.map(({ name }) => name));
   const addresses = new Set(state.links.flatMap((link) => link.addresses.map((each) => addressKey(link.name, each))));
   return joinBelongings(belongings, {
-    ...(leftIpvs === undefined ? noBelongings : guardIn(state)),
+    ...(leftIpvs === undefined ? noBelongings : belongingsIn(guardOf(state))),
     virtualServers: draining.map((server) => server.virtualServer),
     links: share.ours.links.filter((name) => links.has(name)),
     addresses: share.ours.addresses.filter((key) => addresses.has(key)),
@@ -283,7 +276,7 @@ async function settle(
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const lookAgain = (back: Omit<SecondLook, 'kind'>) =>
+  const lookAgain = (back: Omit<GroundsOf<'earlier'>, 'kind'>) =>
     look(session.host, request, owned, terms, { kind: 'earlier', ...back });
   let after = await lookAgain({ earlier: before, ...done });
   const { modules, delta } = after.plan;

@@ -1,6 +1,5 @@
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { isEmptyBelongings, type Belongings, joinBelongings } from '../state/belongings.ts';
 import type { Failure } from '../state/failure.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -8,18 +7,12 @@ import { readRecord, readSnapshot, type OwnershipRecord, type Snapshot, type Sta
 import type { Step } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
-import { neededOf, parseReading, readNode, textsBut } from '../node/node-reading.ts';
-import { type OpenTraffic, readTraffic } from '../node/open-traffic.ts';
+import { neededOf, parseReading } from '../node/node-reading.ts';
+import { readTraffic } from '../node/open-traffic.ts';
 import type { Claims, Conflict } from '../plan/share-draft.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
 import type { ChangeOrigin } from '../state/history.ts';
-import {
-  beginLook,
-  type EarlierLook,
-  type QuickReading,
-  type SettledLook,
-  type Settling,
-} from '../quick/small-change.ts';
+import { beginLook, type Grounds, type Observation, type Settling } from '../quick/small-change.ts';
 
 /** The node, the files that kpc-apply keeps about it, and who hears of the progress. */
 export interface Session {
@@ -86,22 +79,6 @@ export function isDone({ kind }: ChangeOutcome): boolean {
   return kind === 'unchanged' || kind === 'changed';
 }
 
-/** A look at a node, and what would have to change. The plan is of what was in focus alone. */
-export interface Observation extends QuickReading {
-  readonly plan: Plan;
-  readonly node: NodeState;
-  readonly rules: RuleLinesByFamily;
-  /** By which connections and clock the plan was made. */
-  readonly traffic: OpenTraffic;
-  readonly terms: DrainTerms;
-}
-
-/** A look after a change, by the connections that the change went by. */
-export interface SecondLook extends EarlierLook {
-  readonly earlier: Observation;
-  readonly traffic: OpenTraffic;
-}
-
 /** Looks at the node and says what would have to change. Changes nothing. */
 export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
   const { owned, record } = await readHoldings(session);
@@ -136,26 +113,22 @@ export async function look(
   request: ChangeRequest,
   owned: Belongings,
   terms: DrainTerms,
-  back?: SettledLook | SecondLook,
+  grounds?: Grounds,
 ): Promise<Observation> {
-  const second = back?.kind === 'earlier' ? back : undefined;
-  const before = second?.earlier;
-  const quick = request.settling && (await beginLook(host, request.settling, back));
-  const target = await request.target(quick?.focus?.bundle());
-  const traffic = second?.traffic ?? (await readTraffic(host, servesByRulesAlone(target.state)));
+  const again = grounds?.kind === 'earlier' ? grounds : undefined;
+  const before = again?.earlier;
+  const quick = await beginLook(host, request.settling, grounds);
+  const target = await request.target(quick.focus?.bundle());
+  const traffic = again?.traffic ?? (await readTraffic(host, servesByRulesAlone(target.state)));
   const scope = {
-    ipvs: second ? undefined : (traffic.ipvs ?? null),
+    ipvs: again ? undefined : (traffic.ipvs ?? null),
     needed: neededOf(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     settings: target.settings.map((setting) => setting.path),
   };
-  const readWhole = async (): Promise<QuickReading> => {
-    const reading = await readNode(host, scope, second && textsBut(second.earlier.reading, second.changed));
-    return { reading, focus: undefined, nftStamp: undefined, isKnown: false };
-  };
   const [found, modules] = await Promise.all([
-    quick ? quick.read(scope, owned) : readWhole(),
+    quick.read(scope, owned),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
   const { reading, focus } = found;
@@ -164,7 +137,7 @@ export async function look(
   const node: NodeState = { state, settings: reading.settings, modules, traffic };
   const { adopt, excluded, clusterIPs } = request;
   const claims: Claims = { owned, adopt, excluded, clusterIPs };
-  const wanted = focus === quick?.focus ? target : await request.target(focus?.bundle());
+  const wanted = focus === quick.focus ? target : await request.target(focus?.bundle());
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
@@ -176,6 +149,6 @@ export async function look(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
+  const added = inTheWay.map(({ kind, name, adoptable }): Conflict => ({ kind, name, adoptable }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }

@@ -3,13 +3,11 @@ import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { changeNode } from './change-node.ts';
 import { observe, readHoldings, type ChangeOutcome, type ChangeRequest, type Session } from './observe-node.ts';
 import { putBack, requestSnapshot } from './carry-out.ts';
-import { guardIn, withoutGuard } from '../plan/access-guard.ts';
-import { noBelongings, withoutBelongings } from '../state/belongings.ts';
+import { withoutGuard } from '../plan/access-guard.ts';
 import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
 import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
-import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
 import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../state/record.ts';
@@ -125,7 +123,7 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
  */
 function requestState(snapshot: Snapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);
-  const { record, settingsMade, reading } = snapshot;
+  const { record, settingsMade } = snapshot;
   const places = new Set(record.draining.map(({ virtualServer, realServer }) => placeKey(virtualServer, realServer)));
   const leavesIpvs = record.leftIpvs !== undefined;
   const withoutDraining = (server: VirtualServer): VirtualServer => {
@@ -135,7 +133,7 @@ function requestState(snapshot: Snapshot): ChangeRequest {
   const target = async (): Promise<Target> => {
     const wanted = await whole.target();
     const state = leavesIpvs
-      ? { ...withoutGuard(wanted.state), virtualServers: [], links: [], sets: [] }
+      ? { ...wanted.state, iptables: withoutGuard(wanted.state), virtualServers: [], links: [], sets: [] }
       : { ...wanted.state, virtualServers: wanted.state.virtualServers.map(withoutDraining) };
     const settings = wanted.settings.flatMap((setting) => {
       const onlyFrom = settingsMade[setting.path];
@@ -143,7 +141,5 @@ function requestState(snapshot: Snapshot): ChangeRequest {
     });
     return { ...wanted, state, settings };
   };
-  if (!leavesIpvs) return { ...whole, target };
-  const { chains, jumps, besideKubelet } = withoutBelongings(record.owned, guardIn(parseReading(reading)));
-  return { ...whole, target, belongings: { ...noBelongings, chains, jumps, besideKubelet } };
+  return { ...whole, target, belongings: leavesIpvs ? undefined : whole.belongings };
 }

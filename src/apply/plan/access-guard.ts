@@ -2,20 +2,15 @@ import { parseAddress } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables/iptables.ts';
-import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
-import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { jumpChain, restrictState, type Ownership } from '../../kernel/restrict.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
 import {
   accessFilter,
   accessFilterRules,
   accessOutFilterChain,
   openSets,
   setName,
-  type SetId,
 } from '../../kube-proxy/ipvs-sets.ts';
-import { socketOf } from '../../kube-proxy/virtual-servers.ts';
-import { chainKey, jumpKey, noBelongings, type Belongings } from '../state/belongings.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;
@@ -23,130 +18,78 @@ export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;
 const { table } = accessFilter;
 const guardChains: ReadonlySet<string> = new Set([accessFilter.chain, accessOutFilterChain]);
 
+const guardSetIds = [...openSets, 'healthCheckNodePort', 'ipvsAddresses'] as const;
+const guardSets: ReadonlySet<string> = new Set(
+  families.flatMap((family) => guardSetIds.map((id) => setName(id, family))),
+);
+
+const never = () => false;
+
+const guardOwnership: Ownership = {
+  chain: (name, of) => of === table && guardChains.has(name),
+  set: (name) => guardSets.has(name),
+  virtualServer: never,
+  link: never,
+  address: never,
+  sysctl: never,
+};
+
+/** The chains, jumps and sets of the guard that a state has. */
+export function guardOf(state: KernelState): KernelState {
+  return restrictState(state, guardOwnership);
+}
+
+/** The rules of a state without what guarded addresses of the IPVS mode before. */
+export function withoutGuard({ iptables }: KernelState): KernelState['iptables'] {
+  const chain: Ownership['chain'] = (name, of) => of !== table || !guardChains.has(name);
+  return restrictState({ ...emptyState, iptables }, { ...guardOwnership, chain, jump: (rule) => !isGuardJump(rule) })
+    .iptables;
+}
+
 /**
- * What must guard these addresses as long as they are on the node after it has left IPVS mode: packets only get past to
- * one of these virtual servers. A port of a Service needs no more, since its rules take new connections
- * before, nor does a port for health checks, which a rule of iptables mode lets in.
+ * What closes these addresses to all new connections, as long as they are on the node after it has left IPVS mode. The rules of
+ * the other mode take those to Services before.
  */
-export function guardAddresses(
-  present: KernelState,
-  addresses: readonly string[],
-  virtualServers: readonly VirtualServer[],
-): AccessGuard {
+export function closeAddresses(present: KernelState, addresses: readonly string[]): AccessGuard {
   const iptables: { [F in Family]?: Tables } = {};
   const sets: IpSet[] = [];
-  const standing = new Set(virtualServers.map(socketOf));
-  const there = new Map(present.sets.map((set) => [set.name, set]));
   for (const family of families) {
-    const own = addresses.filter((address) => parseAddress(address)?.family === family);
+    const own = addresses.map(parseAddress).filter((address) => address?.family === family);
     if (own.length === 0) continue;
-    const open: SetId[] = [];
-    for (const id of openSets) {
-      const set = there.get(setName(id, family));
-      const entries = set?.entries.filter((entry) => standing.has(formatEntry(entry))) ?? [];
-      if (!set || entries.length === 0) continue;
-      open.push(id);
-      sets.push({ ...set, entries });
-    }
-    sets.push(addressSet(there.get(setName('ipvsAddresses', family)), own, family));
-    iptables[family] = { [table]: guardRules(present.iptables[family] ?? {}, family, open, standing) };
+    const set = makeSet(family, own.length);
+    const there = present.sets.find(({ name }) => name === set.name);
+    sets.push({ ...set, ...there, entries: own.map((address) => ({ address })) });
+    const chains: readonly Chain[] = [
+      { name: accessFilter.chain, rules: accessFilterRules(family, []) },
+      { name: accessFilter.from, rules: [guardJump] },
+    ];
+    iptables[family] = { [table]: new Map(chains.map((chain) => [chain.name, chain])) };
   }
   return { iptables, sets };
 }
 
+const guardJump: Rule = {
+  args: [
+    { kind: 'comment', text: accessFilter.comment },
+    { kind: 'jump', target: { kind: 'chain', chain: accessFilter.chain } },
+  ],
+};
+
 /** The kernel's defaults for a hash set. */
 const usualElements = 65_536;
 
-function addressSet(there: IpSet | undefined, addresses: readonly string[], family: Family): IpSet {
-  const entries = addresses.map((text) => ({ address: parseAddress(text) }));
-  const usual: Omit<IpSet, 'entries'> = {
+function makeSet(family: Family, size: number): Omit<IpSet, 'entries'> {
+  return {
     name: setName('ipvsAddresses', family),
     type: 'hash:ip',
     family: family === 'ipv4' ? 'inet' : 'inet6',
     hashSize: 1024,
-    maxElements: usualElements * Math.ceil(entries.length / usualElements),
+    maxElements: usualElements * Math.ceil(size / usualElements),
   };
-  return { ...usual, ...there, entries };
 }
-
-function guardRules(
-  present: Tables,
-  family: Family,
-  open: readonly SetId[],
-  standing: ReadonlySet<string>,
-): ReadonlyMap<string, Chain> {
-  const jump: Rule = {
-    args: [
-      { kind: 'comment', text: accessFilter.comment },
-      { kind: 'jump', target: { kind: 'chain', chain: accessFilter.chain } },
-    ],
-  };
-  const chains: Chain[] = [
-    { name: accessFilter.chain, rules: accessFilterRules(family, open) },
-    { name: accessFilter.from, rules: [jump] },
-  ];
-  const out = present[table]?.get(accessOutFilterChain);
-  // Rules about virtual servers that still exist.
-  const closed = (out?.rules ?? []).filter(({ args }) =>
-    args.some(
-      (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address.text},${arg.protocol}:${arg.port}`),
-    ),
-  );
-  if (out && closed.length > 0) {
-    chains.push({ ...out, rules: closed });
-    for (const [name, { rules }] of present[table] ?? []) {
-      const jumps = rules.filter((rule) => jumpChain(rule) === out.name);
-      if (jumps.length > 0 && isBuiltInChain(table, name)) chains.push({ name, rules: jumps });
-    }
-  }
-  return new Map(chains.map((chain) => [chain.name, chain]));
-}
-
-const guardSets: ReadonlySet<string> = new Set(
-  families.flatMap((family) => [...openSets, 'ipvsAddresses' as const].map((id) => setName(id, family))),
-);
 
 function isGuardJump(rule: Rule): boolean {
   return guardChains.has(jumpChain(rule) ?? '');
-}
-
-/** Either a guard alone, or all but a guard. */
-function guardOwnership(isGuard: boolean): Ownership {
-  const isOther = () => !isGuard;
-  return {
-    chain: (name, of) => (of === table && guardChains.has(name)) === isGuard,
-    jump: (rule, _, of) => (of === table && isGuardJump(rule)) === isGuard,
-    set: (name) => guardSets.has(name) === isGuard,
-    table: isOther,
-    virtualServer: isOther,
-    link: isOther,
-    address: isOther,
-    sysctl: isOther,
-  };
-}
-
-/** The chains, jumps and sets of the guard that a state has. */
-export function guardOf(state: KernelState): AccessGuard {
-  return restrictState(state, guardOwnership(true));
-}
-
-/** A state of iptables mode without what guarded addresses of the IPVS mode before. */
-export function withoutGuard(state: KernelState): KernelState {
-  return restrictState(state, guardOwnership(false));
-}
-
-/** The guard of a state, by which it was kept: what belongs to it of any state. */
-export function guardIn(state: KernelState): Belongings {
-  const { iptables, sets } = guardOf(state);
-  const chains: string[] = [];
-  const jumps: string[] = [];
-  for (const family of families) {
-    for (const { name, rules } of iptables[family]?.[table]?.values() ?? []) {
-      if (isBuiltInChain(table, name)) jumps.push(...rules.map((rule) => jumpKey(family, table, name, rule)));
-      else chains.push(chainKey(family, table, name));
-    }
-  }
-  return { ...noBelongings, chains, jumps, sets: sets.map(({ name }) => name) };
 }
 
 /**

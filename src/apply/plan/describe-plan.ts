@@ -8,7 +8,8 @@ import {
 } from '../../diff/changes/list-changes.ts';
 import { findOwners } from '../../diff/changes/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import type { Plan } from './plan.ts';
+import { accessFilter } from '../../kube-proxy/ipvs-sets.ts';
+import { listLeftAddresses, type Plan } from './plan.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** One change of a plan, for people and for programs. */
@@ -65,9 +66,9 @@ export function describeDraining({ virtualServer, realServer }: DrainingServer):
   return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
 }
 
-/** "2 addresses stay for the connections that the node opened from them". */
-export function describeHeld(addresses: readonly string[]): string {
-  return addresses.length === 1
-    ? '1 address stays for the connections that the node opened from it'
-    : `${addresses.length} addresses stay for the connections that the node opened from them`;
+/** "2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER"; nothing if none is left. */
+export function describeLeftAddresses(plan: Plan): readonly string[] {
+  const { length } = listLeftAddresses(plan);
+  const stay = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
+  return length === 0 ? [] : [`${stay} for open connections, closed by ${accessFilter.chain}`];
 }

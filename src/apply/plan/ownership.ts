@@ -33,7 +33,7 @@ import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/ipvs-sets.ts'
 import { isKubeProxyTable, isMadeByKubeProxy } from '../../kube-proxy/nft-names.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
-import { addressKey, chainKey, jumpKey, nftTableKey } from '../state/belongings.ts';
+import { addressKey, chainKey, jumpKey, nftTableKey, noBelongings, type Belongings } from '../state/belongings.ts';
 import { ShareDraft, type Claims, type Share } from './share-draft.ts';
 
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
@@ -43,6 +43,11 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
   // and modules: the last one to set them is right.
   for (const share of [shareVirtualServers, shareRules, shareNftTables, shareSets, shareLinks]) share(draft);
   return draft.finish();
+}
+
+/** The names of all that a state has. */
+export function belongingsIn(state: KernelState): Belongings {
+  return takeShare(emptyState, state, { owned: noBelongings, adopt: false, excluded: [] }).belongings;
 }
 
 function keyed<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T> {
@@ -93,12 +98,11 @@ function shareNftTables(draft: ShareDraft): void {
       ((claims.adopt && isMadeByKubeProxy(table)) || draft.owns('nftTables', key)),
     collide(there, asked, name) {
       if (diffNftTables([there], [asked]).length === 0) return undefined;
-      const isHeld = isOwnedByProgram(there);
-      return { kind: 'table', name, adoptable: isMadeByKubeProxy(there) && !isHeld, isHeld };
+      return { kind: 'table', name, adoptable: isMadeByKubeProxy(there) && !isOwnedByProgram(there) };
     },
     leave(table, name) {
       if (!isMadeByKubeProxy(table)) return;
-      leftovers.push({ kind: 'table', name, isInEffect: true, isHeld: isOwnedByProgram(table) });
+      leftovers.push({ kind: 'table', name, isInEffect: true, adoptable: !isOwnedByProgram(table) });
     },
   });
 }
@@ -106,23 +110,22 @@ function shareNftTables(draft: ShareDraft): void {
 function shareSets(draft: ShareDraft): void {
   const { claims, present, wanted, leftovers } = draft;
   const needed = listNeededSets(draft);
-  const isOwned = (name: string) => draft.owns('sets', name) && isKubeProxySet(name);
   draft.divide('sets', {
     present: keyed(present.sets, ({ name }) => name),
     wanted: keyed(wanted.sets, ({ name }) => name),
-    isMine: (set, name) => isOwned(name) || (claims.adopt && mayKubeProxyMake(set)) || name === temporarySetName,
+    isMine: (set, name) =>
+      (draft.owns('sets', name) && isKubeProxySet(name)) ||
+      (claims.adopt && mayKubeProxyMake(set)) ||
+      name === temporarySetName,
     collide: (there, asked, name) =>
       areSame({ sets: [there] }, { sets: [asked] })
         ? undefined
         : { kind: 'set', name, adoptable: mayKubeProxyMake(there) },
     leave(set, name) {
-      if (mayKubeProxyMake(set)) leftovers.push({ kind: 'set', name, isInEffect: false });
+      if (mayKubeProxyMake(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
     },
     // The kernel keeps a set that a rule or another set uses.
-    keeps(_, name) {
-      if (needed.has(name) && isOwned(name)) draft.belongings.sets.add(name);
-      return needed.has(name);
-    },
+    keeps: (_, name) => needed.has(name),
   });
 }
 
@@ -184,7 +187,7 @@ function shareLinks(draft: ShareDraft): void {
     // The link itself stays.
     if (going.length > 0) beside.push({ ...link, addresses: [] });
     if (link.name === serviceLink && mayBeServiceLink(link)) {
-      leftovers.push({ kind: 'link', name: link.name, isInEffect: false });
+      leftovers.push({ kind: 'link', name: link.name, isInEffect: false, adoptable: true });
     }
   }
   draft.wanted = { ...wanted, links: beside };
@@ -207,188 +210,173 @@ function mayBeServiceLink({ kind, addresses }: Link): boolean {
 /** Divides chains, and the jumps to them from the kernel's own chains. */
 function shareRules(draft: ShareDraft): void {
   for (const key of draft.claims.owned.besideKubelet) draft.have('besideKubelet', key);
-  const { present, wanted } = draft;
-  const iptables: { [F in Family]?: Tables } = { ...wanted.iptables };
   for (const family of families) {
-    iptables[family] = new FamilyRules(draft, family, present.iptables[family] ?? {}).divide(iptables[family] ?? {});
-  }
-  draft.wanted = { ...wanted, iptables };
-}
-
-type Chains = ReadonlyMap<string, Chain>;
-
-const noChains: Chains = new Map();
-
-/** The iptables rules of one family. */
-class FamilyRules {
-  readonly #draft: ShareDraft;
-  readonly #family: Family;
-  readonly #present: Tables;
-  readonly #trace: KubeletTrace;
-  /** Chains to remove unless a staying rule needs them, by key. */
-  readonly #candidates = new Map<string, { readonly table: TableName; readonly chain: Chain }>();
-  /** Rules that stay, each with its table. */
-  readonly #staying: { readonly table: TableName; readonly rule: Rule }[] = [];
-
-  constructor(draft: ShareDraft, family: Family, present: Tables) {
-    this.#draft = draft;
-    this.#family = family;
-    this.#present = present;
-    this.#trace = traceKubelet(present);
-  }
-
-  /** Returns what is wanted, as changed by #addToShared. */
-  divide(wanted: Tables): Tables {
-    const possible = this.#addToShared(wanted);
-    for (const table of tableNames) {
-      const [there, asked] = [this.#present[table] ?? noChains, possible[table] ?? noChains];
-      const entries = listEntries(table, there);
-      for (const chain of asked.values()) {
-        if (!isBuiltInChain(table, chain.name)) this.#addWanted(table, chain, there.get(chain.name));
-      }
-      for (const chain of there.values()) {
-        if (!isBuiltInChain(table, chain.name) && !asked.has(chain.name)) this.#addUnwanted(table, chain, entries);
-      }
-      for (const name of new Set([...asked.keys(), ...there.keys()])) {
-        if (isBuiltInChain(table, name)) this.#addJumps(table, name, there, asked);
-      }
-    }
-    this.#finish();
-    return possible;
-  }
-
-  /**
-   * kubelet and kube-proxy share KUBE-FIREWALL, and each adds its rule if it is missing (EnsureRule). In a chain that
-   * is not ours, only a rule that was missing is ours; all others stay. Up to 1.26, kubelet has a second rule in it.
-   */
-  #addToShared(wanted: Tables): Tables {
-    const table = 'filter';
-    const { claims, touched, belongings } = this.#draft;
-    const there = this.#present[table]?.get(sharedChain);
-    const isMine = claims.adopt || this.#draft.owns('chains', this.#keyOf(table, sharedChain));
-    if (!there || (isMine && !this.#isKubelets(table, there))) return wanted;
-    const asked = wanted[table]?.get(sharedChain);
-    const keyOf = (rule: Rule) => jumpKey(this.#family, table, sharedChain, rule);
-    const known = new Set(there.rules.map(keyOf));
-    const askedKeys = new Set(asked?.rules.map(keyOf));
-    const isOurs = (key: string) => this.#ownsRule(key, mayKubeletMake(this.#trace, table, sharedChain));
-    const staying = there.rules.filter((rule) => askedKeys.has(keyOf(rule)) || !isOurs(keyOf(rule)));
-    const missing = (asked?.rules ?? []).filter((rule) => !known.has(keyOf(rule)));
-    for (const key of askedKeys) {
-      if (!known.has(key)) this.#noteKubelet(key, table, sharedChain);
-      if (known.has(key) && !isOurs(key)) continue;
-      touched.jumps.add(key);
-      belongings.jumps.add(key);
-    }
-    if (!asked && staying.length === there.rules.length) return wanted;
-    const merged = { ...there, rules: [...staying, ...missing] };
-    return { ...wanted, [table]: new Map([...(wanted[table] ?? []), [sharedChain, merged]]) };
-  }
-
-  #addWanted(table: TableName, chain: Chain, twin: Chain | undefined): void {
-    const draft = this.#draft;
-    const key = this.#keyOf(table, chain.name);
-    if (!twin) this.#noteKubelet(key, table, chain.name);
-    const isKubeProxys = twin !== undefined && isKubeProxyChain(table, twin);
-    if (!twin || draft.owns('chains', key) || (draft.claims.adopt && isKubeProxys)) return draft.have('chains', key);
-    draft.ours.chains.add(key);
-    if (equalRules(twin.rules, chain.rules)) return;
-    if (classifyChain(table, chain.name) === 'shared') draft.touched.chains.add(key);
-    else draft.conflicts.push({ kind: 'chain', name: key, adoptable: isKubeProxys });
-  }
-
-  /** `entries`: the chains that built-in chains jump to. */
-  #addUnwanted(table: TableName, chain: Chain, entries: ReadonlySet<string>): void {
-    const draft = this.#draft;
-    const key = this.#keyOf(table, chain.name);
-    const isOwned = draft.owns('chains', key) && classifyChain(table, chain.name) !== undefined;
-    const isKubeProxys = (isOwned || isKubeProxyChain(table, chain)) && !this.#isKubelets(table, chain);
-    if (isKubeProxys && (draft.claims.adopt || isOwned)) {
-      this.#candidates.set(key, { table, chain });
-      return;
-    }
-    this.#stay(table, chain.rules);
-    const isInEffect = chain.rules.length > 0 && entries.has(chain.name);
-    if (isKubeProxys) draft.leftovers.push({ kind: 'chain', name: key, isInEffect });
-  }
-
-  /** Skips a jump that already exists as wanted and is not ours: it stays where it is. */
-  #addJumps(table: TableName, chain: string, there: Chains, asked: Chains): void {
-    const isOurs = (rule: Rule, key: string): boolean => {
-      const name = jumpChain(rule) ?? '';
-      const target = there.get(name);
-      if (classifyChain(table, name) === undefined || !target) return false;
-      if (this.#draft.owns('jumps', key)) {
-        return this.#ownsRule(key, target.rules.length > 0 && mayKubeletMake(this.#trace, table, name));
-      }
-      if (!this.#draft.claims.adopt || !isKubeProxyJump(rule, table, chain)) return false;
-      return isKubeProxyChain(table, target) && !this.#isKubelets(table, target);
-    };
-    const keyOf = (rule: Rule) => jumpKey(this.#family, table, chain, rule);
-    const known = new Map(there.get(chain)?.rules.map((rule) => [keyOf(rule), rule]));
-    const wanted = new Set<string>();
-    for (const rule of asked.get(chain)?.rules ?? []) {
-      const target = jumpChain(rule) ?? '';
-      if (!asked.has(target)) continue;
-      const key = keyOf(rule);
-      wanted.add(key);
-      const twin = known.get(key);
-      if (!twin) this.#noteKubelet(key, table, target);
-      if (!twin || isOurs(twin, key)) this.#draft.have('jumps', key);
-    }
-    for (const [key, rule] of known) {
-      if (wanted.has(key)) continue;
-      if (isOurs(rule, key)) this.#draft.letGo('jumps', key);
-      else this.#stay(table, [rule]);
-    }
-  }
-
-  #finish(): void {
-    const draft = this.#draft;
-    // The list grows during the loop: a chain that stays keeps the chains that it jumps to.
-    for (const { table, rule } of this.#staying) {
-      draft.staying.push(rule);
-      const key = this.#keyOf(table, jumpChain(rule) ?? '');
-      const candidate = this.#candidates.get(key);
-      if (!candidate) continue;
-      this.#candidates.delete(key);
-      if (draft.owns('chains', key)) draft.belongings.chains.add(key);
-      this.#stay(table, candidate.chain.rules);
-    }
-    for (const key of this.#candidates.keys()) draft.letGo('chains', key);
-  }
-
-  #keyOf(table: TableName, chain: string): string {
-    return chainKey(this.#family, table, chain);
-  }
-
-  #ownsRule(key: string, isShared: boolean): boolean {
-    return this.#draft.owns('jumps', key) && (!isShared || this.#draft.owns('besideKubelet', key));
-  }
-
-  /** Notes that kpc-apply makes, or made, this chain or rule beside a kubelet that lacks it. */
-  #noteKubelet(key: string, table: TableName, name: string): void {
-    if (mayKubeletMake(this.#trace, table, name)) this.#draft.have('besideKubelet', key);
-  }
-
-  #stay(table: TableName, rules: readonly Rule[]): void {
-    for (const rule of rules) this.#staying.push({ table, rule });
-  }
-
-  /**
-   * Whether a chain whose name kubelet and kube-proxy share is now kubelet's, or holds another program's rules: then
-   * neither the chain nor the jumps to it are removed. An empty chain is not kubelet's.
-   */
-  #isKubelets(table: TableName, { name, rules }: Chain): boolean {
-    if (rules.length === 0) return false;
-    if (classifyChain(table, name) === 'shared' && !rules.every(isLocalnetRule)) return true;
-    if (!mayKubeletMake(this.#trace, table, name)) return false;
-    return !this.#draft.owns('besideKubelet', this.#keyOf(table, name));
+    const there = draft.present.iptables[family] ?? {};
+    const node: KubeletNode = { draft, family, trace: traceKubelet(there) };
+    const asked = addToShared(node, there.filter?.get(sharedChain), draft.wanted.iptables[family] ?? {});
+    draft.wanted = { ...draft.wanted, iptables: { ...draft.wanted.iptables, [family]: asked } };
+    shareFamily(node, there, asked);
   }
 }
 
-/** The chains that built-in chains jump to. */
-function listEntries(table: TableName, chains: Chains): ReadonlySet<string> {
-  const entries = [...chains.values()].filter(({ name }) => isBuiltInChain(table, name));
-  return new Set(entries.flatMap(({ rules }) => rules.map((rule) => jumpChain(rule) ?? '')));
+/** The rules of one family are shared here, with a kubelet where one has left a trace. */
+interface KubeletNode {
+  readonly draft: ShareDraft;
+  readonly family: Family;
+  readonly trace: KubeletTrace;
+}
+
+/** A chain of a table. */
+interface PlacedChain {
+  readonly table: TableName;
+  readonly chain: Chain;
+}
+
+/** A rule of a chain. */
+interface PlacedRule extends PlacedChain {
+  readonly rule: Rule;
+}
+
+function shareFamily(node: KubeletNode, there: Tables, asked: Tables): void {
+  const { draft, family } = node;
+  const keyOf = ({ table, chain }: PlacedChain) => chainKey(family, table, chain.name);
+  const targetOf = ({ table, rule }: PlacedRule) => chainKey(family, table, jumpChain(rule) ?? '');
+  const [chains, wantedChains] = [keyed(listChains(there, false), keyOf), keyed(listChains(asked, false), keyOf)];
+  const rulesOf = (tables: Tables) =>
+    keyed(listChains(tables, true).flatMap(listRules), ({ table, chain, rule }) =>
+      jumpKey(family, table, chain.name, rule),
+    );
+  const rules = rulesOf(there);
+
+  const isMyJump = (jump: PlacedRule, key: string) => isOwnJump(node, jump, key, chains.get(targetOf(jump)));
+  // A jump that is there as it is wanted, and is not ours, stays where it is.
+  const wantedJumps = [...rulesOf(asked)].filter(([key, jump]) => {
+    const twin = rules.get(key);
+    return wantedChains.has(targetOf(jump)) && (!twin || isMyJump(twin, key));
+  });
+  const staying: PlacedRule[] = [];
+  draft.divide('jumps', {
+    present: rules,
+    wanted: new Map(wantedJumps),
+    isMine: isMyJump,
+    leave: (jump) => staying.push(jump),
+    make: ({ table, rule }, key) => noteKubelet(node, key, table, jumpChain(rule) ?? ''),
+  });
+
+  const isMine = (placed: PlacedChain, key: string) => isOwnChain(node, placed, key, wantedChains.has(key));
+  const candidates = new Map([...chains].filter(([key]) => !wantedChains.has(key)));
+  for (const [key, placed] of candidates) {
+    if (!isMine(placed, key)) for (const rule of listRules(placed)) staying.push(rule);
+  }
+  // The list grows during the loop: a chain that stays keeps the chains that it jumps to.
+  for (const rule of staying) {
+    draft.staying.push(rule.rule);
+    const target = candidates.get(targetOf(rule));
+    candidates.delete(targetOf(rule));
+    if (target) for (const each of listRules(target)) staying.push(each);
+  }
+  const entries = new Set([...rules.values()].map(targetOf));
+  draft.divide('chains', {
+    present: chains,
+    wanted: wantedChains,
+    isMine,
+    collide: (twin, { chain }, name) => collideChains(node, twin, chain, name),
+    leave({ table, chain }, name) {
+      if (!isKubeProxyChain(table, chain) || isKubelets(node, table, chain)) return;
+      const isInEffect = chain.rules.length > 0 && entries.has(name);
+      draft.leftovers.push({ kind: 'chain', name, isInEffect, adoptable: true });
+    },
+    keeps: (_, key) => !candidates.has(key),
+    make: ({ table, chain }, key) => noteKubelet(node, key, table, chain.name),
+  });
+}
+
+/** The kernel's own chains of some tables, or all others. */
+function listChains(tables: Tables, areBuiltIn: boolean): readonly PlacedChain[] {
+  return tableNames.flatMap((table) =>
+    [...(tables[table]?.values() ?? [])].flatMap((chain) =>
+      isBuiltInChain(table, chain.name) === areBuiltIn ? { table, chain } : [],
+    ),
+  );
+}
+
+function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
+  return chain.rules.map((rule) => ({ table, chain, rule }));
+}
+
+/**
+ * kubelet and kube-proxy share KUBE-FIREWALL, and each adds its rule if it is missing (EnsureRule). In a chain that
+ * is not ours, only a rule that was missing is ours; all others stay. Up to 1.26, kubelet has a second rule in it.
+ * Returns what is wanted with the rules that stay.
+ */
+function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
+  const table = 'filter';
+  const { draft, family, trace } = node;
+  const isMine = draft.claims.adopt || draft.owns('chains', chainKey(family, table, sharedChain));
+  if (!there || (isMine && !isKubelets(node, table, there))) return wanted;
+  const asked = wanted[table]?.get(sharedChain);
+  const keyOf = (rule: Rule) => jumpKey(family, table, sharedChain, rule);
+  const known = new Set(there.rules.map(keyOf));
+  const askedKeys = new Set(asked?.rules.map(keyOf));
+  const isOurs = (key: string) => ownsRule(node, key, mayKubeletMake(trace, table, sharedChain));
+  const staying = there.rules.filter((rule) => askedKeys.has(keyOf(rule)) || !isOurs(keyOf(rule)));
+  const missing = (asked?.rules ?? []).filter((rule) => !known.has(keyOf(rule)));
+  for (const key of askedKeys) {
+    if (!known.has(key)) noteKubelet(node, key, table, sharedChain);
+    if (known.has(key) && !isOurs(key)) continue;
+    draft.touched.jumps.add(key);
+    draft.belongings.jumps.add(key);
+  }
+  if (!asked && staying.length === there.rules.length) return wanted;
+  const merged = { ...there, rules: [...staying, ...missing] };
+  return { ...wanted, [table]: new Map([...(wanted[table] ?? []), [sharedChain, merged]]) };
+}
+
+function isOwnChain(node: KubeletNode, { table, chain }: PlacedChain, key: string, isWanted: boolean): boolean {
+  const { draft } = node;
+  if (!draft.owns('chains', key) && !(draft.claims.adopt && isKubeProxyChain(table, chain))) return false;
+  return isWanted || (classifyChain(table, chain.name) !== undefined && !isKubelets(node, table, chain));
+}
+
+function isOwnJump(
+  node: KubeletNode,
+  { table, chain, rule }: PlacedRule,
+  key: string,
+  target: PlacedChain | undefined,
+): boolean {
+  const { draft, trace } = node;
+  if (!target || classifyChain(table, target.chain.name) === undefined) return false;
+  if (draft.owns('jumps', key)) {
+    return ownsRule(node, key, target.chain.rules.length > 0 && mayKubeletMake(trace, table, target.chain.name));
+  }
+  if (!draft.claims.adopt || !isKubeProxyJump(rule, table, chain.name)) return false;
+  return isKubeProxyChain(table, target.chain) && !isKubelets(node, table, target.chain);
+}
+
+function collideChains({ draft }: KubeletNode, { table, chain: twin }: PlacedChain, chain: Chain, name: string) {
+  if (equalRules(twin.rules, chain.rules)) return undefined;
+  if (classifyChain(table, chain.name) !== 'shared') {
+    return { kind: 'chain', name, adoptable: isKubeProxyChain(table, twin) } as const;
+  }
+  draft.touched.chains.add(name);
+  return undefined;
+}
+
+function ownsRule({ draft }: KubeletNode, key: string, isShared: boolean): boolean {
+  return draft.owns('jumps', key) && (!isShared || draft.owns('besideKubelet', key));
+}
+
+/** Notes that kpc-apply makes, or made, this chain or rule beside a kubelet that lacks it. */
+function noteKubelet({ draft, trace }: KubeletNode, key: string, table: TableName, name: string): void {
+  if (mayKubeletMake(trace, table, name)) draft.have('besideKubelet', key);
+}
+
+/**
+ * Whether a chain whose name kubelet and kube-proxy share is now kubelet's, or holds another program's rules: then
+ * neither the chain nor the jumps to it are removed. An empty chain is not kubelet's.
+ */
+function isKubelets({ draft, family, trace }: KubeletNode, table: TableName, { name, rules }: Chain): boolean {
+  if (rules.length === 0) return false;
+  if (classifyChain(table, name) === 'shared' && !rules.every(isLocalnetRule)) return true;
+  return mayKubeletMake(trace, table, name) && !draft.owns('besideKubelet', chainKey(family, table, name));
 }

@@ -5,7 +5,7 @@ import { restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
-import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
+import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type Setting } from './node-decisions.ts';
 import { ownershipOf } from '../state/belongings.ts';
@@ -42,8 +42,6 @@ export interface SettingChange {
 export interface Plan {
   readonly modules: readonly string[];
   readonly settings: readonly SettingChange[];
-  /** Those that stay as they are, because they are higher and only to be raised. */
-  readonly higherSettings: readonly SettingChange[];
   /** Those that stay as they are, because others have changed them since kpc-apply did. */
   readonly leftSettings: readonly SettingChange[];
   readonly delta: KernelDelta;
@@ -60,11 +58,6 @@ export interface Plan {
   readonly takeover: KernelState | undefined;
   /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
-  /**
-   * Addresses that no virtual server needs any more, but that connections of the node itself need: one to an address of
-   * its own comes from that address.
-   */
-  readonly held: readonly string[];
   /** When the node left IPVS, as DrainTerms has it, where addresses are still left of that. */
   readonly leftIpvs: number | undefined;
   readonly share: Share;
@@ -106,7 +99,6 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
     settings: changes.filter((change) => !isMet(change.setting, change.from) && !isLeft(change)),
     leftSettings: changes.filter(isLeft),
-    higherSettings: changes.filter(({ setting, from }) => isMet(setting, from)),
     delta: diffStates(present, state),
     ...ipvs,
     takeover,
@@ -133,8 +125,10 @@ function shareGuard(
   const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);
   const addresses = boundAddresses({ links });
   if (addresses.length === 0 && virtualServers.length === 0) return { share: bare, guard: undefined };
-  const guard = guardAddresses(restrictState(state, owns), addresses, virtualServers);
-  const { ours, touched, conflicts } = takeShare(state, addGuard(target.state, guard, 'after'), claims);
+  const present = restrictState(state, owns);
+  const guard = guardOf(present);
+  const guarded = addGuard(addGuard(target.state, guard, 'after'), closeAddresses(present, addresses), 'after');
+  const { ours, touched, conflicts } = takeShare(state, guarded, claims);
   return { share: { ...bare, ours, touched, conflicts }, guard };
 }
 
@@ -159,25 +153,23 @@ function planIpvs(
     drain,
   );
   const state = { ...wanted, virtualServers };
-  if (!drain.leavesIpvs) return { ...ends, state, held: [], leftIpvs: undefined };
+  if (!drain.leavesIpvs) return { ...ends, state, leftIpvs: undefined };
   const { leftIpvs = drain.uptime } = drain;
   const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
   const served = new Set(virtualServers.map((server) => server.address.text));
   const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
   const links = keepAddresses(present.links, wanted.links, isNeeded);
   const kept = boundAddresses({ links });
-  const guard = guardAddresses(present, kept, virtualServers);
   return {
     ...ends,
-    state: { ...addGuard(state, guard, 'after'), links },
-    held: kept.filter((address) => !served.has(address)),
+    state: { ...addGuard(state, closeAddresses(present, kept), 'after'), links },
     leftIpvs: kept.length > 0 ? leftIpvs : undefined,
   };
 }
 
 /**
  * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
- * never gets to IPVS. And those that the node's own connections come from. If there are none, the link goes, unless
+ * never gets to IPVS. And those that the node's own connections come from: one to an address of its own comes from that address. If there are none, the link goes, unless
  * it is another program's.
  */
 function keepAddresses(
@@ -213,10 +205,10 @@ export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms)
 
 /** Both as one, for people: what was done first, and what upon the second look at connections. */
 export function joinRelease(plan: Plan, release: Plan): Plan {
-  const { draining, kept, held, leftIpvs, cut, state } = release;
-  const ends = { draining, kept, held, leftIpvs, state };
+  const { draining, kept, leftIpvs, cut, state } = release;
+  const ends = { draining, kept, leftIpvs, state };
   if (plan.takeover) return { ...plan, ...ends, delta: diffStates(plan.present, state), cut };
-  const virtualServers = [...plan.delta.virtualServers, ...release.delta.virtualServers];
+  const virtualServers = diffVirtualServers(plan.present.virtualServers, state.virtualServers);
   return { ...plan, ...ends, delta: { ...plan.delta, virtualServers }, cut: plan.cut + cut };
 }
 

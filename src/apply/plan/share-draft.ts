@@ -17,29 +17,23 @@ export interface Claims {
   readonly clusterIPs?: ReadonlySet<string> | undefined;
 }
 
-/** `adoptable`: whether --adopt would settle it. */
+/** A thing that another program made. */
 export interface Conflict {
   readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
   readonly name: string;
+  /** Whether --adopt takes it over. It does not if a running program has it to itself: the kernel lets no other change it. */
   readonly adoptable: boolean;
-  /** Whether a running program has it to itself, so that the kernel lets no other change it. */
-  readonly isHeld?: boolean | undefined;
 }
 
 /** "virtual server TCP 10.96.0.1:80". */
-export function describeConflict({ kind, name, isHeld }: Omit<Conflict, 'adoptable'>): string {
-  const text = kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
-  return isHeld ? `${text} (which a running program owns)` : text;
+export function describeConflict({ kind, name }: Conflict): string {
+  return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
 }
 
 /** What looks like kube-proxy's, and stays. */
-export interface Leftover {
-  readonly kind: 'chain' | 'table' | 'set' | 'link';
-  readonly name: string;
+export interface Leftover extends Conflict {
   /** Whether packets get there: a hook of the kernel leads to it. */
   readonly isInEffect: boolean;
-  /** As Conflict has it. */
-  readonly isHeld?: boolean | undefined;
 }
 
 /** Which part of a node's state may be changed, and what is in the way. */
@@ -68,11 +62,13 @@ interface Division<T> {
   readonly wanted: ReadonlyMap<string, T>;
   isMine(item: T, key: string): boolean;
   /** Why a wanted one that another program has made is a conflict; undefined if it is as wanted. */
-  collide(present: T, wanted: T, key: string): Conflict | undefined;
+  collide?(present: T, wanted: T, key: string): Conflict | undefined;
   /** Takes note of one that is not wanted and not ours. */
   leave(item: T, key: string): void;
-  /** Whether one of ours stays though it is not wanted. */
+  /** Whether one of ours stays though it is not wanted: it stays ours if it is by the record. */
   keeps?(item: T, key: string): boolean;
+  /** Takes note of a wanted one that is not there. */
+  make?(item: T, key: string): void;
 }
 
 /** A share while it is made: each kind adds its things. */
@@ -114,21 +110,23 @@ export class ShareDraft {
     this.touched[list].add(key);
   }
 
-  divide<T>(list: List, { present, wanted, isMine, collide, leave, keeps }: Division<T>): void {
+  divide<T>(list: List, { present, wanted, isMine, collide, leave, keeps, make }: Division<T>): void {
     for (const [key, item] of wanted) {
       const twin = present.get(key);
+      if (twin === undefined) make?.(item, key);
       if (twin === undefined || isMine(twin, key)) {
         this.have(list, key);
         continue;
       }
       this.ours[list].add(key);
-      const conflict = collide(twin, item, key);
+      const conflict = collide?.(twin, item, key);
       if (conflict) this.conflicts.push(conflict);
     }
     for (const [key, item] of present) {
       if (wanted.has(key)) continue;
       if (!isMine(item, key)) leave(item, key);
       else if (!keeps?.(item, key)) this.letGo(list, key);
+      else if (this.owns(list, key)) this.belongings[list].add(key);
     }
   }
 

@@ -1,10 +1,10 @@
 import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families } from '../../kernel/family.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
 import { diffFamilyTables, formatTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
 import { formatVirtualServersDelta, type TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
-import type { NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
+import { familyOf, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
@@ -58,7 +58,7 @@ function placeRules({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'sta
   const leavesIptables = Object.values(delta.iptables).some((tables) =>
     tables.some(({ changes }) =>
       changes.some(
-        (change) => change.kind === 'delete-chain' && parseServiceChain(change.chain.name)?.kind === 'cluster',
+        (change) => change.kind === 'chain' && !change.to && parseServiceChain(change.from.name)?.kind === 'cluster',
       ),
     ),
   );
@@ -87,10 +87,6 @@ function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): 
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
     (input) => restore('nft', phase, input),
   );
-}
-
-function familyOf(delta: NftTableDelta): Family {
-  return delta.kind === 'change-table' ? delta.family : delta.table.family;
 }
 
 /** The steps of a plan, in execution order. */

@@ -1,10 +1,18 @@
 import { amount, boolean, listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { KernelDelta } from '../../kernel/delta.ts';
+import { itemOf } from '../../kernel/diff-by-key.ts';
 import { families } from '../../kernel/family.ts';
 import { diffNftTables } from '../../kernel/nftables/nft-delta.ts';
 import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
-import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
+import {
+  findTable,
+  isLearned,
+  type NftChain,
+  type NftMap,
+  type NftSet,
+  type NftTable,
+} from '../../kernel/nftables/table.ts';
 import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Host } from '../node/host.ts';
@@ -149,8 +157,8 @@ function listSubjects(deltas: KernelDelta['nftables']): readonly Subject[] | und
   for (const delta of deltas) {
     if (delta.kind !== 'change-table') return undefined;
     for (const change of delta.changes) {
-      if ('counter' in change) return undefined;
-      const object = 'chain' in change ? change.chain : 'set' in change ? change.set : change.to;
+      if (change.kind === 'counter') return undefined;
+      const object = change.kind === 'elements' ? change.set : itemOf<NftChain | NftSet | NftMap>(change);
       const about = 'rules' in object ? 'chain' : 'set';
       const hasElements = 'elements' in object && !isLearned(object);
       subjects.push({ question: { family: delta.family, about, name: object.name }, hasElements });

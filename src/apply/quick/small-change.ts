@@ -17,7 +17,9 @@ import {
   type ReadingTexts,
 } from '../node/node-reading.ts';
 import { type Step, countNftTransactions, listNftInputs } from '../plan/steps.ts';
-import type { Plan } from '../plan/plan.ts';
+import type { OpenTraffic } from '../node/open-traffic.ts';
+import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
+import type { DrainTerms, NodeState, Plan } from '../plan/plan.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
 import { readBootId } from '../state/process-identity.ts';
@@ -111,20 +113,32 @@ export interface QuickReading {
   readonly isKnown: boolean;
 }
 
-/** What was settled last, except for virtual servers that had more than the bundle says: those that drained. */
-export interface SettledLook {
-  readonly kind: 'settled';
-  readonly settled: Settled;
-  readonly unlike: readonly string[];
+/** A look at a node, and what would have to change. The plan is of what was in focus alone. */
+export interface Observation extends QuickReading {
+  readonly plan: Plan;
+  readonly node: NodeState;
+  readonly rules: RuleLinesByFamily;
+  /** By which connections and clock the plan was made. */
+  readonly traffic: OpenTraffic;
+  readonly terms: DrainTerms;
 }
 
-/** An earlier look, which holds for all but the parts that have been changed since, by these steps. */
-export interface EarlierLook {
-  readonly kind: 'earlier';
-  readonly earlier: QuickReading & { readonly plan: Plan };
-  readonly changed: ReadonlySet<ReadingPart>;
-  readonly steps: readonly Step[];
-}
+/** What a look at a node may rely on, so that not all is read again. */
+export type Grounds =
+  /** What was settled last, except for virtual servers that had more than the bundle says: those that drained. */
+  | { readonly kind: 'settled'; readonly settled: Settled; readonly unlike: readonly string[] }
+  /** An earlier look, which holds for all but the parts that have been changed since, by these steps. */
+  | {
+      readonly kind: 'earlier';
+      readonly earlier: Observation;
+      readonly changed: ReadonlySet<ReadingPart>;
+      readonly steps: readonly Step[];
+      /** The connections that the change went by. */
+      readonly traffic: OpenTraffic;
+    };
+
+/** Grounds of one kind. */
+export type GroundsOf<K extends Grounds['kind']> = Grounds & { readonly kind: K };
 
 /** What was settled last, if that still holds, and nothing is taken over or left of another mode. Ask with the lock held. */
 export async function findSettled(
@@ -132,18 +146,18 @@ export async function findSettled(
   folder: StateFolder,
   { known }: Settling,
   { draining, leftIpvs }: OwnershipRecord,
-): Promise<SettledLook | undefined> {
+): Promise<GroundsOf<'settled'> | undefined> {
   if (!known || leftIpvs !== undefined || (await readIndex(host, folder))?.id !== known.id) return undefined;
   return { kind: 'settled', settled: known, unlike: draining.map(({ virtualServer }) => virtualServer) };
 }
 
 /**
- * Begins the look at a node for a bundle: a quick one if it differs little from what was settled last, else a whole
- * one. Returns the part of it in focus (undefined for all), and `read`, which reads only what may have changed.
+ * Begins a look at a node: a quick one if what is wanted is a bundle that differs little from what was settled last, else a
+ * whole one. Returns the part of it in focus (undefined for all), and `read`, which reads only what may have changed.
  */
-export async function beginLook(host: Host, { files }: Settling, back: SettledLook | EarlierLook | undefined) {
-  const settled = back?.kind === 'settled' ? back.settled : undefined;
-  const earlier = back?.kind === 'earlier' ? back : undefined;
+export async function beginLook(host: Host, settling: Settling | undefined, grounds: Grounds | undefined) {
+  const settled = grounds?.kind === 'settled' ? grounds.settled : undefined;
+  const earlier = grounds?.kind === 'earlier' ? grounds : undefined;
   const present = settled?.nftables && (await readNftStamp(host));
   // For this moment it is known what nftables holds: it has not changed, or just as it was to.
   const stamp = earlier
@@ -151,14 +165,14 @@ export async function beginLook(host: Host, { files }: Settling, back: SettledLo
     : settled && isStill(settled, present)
       ? settled.nftables
       : undefined;
-  const tables = stamp && splitTables((settled?.bundle ?? files).get('nftables.nft') ?? '');
+  const tables = stamp && splitTables((settled?.bundle ?? settling?.files)?.get('nftables.nft') ?? '');
   const known: Partial<ReadingTexts> = {
     ...(tables && { 'nft ipv4': tables.ipv4, 'nft ipv6': tables.ipv6 }),
     ...(settled && stamp?.hasRules && { ipv4: settled.texts.ipv4, ipv6: settled.texts.ipv6 }),
   };
   const focus =
-    back?.kind === 'settled'
-      ? focusOn(back.settled.bundle, files, back.unlike, stamp !== undefined)
+    settling && grounds?.kind === 'settled'
+      ? focusOn(grounds.settled.bundle, settling.files, grounds.unlike, stamp !== undefined)
       : earlier?.earlier.focus;
   return {
     focus,
@@ -167,9 +181,10 @@ export async function beginLook(host: Host, { files }: Settling, back: SettledLo
         ? textsBut(earlier.earlier.reading, earlier.changed)
         : settled && textsSince(settled, scope.needed, owned);
       const work = () => readNode(host, scope, since || stamp ? { ...since, ...known } : undefined);
-      const { reading, nftStamp } = stamp
-        ? { reading: await work(), nftStamp: stamp }
-        : await readAtMoment(host, scope, present, back, work);
+      const { reading, nftStamp } =
+        stamp || !settling
+          ? { reading: await work(), nftStamp: stamp }
+          : await readAtMoment(host, scope, present, grounds, work);
       const now = textsOf(reading);
       const before = earlier ? textsOf(earlier.earlier.reading) : (settled?.texts ?? now);
       return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, now) };
@@ -209,22 +224,22 @@ async function readAtMoment(
   host: Host,
   { needed }: ReadingScope,
   present: NftStamp | undefined,
-  back: SettledLook | EarlierLook | undefined,
+  grounds: Grounds | undefined,
   read: () => Promise<NodeReading>,
 ): Promise<Pick<QuickReading, 'reading' | 'nftStamp'>> {
   const isWanted = needed.has('nft ipv4');
   // Of a second look, the first one found which variant of iptables there is.
-  const before = back?.kind === 'earlier' ? back.earlier.nftStamp : undefined;
+  const before = grounds?.kind === 'earlier' ? grounds.earlier.nftStamp : undefined;
   // The rules of iptables may be in nftables, although nothing is wanted there.
-  const mayHaveMoment = back?.kind === 'settled' ? mayHaveStamp(back.settled) : before !== undefined;
-  const isAsked = isWanted || (back ? mayHaveMoment : await mayHaveNftables(host));
+  const mayHaveMoment = grounds?.kind === 'settled' ? mayHaveStamp(grounds.settled) : before !== undefined;
+  const isAsked = isWanted || (grounds ? mayHaveMoment : await mayHaveNftables(host));
   const from = isAsked ? (present ?? (await readNftStamp(host, before?.hasRules))) : undefined;
   const reading = await read();
   const hasTables = families.some((family) => reading.nftables[family] !== '');
   if (!from || !(isWanted || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
   const isTrue =
-    back?.kind !== 'earlier' || isSameMoment(before, from, countNftTransactions(back.steps, from.hasRules));
+    grounds?.kind !== 'earlier' || isSameMoment(before, from, countNftTransactions(grounds.steps, from.hasRules));
   const to = await readNftStamp(host, from.hasRules);
   return { reading, nftStamp: isTrue && isSameMoment(from, to) ? to : undefined };
 }
@@ -238,7 +253,7 @@ function mayHaveStamp({ nftables, texts }: Settled): boolean {
 const namesNftables = /^# Generated by \S+ v\S+ \(nf_tables\) on /;
 
 /** The moment at which nftables was found changed as it was to be, if no list of the tables is needed for that. */
-async function proveSteps(host: Host, { earlier, steps }: EarlierLook): Promise<NftStamp | undefined> {
+async function proveSteps(host: Host, { earlier, steps }: GroundsOf<'earlier'>): Promise<NftStamp | undefined> {
   const inputs = listNftInputs(steps);
   const { nftStamp, focus, plan } = earlier;
   if (!nftStamp || !focus?.cutsNftables || inputs.length === 0) return undefined;
@@ -279,7 +294,7 @@ export async function settleFor(
   { files, fitTools }: Settling,
   { plan, reading, nftStamp }: QuickReading & { readonly plan: Plan },
   { bootId, leftIpvs }: OwnershipRecord,
-  known: SettledLook | undefined,
+  known: GroundsOf<'settled'> | undefined,
 ): Promise<void> {
   const { belongings, ours, conflicts } = plan.share;
   const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];

@@ -8,7 +8,7 @@ import {
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
-import { describeHeld, describePlan } from '../../apply/plan/describe-plan.ts';
+import { describeLeftAddresses, describePlan } from '../../apply/plan/describe-plan.ts';
 import { describeState } from '../../apply/state/history.ts';
 import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
@@ -140,11 +140,12 @@ export async function reportOutcome(
 }
 
 /** "; 2 real servers wait for 5 connections to end; 1 connection was cut". */
-function describeConnections({ draining, kept, held, cut }: Plan): string {
+function describeConnections(plan: Plan): string {
+  const { draining, kept, cut } = plan;
   const waiting = `${count(draining.length, 'real server waits', 'real servers wait')} for`;
   return [
     ...(draining.length > 0 ? [`; ${waiting} ${kept === 0 ? 'connections' : count(kept, 'connection')} to end`] : []),
-    ...(held.length > 0 ? [`; ${describeHeld(held)}`] : []),
+    ...describeLeftAddresses(plan).map((text) => `; ${text}`),
     ...(cut > 0 ? [`; ${count(cut, 'connection was', 'connections were')} cut`] : []),
   ].join('');
 }
@@ -167,16 +168,12 @@ export const cleanup = defineCommand({
   },
 });
 
-/** Reports what has kube-proxy's names but stays; what a running program holds cannot be adopted. */
+/** Reports what has kube-proxy's names but stays. */
 async function reportLeftovers({ share: { leftovers } }: Plan, terminal: Terminal): Promise<void> {
-  for (const isHeld of [false, true]) {
-    const names = leftovers
-      .filter((leftover) => Boolean(leftover.isHeld) === isHeld)
-      .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
-    if (names.length === 0) continue;
-    const advice = isHeld ? '' : '; if kube-proxy left it, --adopt removes it too';
-    await terminal.err(`kept, because kpc-apply did not make it: ${nameSome(names)}${advice}\n`);
-  }
+  if (leftovers.length === 0) return;
+  const names = leftovers.map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
+  const advice = leftovers.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
+  await terminal.err(`kept, because kpc-apply did not make it: ${nameSome(names)}${advice}\n`);
 }
 
 type RollbackFlag = 'to' | 'list' | 'dryRun' | 'output' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';

@@ -33,13 +33,13 @@ function stepsOfTable(place: Place, changes: readonly ChainChange[]): readonly S
   const steps: Step[] = [];
   const builtIn = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
   for (const change of changes) {
-    if (change.kind === 'insert-rule' || change.kind === 'delete-rule') {
+    if (change.kind === 'rule') {
       const edits = builtIn.get(change.chain) ?? { added: [], removed: [] };
-      (change.kind === 'insert-rule' ? edits.added : edits.removed).push(change.rule);
+      (change.position === undefined ? edits.removed : edits.added).push(change.rule);
       builtIn.set(change.chain, edits);
       continue;
     }
-    const [from, to] = change.kind === 'write-chain' ? [change.from, change.chain] : [change.chain, undefined];
+    const { from, to } = change;
     const list = (owners: SideOwners) => chainChanges(place, from, to, owners);
     steps.push({ counts: [['chain', changeOf(from, to)]], list });
   }

@@ -15,7 +15,13 @@ import {
   type Step,
 } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
-import { type TimeoutsChange, virtualServerKey, type VirtualServerChange } from '../../kernel/ipvs/ipvs-delta.ts';
+import { itemOf } from '../../kernel/diff-by-key.ts';
+import {
+  serviceOf,
+  type TimeoutsChange,
+  virtualServerKey,
+  type VirtualServerChange,
+} from '../../kernel/ipvs/ipvs-delta.ts';
 import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
 import { entryKey, formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
@@ -31,13 +37,9 @@ const steps: { readonly [K in ObjectKind]: (delta: KernelDelta[K]) => readonly S
   sets: (changes) => changes.map(setStep),
   iptables: chainSteps,
   nftables: nftSteps,
-  sysctls: (changes) =>
-    changes.map((each) =>
-      stepOf(sysctlChange(each.name, each.from, each.kind === 'drop-sysctl' ? undefined : each.to)),
-    ),
+  sysctls: (changes) => changes.map(({ name, from, to }) => stepOf(sysctlChange(name, from, to))),
   ipvsTimeouts: (change) => (change ? [stepOf(timeoutsChange(change))] : []),
-  modules: (changes) =>
-    changes.map(({ kind, name }) => stepOf(moduleChange(name, kind === 'load-module' ? 'added' : 'removed'))),
+  modules: (changes) => changes.map(({ change, name }) => stepOf(moduleChange(name, change))),
 };
 
 /** What a Service becomes first, what every node has last. */
@@ -136,9 +138,9 @@ function withContent(content: readonly KernelChange[], whole: (free: number) => 
 }
 
 function linkStep(step: LinkChange): Step {
-  const change = step.kind === 'add-link' || step.kind === 'add-address' ? 'added' : 'removed';
-  const isWhole = step.kind === 'add-link' || step.kind === 'delete-link';
-  const [link, addresses] = isWhole ? [step.link.name, step.link.addresses] : [step.link, [step.address]];
+  const change = step.to ? 'added' : 'removed';
+  const isWhole = step.kind === 'link';
+  const { name: link, addresses } = isWhole ? itemOf(step) : { name: step.link, addresses: [itemOf(step)] };
   return {
     counts: [...(isWhole ? [['link', change] as const] : []), ['address', change, addresses.length]],
     list: (owners) => {
@@ -162,10 +164,9 @@ function linkStep(step: LinkChange): Step {
 
 /** A set as a whole, if it is not only entries that come and go. */
 function setStep(step: SetChange): Step {
-  const isWhole = step.kind !== 'change-entries';
-  const set = step.kind === 'replace-set' ? step.to : step.set;
-  const from = step.kind === 'replace-set' ? step.from : step.kind === 'destroy-set' ? set : undefined;
-  const to = step.kind === 'destroy-set' ? undefined : set;
+  const isWhole = step.kind === 'set';
+  const { from, to } = isWhole ? step : { from: undefined, to: step.set };
+  const set = isWhole ? itemOf(step) : step.set;
   const [before, after] = [from?.entries ?? [], to?.entries ?? []];
   const { removed, added } = isWhole
     ? { removed: subtract(before, after, entryKey), added: subtract(after, before, entryKey) }
@@ -202,13 +203,14 @@ function setStep(step: SetChange): Step {
 function serverSteps(changes: readonly VirtualServerChange[]): readonly Step[] {
   const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
   for (const change of changes) {
-    const known = servers.get(virtualServerKey(change.service));
+    const key = virtualServerKey(serviceOf(change));
+    const known = servers.get(key);
     if (known) known.push(change);
-    else servers.set(virtualServerKey(change.service), [change]);
+    else servers.set(key, [change]);
   }
   return [...servers.values()].map((server): Step => {
-    const isAdded = server.some(({ kind }) => kind === 'add-service');
-    const change = isAdded ? 'added' : server.some(({ kind }) => kind === 'delete-service') ? 'removed' : 'changed';
+    const whole = server.find((each) => each.kind === 'service');
+    const change = whole ? changeOf(whole.from, whole.to) : 'changed';
     return { counts: [['virtual server', change]], list: (owners) => [serverChange(server, change, owners)] };
   });
 }
@@ -218,27 +220,22 @@ function serverChange(
   change: ChangeKind,
   owners: SideOwners,
 ): KernelChange {
-  const [{ service }] = changes;
+  const service = serviceOf(changes[0]);
   const { protocol, port } = service;
   const own = change === 'changed' ? [] : service.realServers.map(nameOfReal);
-  const namesIn = (wanted: 'add-real-server' | 'delete-real-server') =>
-    changes.flatMap((step) => (step.kind === wanted ? [nameOfReal(step.server)] : []));
-  const added = change === 'added' ? own : namesIn('add-real-server');
-  const removed = change === 'removed' ? own : namesIn('delete-real-server');
-  const edited = changes.flatMap((step) =>
-    step.kind === 'edit-real-server'
-      ? [{ server: nameOfReal(step.server), from: optionsOf(step.from), to: optionsOf(step.server) }]
-      : [],
+  const reals = changes.filter((each) => each.kind === 'real-server');
+  const added = change === 'added' ? own : reals.flatMap(({ from, to }) => (from ? [] : [nameOfReal(to)]));
+  const removed = change === 'removed' ? own : reals.flatMap(({ from, to }) => (to ? [] : [nameOfReal(from)]));
+  const edited = reals.flatMap(({ from, to }) =>
+    from && to ? [{ server: nameOfReal(to), from: optionsOf(from), to: optionsOf(to) }] : [],
   );
-  const [edit] = changes.flatMap((step) => (step.kind === 'edit-service' ? [step] : []));
-  const before = change === 'removed' ? service : edit?.from;
-  const after = change === 'added' ? service : edit?.service;
+  const whole = changes.find((each) => each.kind === 'service');
   const options = {
-    ...(before && { optionsFrom: formatServiceOptions(before).trim() }),
-    ...(after && { optionsTo: formatServiceOptions(after).trim() }),
+    ...(whole?.from && { optionsFrom: formatServiceOptions(whole.from).trim() }),
+    ...(whole?.to && { optionsTo: formatServiceOptions(whole.to).trim() }),
   };
   const edits = [
-    ...(edit ? [`${options.optionsFrom} → ${options.optionsTo}`] : []),
+    ...(whole?.from && whole.to ? [`${options.optionsFrom} → ${options.optionsTo}`] : []),
     ...namesOf('+', 'real server', added),
     ...namesOf('−', 'real server', removed),
     ...edited.map((real) => `real server ${real.server} ${real.from} → ${real.to}`),

@@ -1,6 +1,6 @@
 import { count } from '../../base/format-count.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import { pairUp, type Pair } from '../../kernel/diff-by-key.ts';
+import { itemOf, pairUp, type Pair } from '../../kernel/diff-by-key.ts';
 import type { Family } from '../../kernel/family.ts';
 import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import type { Element } from '../../kernel/nftables/element.ts';
@@ -40,14 +40,8 @@ type AnySet = NftSet | NftMap;
 /** The steps of the tables of nftables. */
 export function nftSteps(deltas: readonly NftTableDelta[]): readonly Step[] {
   return deltas.flatMap((delta): readonly Step[] => {
-    switch (delta.kind) {
-      case 'change-table':
-        return delta.changes.flatMap((change) => stepOf(change, { family: delta.family, table: delta.name }));
-      case 'create-table':
-        return [tableStep(delta.replaced, delta.table, delta.table)];
-      case 'delete-table':
-        return [tableStep(delta.table, undefined, delta.table)];
-    }
+    if (delta.kind === 'table') return [tableStep(delta)];
+    return delta.changes.flatMap((change) => stepOf(change, { family: delta.family, table: delta.name }));
   });
 }
 
@@ -55,7 +49,9 @@ export function nftSteps(deltas: readonly NftTableDelta[]): readonly Step[] {
  * A table that comes or goes, with the parts that belong to Service ports, the rest as a number; or one that
  * is made anew, since one side holds what kpc knows by its text alone, with all that differs besides.
  */
-function tableStep(from: NftTable | undefined, to: NftTable | undefined, { family, name: table }: NftTable): Step {
+function tableStep(pair: Pair<NftTable>): Step {
+  const { from, to } = pair;
+  const { family, name: table } = itemOf(pair);
   const at = { family, table };
   const change = changeOf(from, to);
   const nothing: NftTable = { family, name: table, chains: new Map(), sets: new Map(), counters: new Map() };
@@ -110,39 +106,30 @@ function nftChange(
 
 function stepOf(step: NftChange, at: At): readonly Step[] {
   switch (step.kind) {
-    case 'add-counter':
-    case 'delete-counter': {
+    case 'counter': {
       // No counter belongs to a single Service port.
-      const { name } = step.counter;
-      const change = step.kind === 'add-counter' ? 'added' : 'removed';
+      const { name } = itemOf(step);
+      const change = changeOf(step.from, step.to);
       return [
         { counts: [['counter', change]], list: () => [nftChange(at, 'counter', change, name, '', { counter: name })] },
       ];
     }
-    case 'add-chain':
-      return [chainStep(undefined, step.chain, step.chain, at)];
-    case 'delete-chain':
-      return [chainStep(step.chain, undefined, step.chain, at)];
-    case 'replace-chain':
-      return [chainStep(step.from, step.to, step.to, at)];
-    // Nothing of it differs.
-    case 'refill-chain':
-      return [];
-    case 'add-set':
-      return [setStep(undefined, step.set, step.set, at)];
-    case 'delete-set':
-      return [setStep(step.set, undefined, step.set, at)];
-    case 'replace-set':
-      return [setStep(step.from, step.to, step.to, at)];
-    case 'change-elements': {
+    case 'chain':
+      // Nothing differs of one that is only written again.
+      return step.from === step.to ? [] : [chainStep(step, at)];
+    case 'set':
+      return [setStep(step, at)];
+    case 'elements': {
       const pairs = pairElements(step.removed, step.added);
       const list = (owners: SideOwners) => pairs.map((pair) => elementChange(step.set, pair, at, owners));
-      return [{ counts: pairs.map(({ old, item }) => ['set element', changeOf(old, item)]), list }];
+      return [{ counts: pairs.map(({ from, to }) => ['set element', changeOf(from, to)]), list }];
     }
   }
 }
 
-function chainStep(from: NftChain | undefined, to: NftChain | undefined, chain: NftChain, at: At): Step {
+function chainStep(pair: Pair<NftChain>, at: At): Step {
+  const { from, to } = pair;
+  const chain = itemOf(pair);
   const change = changeOf(from, to);
   const list = (owners: SideOwners): readonly KernelChange[] => {
     const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
@@ -187,7 +174,9 @@ function targetNames(chain: NftChain): readonly string[] {
 }
 
 /** A set or a map as a whole, and its elements. What rules write into a set belongs to the traffic. */
-function setStep(from: AnySet | undefined, to: AnySet | undefined, set: AnySet, at: At): Step {
+function setStep(pair: Pair<AnySet>, at: At): Step {
+  const { from, to } = pair;
+  const set = itemOf(pair);
   const change = changeOf(from, to);
   const ofElements: Step['counts'] = change === 'changed' ? [] : [['set element', change, set.elements.length]];
   const list = (owners: SideOwners): readonly KernelChange[] => {
@@ -195,7 +184,7 @@ function setStep(from: AnySet | undefined, to: AnySet | undefined, set: AnySet, 
     const isLost = [from, to].some((each) => each && isLearned(each));
     const [before, after] = [from?.elements ?? [], to?.elements ?? []];
     const pairs = pairElements(subtract(before, after, elementMeaning), subtract(after, before, elementMeaning));
-    const elements = isLost ? [] : pairs.map((pair) => elementChange(set, pair, at, owners));
+    const elements = isLost ? [] : pairs.map((each) => elementChange(set, each, at, owners));
     const all = isLearned(set) ? [] : set.elements;
     const free = all.filter((each) => own.ofNftElement(at.family, set, each) === undefined).length;
     const properties = { ...(from && { from: propertiesOf(from) }), ...(to && { to: propertiesOf(to) }) };
@@ -219,12 +208,13 @@ function propertiesOf(set: AnySet): string {
 /** Pairs the elements in both lists: their value or comment changes. Elements that are only removed come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
-  return [...pairs.filter(({ item }) => !item), ...pairs.filter(({ item }) => item)];
+  return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];
 }
 
-function elementChange(set: AnySet, { old: from, item: to }: Pair<Element>, at: At, owners: SideOwners): KernelChange {
+function elementChange(set: AnySet, pair: Pair<Element>, at: At, owners: SideOwners): KernelChange {
+  const { from, to } = pair;
   const change = changeOf(from, to);
-  const element = to ?? from;
+  const element = itemOf(pair);
   const values = { from: from && textOfValue(from), to: to && textOfValue(to) };
   const key = formatKey(element.key);
   const value = values.to ?? values.from;

@@ -1,7 +1,7 @@
 import { LongText } from '../long-text.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
+import { diffByKey, pairUp, partition, type Pair, type Split } from '../diff-by-key.ts';
 
 /** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
@@ -128,17 +128,15 @@ export function splitSetWords(line: string): string[] | undefined {
 
 /** One step from some sets to others. */
 export type SetChange =
-  | { readonly kind: 'create-set'; readonly set: IpSet }
+  /** A set of the same name that the kernel cannot change, where there is one: another type, size or range. */
+  | ({ readonly kind: 'set' } & Pair<IpSet>)
   | {
-      readonly kind: 'change-entries';
+      readonly kind: 'entries';
       /** The set as it should be. */
       readonly set: IpSet;
       readonly added: readonly SetEntry[];
       readonly removed: readonly SetEntry[];
-    }
-  /** A set of the same name that the kernel cannot change: another type, size or range. */
-  | { readonly kind: 'replace-set'; readonly from: IpSet; readonly to: IpSet }
-  | { readonly kind: 'destroy-set'; readonly set: IpSet };
+    };
 
 /**
  * The name that a set has for a moment while it replaces another. One that is there was left by an ipset that was
@@ -154,17 +152,16 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
-    changes.push({ kind: 'destroy-set', set: leftover });
+    changes.push({ kind: 'set', from: leftover, to: undefined });
   // A set of sets comes after those it holds, and must go before them.
-  for (const { old, item: set } of pairUp(from.toReversed(), to, ({ name }) => name)) {
-    if (!set) {
-      if (old !== leftover) changes.push({ kind: 'destroy-set', set: old });
-    } else if (!old) changes.push({ kind: 'create-set', set });
-    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
-    else {
-      const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-      if (added.length + removed.length > 0) changes.push({ kind: 'change-entries', set, added, removed });
+  for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
+    const { from: old, to: set } = pair;
+    if (!old || !set || !isSameKind(old, set)) {
+      if (set || old !== leftover) changes.push({ kind: 'set', ...pair });
+      continue;
     }
+    const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
+    if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });
   }
   return changes;
 }
@@ -196,10 +193,9 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
   const additions: SetChange[] = [];
   const removals: SetChange[] = [];
   for (const change of changes) {
-    if (change.kind === 'destroy-set') {
-      (change.set.name === temporarySetName ? additions : removals).push(change);
-    } else if (change.kind !== 'change-entries') additions.push(change);
-    else {
+    if (change.kind === 'set') {
+      (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
+    } else {
       // An entry that only changes its options must go before it comes back.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
@@ -222,25 +218,18 @@ export function formatSetsDelta(changes: readonly SetChange[]): string {
 }
 
 function addChange(text: LongText, change: SetChange): void {
-  switch (change.kind) {
-    case 'create-set':
-      return addSet(text, change.set);
-    case 'change-entries': {
-      // Deleting first leaves room for what is added.
-      for (const entry of change.removed) text.add(`del ${change.set.name} ${formatEntry(entry)}\n`);
-      for (const entry of change.added) text.add(formatAdd(change.set.name, entry));
-      return;
-    }
-    case 'replace-set':
-      if (canSwap(change.from, change.to)) {
-        addSet(text, { ...change.to, name: temporarySetName });
-        return text.add(`swap ${temporarySetName} ${change.to.name}\ndestroy ${temporarySetName}\n`);
-      }
-      text.add(`destroy ${change.from.name}\n`);
-      return addSet(text, change.to);
-    case 'destroy-set':
-      return text.add(`destroy ${change.set.name}\n`);
-    default:
-      return change satisfies never;
+  if (change.kind === 'entries') {
+    // Deleting first leaves room for what is added.
+    for (const entry of change.removed) text.add(`del ${change.set.name} ${formatEntry(entry)}\n`);
+    for (const entry of change.added) text.add(formatAdd(change.set.name, entry));
+    return;
   }
+  const { from, to } = change;
+  if (from && to && canSwap(from, to)) {
+    addSet(text, { ...to, name: temporarySetName });
+    text.add(`swap ${temporarySetName} ${to.name}\ndestroy ${temporarySetName}\n`);
+    return;
+  }
+  if (from) text.add(`destroy ${from.name}\n`);
+  if (to) addSet(text, to);
 }

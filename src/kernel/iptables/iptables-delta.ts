@@ -1,4 +1,4 @@
-import { pairUp } from '../diff-by-key.ts';
+import { itemOf, pairUp, type Pair } from '../diff-by-key.ts';
 import {
   formatAppends,
   formatDeclaration,
@@ -15,14 +15,20 @@ import { formatWord } from './rule-args.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 import { families, type Family } from '../family.ts';
 
-/** One step from some chains to others. `from` is the chain as it was; undefined if there was none. */
+/** One step from some chains to others. */
 export type ChainChange =
-  | { readonly kind: 'write-chain'; readonly chain: Chain; readonly from: Chain | undefined }
-  | { readonly kind: 'delete-chain'; readonly chain: Chain }
-  /** In one of the kernel's own chains: the first rule that means the same goes. */
-  | { readonly kind: 'delete-rule'; readonly chain: string; readonly rule: Rule }
-  /** In one of the kernel's own chains; position counts from 1. */
-  | { readonly kind: 'insert-rule'; readonly chain: string; readonly position: number; readonly rule: Rule };
+  /** Writes the whole chain, or deletes it. */
+  | ({ readonly kind: 'chain' } & Pair<Chain>)
+  /**
+   * In one of the kernel's own chains: inserts a rule at a position, which counts from 1; without one, the first rule that
+   * means the same goes.
+   */
+  | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
+
+/** The name of the chain that changes. */
+export function changedChain(change: ChainChange): string {
+  return change.kind === 'chain' ? itemOf(change).name : change.chain;
+}
 
 /** The changes of one table, in the order in which they can be made. iptables-restore makes them all at once. */
 export interface TableDelta {
@@ -54,12 +60,14 @@ function diffTable(
   const writes: ChainChange[] = [];
   const jumps: ChainChange[] = [];
   const deletes: ChainChange[] = [];
-  for (const { old, item: chain } of pairUp(from.values(), to.values(), ({ name }) => name)) {
-    const { name } = chain ?? old;
+  for (const pair of pairUp(from.values(), to.values(), ({ name }) => name)) {
+    const { from: old, to: chain } = pair;
+    const { name } = itemOf(pair);
     if (isBuiltInChain(table, name)) {
       for (const jump of diffBuiltIn(name, old?.rules ?? [], chain?.rules ?? [])) jumps.push(jump);
-    } else if (!chain) deletes.push({ kind: 'delete-chain', chain: old });
-    else if (!old || !equalRules(old.rules, chain.rules)) writes.push({ kind: 'write-chain', chain, from: old });
+    } else if (!old || !chain || !equalRules(old.rules, chain.rules)) {
+      (chain ? writes : deletes).push({ kind: 'chain', ...pair });
+    }
   }
   return [...writes, ...jumps, ...deletes];
 }
@@ -94,9 +102,9 @@ function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]):
   const isRemade = gone.some((rule) => kept.has(ruleMeaning(rule)));
   const deleted = isRemade ? from : gone.reverse();
   return [
-    ...deleted.map((rule): ChainChange => ({ kind: 'delete-rule', chain, rule })),
+    ...deleted.map((rule): ChainChange => ({ kind: 'rule', chain, rule })),
     ...to.slice(0, isRemade ? to.length : inserted).map((rule, i): ChainChange => {
-      return { kind: 'insert-rule', chain, position: i + 1, rule };
+      return { kind: 'rule', chain, rule, position: i + 1 };
     }),
   ];
 }
@@ -107,9 +115,7 @@ export function formatTablesDelta(deltas: readonly TableDelta[]): string {
     .map(({ table, changes }) => {
       // A chain is declared before any rule that jumps to it; declaring one that is there empties it. By name, because the
       // nft variant of iptables-restore keeps its chains sorted, and looks for the place of each from one end.
-      const declared = changes
-        .flatMap((change) => (typeof change.chain === 'string' ? [] : [change.chain.name]))
-        .sort();
+      const declared = changes.flatMap((change) => (change.kind === 'chain' ? [changedChain(change)] : [])).sort();
       const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
       return `*${table}\n${declarations}${changes.map(formatChange).join('')}COMMIT\n`;
     })
@@ -117,18 +123,9 @@ export function formatTablesDelta(deltas: readonly TableDelta[]): string {
 }
 
 function formatChange(change: ChainChange): string {
-  switch (change.kind) {
-    case 'write-chain':
-      return formatAppends(change.chain);
-    case 'delete-chain':
-      return `-X ${formatWord(change.chain.name)}\n`;
-    case 'delete-rule':
-      return `${formatDelete(change.chain, change.rule)}\n`;
-    case 'insert-rule':
-      return `${formatInsert(change.chain, change.position, change.rule)}\n`;
-    default:
-      return change satisfies never;
-  }
+  if (change.kind === 'chain') return change.to ? formatAppends(change.to) : `-X ${formatWord(change.from.name)}\n`;
+  const { chain, rule, position } = change;
+  return `${position === undefined ? formatDelete(chain, rule) : formatInsert(chain, position, rule)}\n`;
 }
 
 /** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */

@@ -1,4 +1,4 @@
-import { pairUp } from '../diff-by-key.ts';
+import { itemOf, pairUp, type Pair } from '../diff-by-key.ts';
 import {
   formatRealServer,
   formatRealServerName,
@@ -10,34 +10,31 @@ import {
   type VirtualServer,
 } from './ipvs.ts';
 
-/** One step from some virtual servers to others. `service` is the virtual server as it should be. */
+/** One step from some virtual servers to others: a virtual server, or a real server of one. */
 export type VirtualServerChange =
-  | { readonly kind: 'add-service'; readonly service: VirtualServer }
-  /** Another scheduler, persistence or flags; its real servers have changes of their own. */
-  | { readonly kind: 'edit-service'; readonly from: VirtualServer; readonly service: VirtualServer }
-  | { readonly kind: 'delete-service'; readonly service: VirtualServer }
-  | { readonly kind: 'add-real-server'; readonly service: VirtualServer; readonly server: RealServer }
-  | {
-      readonly kind: 'edit-real-server';
-      readonly service: VirtualServer;
-      readonly from: RealServer;
-      readonly server: RealServer;
-    }
-  | { readonly kind: 'delete-real-server'; readonly service: VirtualServer; readonly server: RealServer };
+  /** One that changes has another scheduler, persistence or flags; its real servers have changes of their own. */
+  | ({ readonly kind: 'service' } & Pair<VirtualServer>)
+  /** `service` is the virtual server as it should be. */
+  | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
 
 /** How to get from some virtual servers to others. What is on both sides is left alone, so that its connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],
 ): readonly VirtualServerChange[] {
-  return pairUp(from, to, virtualServerKey).flatMap(({ old, item: service }): readonly VirtualServerChange[] => {
-    if (!service) return [{ kind: 'delete-service', service: old }];
-    if (!old) return [{ kind: 'add-service', service }];
+  return pairUp(from, to, virtualServerKey).flatMap((pair): readonly VirtualServerChange[] => {
+    const { from: old, to: service } = pair;
+    if (!old || !service) return [{ kind: 'service', ...pair }];
     const changes = diffRealServers(old, service);
     return formatServiceOptions(old) === formatServiceOptions(service)
       ? changes
-      : [{ kind: 'edit-service', from: old, service }, ...changes];
+      : [{ kind: 'service', ...pair }, ...changes];
   });
+}
+
+/** The virtual server that a change is about. */
+export function serviceOf(change: VirtualServerChange): VirtualServer {
+  return change.kind === 'service' ? itemOf(change) : change.service;
 }
 
 /** The key of a virtual server in a state: "TCP 10.0.0.1 80". */
@@ -52,13 +49,9 @@ export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): str
 
 function diffRealServers(from: VirtualServer, service: VirtualServer): readonly VirtualServerChange[] {
   if (from.realServers === service.realServers) return [];
-  const pairs = pairUp(from.realServers, service.realServers, realServerKey);
-  return pairs.flatMap(({ old, item: server }): readonly VirtualServerChange[] => {
-    if (!server) return [{ kind: 'delete-real-server', service, server: old }];
-    if (!old) return [{ kind: 'add-real-server', service, server }];
-    const isSame = formatRealServer(old) === formatRealServer(server);
-    return isSame ? [] : [{ kind: 'edit-real-server', service, from: old, server }];
-  });
+  return pairUp(from.realServers, service.realServers, realServerKey)
+    .filter(({ from: old, to: server }) => !old || !server || formatRealServer(old) !== formatRealServer(server))
+    .map((pair) => ({ kind: 'real-server', service, ...pair }));
 }
 
 /** The input of `ipvsadm -R` that makes the changes. '' if there are none. */
@@ -67,23 +60,14 @@ export function formatVirtualServersDelta(changes: readonly VirtualServerChange[
 }
 
 function formatServerChange(change: VirtualServerChange): string {
-  const name = formatServiceName(change.service);
-  switch (change.kind) {
-    case 'add-service':
-      return formatVirtualServer(change.service);
-    case 'edit-service':
-      return `-E ${name}${formatServiceOptions(change.service)}\n`;
-    case 'delete-service':
-      return `-D ${name}\n`;
-    case 'add-real-server':
-      return `-a ${name}${formatRealServer(change.server)}\n`;
-    case 'edit-real-server':
-      return `-e ${name}${formatRealServer(change.server)}\n`;
-    case 'delete-real-server':
-      return `-d ${name} ${formatRealServerName(change.server)}\n`;
-    default:
-      return change satisfies never;
+  const name = formatServiceName(serviceOf(change));
+  if (change.kind === 'service') {
+    const { from, to } = change;
+    if (!from) return formatVirtualServer(to);
+    return to ? `-E ${name}${formatServiceOptions(to)}\n` : `-D ${name}\n`;
   }
+  const { from, to } = change;
+  return to ? `-${from ? 'e' : 'a'} ${name}${formatRealServer(to)}\n` : `-d ${name} ${formatRealServerName(from)}\n`;
 }
 
 /** A change of the timeouts of IPVS connections. */

@@ -2,7 +2,7 @@ import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Split } from '../diff-by-key.ts';
+import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../diff-by-key.ts';
 
 /** A network link. `kind` is the link type of `ip -d link`, if known: dummy for kube-ipvs0. */
 export interface Link {
@@ -155,24 +155,23 @@ export function parseIpBatch(text: string): ParsedLinks {
   return { links: [...links.values()], unread };
 }
 
-/** One step from some links to others. */
+/**
+ * One step from some links to others: a link with its addresses, or one address. A link whose kind is not known cannot be
+ * made: its addresses are for one that is there.
+ */
 export type LinkChange =
-  /** A link with its addresses. One whose kind is not known cannot be made: its addresses are for one that is there. */
-  | { readonly kind: 'add-link'; readonly link: Link }
-  | { readonly kind: 'delete-link'; readonly link: Link }
-  | { readonly kind: 'add-address'; readonly link: string; readonly address: LinkAddress }
-  | { readonly kind: 'delete-address'; readonly link: string; readonly address: LinkAddress };
+  ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 
 /** How to get from some links to others. A kind that one side does not know is taken to be the same. */
 export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly LinkChange[] {
-  return pairUp(from, to, ({ name }) => name).flatMap(({ old, item: link }): readonly LinkChange[] => {
-    if (!link) return [{ kind: 'delete-link', link: old }];
-    if (!old) return [{ kind: 'add-link', link }];
+  return pairUp(from, to, ({ name }) => name).flatMap((pair): readonly LinkChange[] => {
+    const { from: old, to: link } = pair;
+    if (!old || !link) return [{ kind: 'link', ...pair }];
     const isRemade = old.kind !== undefined && link.kind !== undefined && old.kind !== link.kind;
     return isRemade
       ? [
-          { kind: 'delete-link', link: old },
-          { kind: 'add-link', link },
+          { kind: 'link', from: old, to: undefined },
+          { kind: 'link', from: undefined, to: link },
         ]
       : diffAddresses(old, link);
   });
@@ -183,8 +182,8 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
   const keyOf = (address: LinkAddress): string => `${prefixOf(address)} ${address.scope ?? 'global'}`;
   const { added, removed } = diffByKey(from.addresses, addresses, keyOf);
   return [
-    ...removed.map((address): LinkChange => ({ kind: 'delete-address', link, address })),
-    ...added.map((address): LinkChange => ({ kind: 'add-address', link, address })),
+    ...removed.map((address): LinkChange => ({ kind: 'address', link, from: address, to: undefined })),
+    ...added.map((address): LinkChange => ({ kind: 'address', link, from: undefined, to: address })),
   ];
 }
 
@@ -193,13 +192,12 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
  * goes with the additions.
  */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
-  const isAddition = ({ kind }: LinkChange): boolean => kind === 'add-link' || kind === 'add-address';
-  const made = new Set(changes.filter(isAddition).map(nameOf));
-  return partition(changes, (change) => !isAddition(change) && !made.has(nameOf(change)));
+  const made = new Set(changes.filter(({ to }) => to).map(nameOf));
+  return partition(changes, (change) => !change.to && !made.has(nameOf(change)));
 }
 
 function nameOf(change: LinkChange): string {
-  return 'address' in change ? `${change.link} ${prefixOf(change.address)}` : change.link.name;
+  return change.kind === 'address' ? `${change.link} ${prefixOf(itemOf(change))}` : itemOf(change).name;
 }
 
 /** The input of `ip -batch` that makes the changes. '' if there are none. */
@@ -208,16 +206,7 @@ export function formatLinksDelta(changes: readonly LinkChange[]): string {
 }
 
 function formatLinkChange(change: LinkChange): string {
-  switch (change.kind) {
-    case 'add-link':
-      return formatLinks([change.link]);
-    case 'delete-link':
-      return `link del ${change.link.name}\n`;
-    case 'add-address':
-      return formatAddressAdd(change.link, change.address);
-    case 'delete-address':
-      return `addr del ${prefixOf(change.address)} dev ${change.link}\n`;
-    default:
-      return change satisfies never;
-  }
+  if (change.kind === 'link') return change.to ? formatLinks([change.to]) : `link del ${change.from.name}\n`;
+  const { link, from, to } = change;
+  return to ? formatAddressAdd(link, to) : `addr del ${prefixOf(from)} dev ${link}\n`;
 }

@@ -1,4 +1,5 @@
-import { type NftChange, type NftTableDelta, usesAny } from './nft-delta.ts';
+import { itemOf } from '../diff-by-key.ts';
+import { type NftChange, type NftTableDelta, remadeSets, usesAny } from './nft-delta.ts';
 import type { Element } from './element.ts';
 import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
 import {
@@ -23,11 +24,11 @@ export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
 
 function formatTableDelta(delta: NftTableDelta): string {
   if (delta.kind === 'change-table') return formatChanges(`${nftFamily[delta.family]} ${delta.name}`, delta.changes);
-  const { table } = delta;
-  const name = `${nftFamily[table.family]} ${table.name}`;
-  if (delta.kind === 'delete-table') return `delete table ${name}\n`;
+  const { family, name, strange } = itemOf(delta);
+  const table = `table ${nftFamily[family]} ${name}\n`;
+  if (!delta.to) return `delete ${table}`;
   // A table with parts that kpc does not read is written as nft listed it.
-  return table.strange ? `table ${name}\ndelete table ${name}\n${table.strange.text}` : formatTables([table]);
+  return strange ? `${table}delete ${table}${strange.text}` : formatTables([delta.to]);
 }
 
 /** The commands in an order that the kernel accepts: it deletes nothing that is still referred to. */
@@ -73,31 +74,26 @@ function formatChanges(table: string, changes: readonly NftChange[]): string {
     put('add set', withProperties(set.name, properties), `add ${set.kind}`);
     addElements(set.name, set.elements);
   };
-  const deleteSet = ({ kind, name }: NftSet | NftMap): void => put('delete set', name, `delete ${kind}`);
   const write = (change: NftChange): void => {
     switch (change.kind) {
-      case 'add-chain':
-        return addChain(change.chain);
-      case 'delete-chain':
-        return deleteChain(change.chain);
-      case 'replace-chain':
-        if (isSameBase(change.from.base, change.to.base)) return refillChain(change.to);
-        deleteChain(change.from);
-        return addChain(change.to);
-      case 'refill-chain':
-        return refillChain(change.chain);
-      case 'add-counter':
-        return put('add counter', withProperties(change.counter.name, [commentOf(change.counter)]));
-      case 'delete-counter':
-        return put('delete counter', change.counter.name);
-      case 'add-set':
-        return addSet(change.set);
-      case 'delete-set':
-        return deleteSet(change.set);
-      case 'replace-set':
-        deleteSet(change.from);
-        return addSet(change.to);
-      case 'change-elements':
+      case 'chain': {
+        const { from, to } = change;
+        if (from && to && isSameBase(from.base, to.base)) return refillChain(to);
+        if (from) deleteChain(from);
+        if (to) addChain(to);
+        return;
+      }
+      case 'counter': {
+        const counter = itemOf(change);
+        return change.to
+          ? put('add counter', withProperties(counter.name, [commentOf(counter)]))
+          : put('delete counter', counter.name);
+      }
+      case 'set':
+        if (change.from) put('delete set', change.from.name, `delete ${change.from.kind}`);
+        if (change.to) addSet(change.to);
+        return;
+      case 'elements':
         // An element is deleted by its key alone.
         for (const { key } of change.removed) put('delete element', `${change.set.name} { ${formatKey(key)} }`);
         return addElements(change.set.name, change.added);
@@ -173,8 +169,8 @@ interface Draft {
 function draftOf(delta: NftTableDelta): Draft | undefined {
   if (delta.kind === 'change-table') return draftChanges(delta);
   // A part that kpc does not read may be anywhere in the text of its table.
-  if (delta.kind === 'delete-table' || delta.replaced || delta.table.strange) return undefined;
-  const { table } = delta;
+  const { from, to: table } = delta;
+  if (from || !table || table.strange) return undefined;
   const all = [...table.chains.values()];
   const chains = all.filter(({ base }) => !base);
   const hooked = all.filter(({ base }) => base).map(formatChain);
@@ -185,20 +181,20 @@ function draftOf(delta: NftTableDelta): Draft | undefined {
 
 function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }): Draft {
   // A set that is made anew must not be in use, so rules that look it up come after it.
-  const remade = new Set(delta.changes.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
+  const remade = remadeSets(delta.changes);
   const counters = new Map<string, NftCounter>();
   const sets = new Map<string, NftSet | NftMap>();
   const chains: NftChain[] = [];
   const filled: NftChain[] = [];
   const rest: NftChange[] = [];
   for (const change of delta.changes) {
-    const newChain = change.kind === 'add-chain' && !change.chain.base ? change.chain : undefined;
+    const newChain = change.kind === 'chain' && !change.from && !change.to.base ? change.to : undefined;
     if (newChain) chains.push(newChain);
-    if (change.kind === 'add-counter') counters.set(change.counter.name, change.counter);
-    else if (change.kind === 'add-set') {
-      const { set } = change;
+    if (change.kind === 'counter' && change.to) counters.set(change.to.name, change.to);
+    else if (change.kind === 'set' && !change.from) {
+      const set = change.to;
       sets.set(set.name, set);
-      if (set.elements.length > 0) rest.push({ kind: 'change-elements', set, added: set.elements, removed: [] });
+      if (set.elements.length > 0) rest.push({ kind: 'elements', set, added: set.elements, removed: [] });
     } else if (newChain && !usesAny(newChain, remade)) filled.push(newChain);
     else rest.push(change);
   }

@@ -1,4 +1,4 @@
-import { diffByKey, pairUp, type Split } from '../diff-by-key.ts';
+import { diffByKey, itemOf, pairUp, type Pair, type Split } from '../diff-by-key.ts';
 import { compareText } from '../compare-text.ts';
 import type { Family } from '../family.ts';
 import type { Element } from './element.ts';
@@ -15,9 +15,8 @@ import {
 
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =
-  /** Replaces a table of that name, if there is one that the kernel cannot change. */
-  | { readonly kind: 'create-table'; readonly table: NftTable; readonly replaced?: NftTable | undefined }
-  | { readonly kind: 'delete-table'; readonly table: NftTable }
+  /** Makes or deletes a table, or replaces one that the kernel cannot change. */
+  | ({ readonly kind: 'table' } & Pair<NftTable>)
   | {
       readonly kind: 'change-table';
       readonly family: Family;
@@ -25,22 +24,18 @@ export type NftTableDelta =
       readonly changes: readonly NftChange[];
     };
 
-/** A step from one table to another. Its subject shows whose it is: the chain, the set, the elements. */
+/** A step from one table to another. */
 export type NftChange =
-  | { readonly kind: 'add-chain'; readonly chain: NftChain }
-  | { readonly kind: 'delete-chain'; readonly chain: NftChain }
-  /** Empties the chain and fills it again. If its hook differs, deletes the chain and makes it again. */
-  | { readonly kind: 'replace-chain'; readonly from: NftChain; readonly to: NftChain }
-  /** Writes the same rules again, because a set that they look up is replaced. */
-  | { readonly kind: 'refill-chain'; readonly chain: NftChain }
-  | { readonly kind: 'add-counter'; readonly counter: NftCounter }
-  | { readonly kind: 'delete-counter'; readonly counter: NftCounter }
-  | { readonly kind: 'add-set'; readonly set: NftSet | NftMap }
-  | { readonly kind: 'delete-set'; readonly set: NftSet | NftMap }
-  /** Replaces a set that the kernel cannot change: its type, timeout or size differs. */
-  | { readonly kind: 'replace-set'; readonly from: NftSet | NftMap; readonly to: NftSet | NftMap }
+  /**
+   * One that changes is emptied and filled again; if its hook differs, it is deleted and made again. One whose rules look up
+   * a set that is replaced changes into itself.
+   */
+  | ({ readonly kind: 'chain' } & Pair<NftChain>)
+  | ({ readonly kind: 'counter' } & Pair<NftCounter>)
+  /** One that changes is replaced, because the kernel cannot change its type, timeout or size. */
+  | ({ readonly kind: 'set' } & Pair<NftSet | NftMap>)
   | {
-      readonly kind: 'change-elements';
+      readonly kind: 'elements';
       /** The set to make. */
       readonly set: NftSet | NftMap;
       /** An element with a new value or comment is both removed and added. */
@@ -54,12 +49,17 @@ export type NftChange =
  */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
   const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
-  return pairs.flatMap(({ old, item: table }): readonly NftTableDelta[] => {
-    if (!table) return [{ kind: 'delete-table', table: old }];
-    if (!old || strangeHeads(old) !== strangeHeads(table)) return [{ kind: 'create-table', table, replaced: old }];
+  return pairs.flatMap((pair): readonly NftTableDelta[] => {
+    const { from: old, to: table } = pair;
+    if (!old || !table || strangeHeads(old) !== strangeHeads(table)) return [{ kind: 'table', ...pair }];
     const changes = diffTable(old, table);
     return changes.length === 0 ? [] : [{ kind: 'change-table', family: table.family, name: table.name, changes }];
   });
+}
+
+/** The family of a table that changes. */
+export function familyOf(delta: NftTableDelta): Family {
+  return delta.kind === 'table' ? itemOf(delta).family : delta.family;
 }
 
 function strangeHeads({ strange }: NftTable): string {
@@ -69,39 +69,41 @@ function strangeHeads({ strange }: NftTable): string {
 function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
   if (from === to) return [];
   const sets = diffSets(from, to);
-  const remade = new Set(sets.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
-  return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remade)];
+  return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remadeSets(sets))];
+}
+
+/** The names of the sets that are replaced: rules that look them up must be written after that. */
+export function remadeSets(changes: readonly NftChange[]): ReadonlySet<string> {
+  return new Set(
+    changes.flatMap((change) => (change.kind === 'set' && change.from && change.to ? [change.to.name] : [])),
+  );
 }
 
 function diffCounters(from: NftTable, to: NftTable): readonly NftChange[] {
-  const { added, removed } = diffByKey([...from.counters.values()], [...to.counters.values()], ({ name }) => name);
-  return [
-    ...added.map((counter): NftChange => ({ kind: 'add-counter', counter })),
-    ...removed.map((counter): NftChange => ({ kind: 'delete-counter', counter })),
-  ];
+  return pairUp(from.counters.values(), to.counters.values(), ({ name }) => name)
+    .filter((pair) => !pair.from || !pair.to)
+    .map((pair) => ({ kind: 'counter', ...pair }));
 }
 
 function diffSets(from: NftTable, to: NftTable): readonly NftChange[] {
   const pairs = pairUp<NftSet | NftMap>(from.sets.values(), to.sets.values(), ({ name }) => name);
-  return pairs.flatMap(({ old, item: set }): readonly NftChange[] => {
-    if (!set) return [{ kind: 'delete-set', set: old }];
-    if (!old) return [{ kind: 'add-set', set }];
-    if (!isSameKind(old, set)) return [{ kind: 'replace-set', from: old, to: set }];
+  return pairs.flatMap((pair): readonly NftChange[] => {
+    const { from: old, to: set } = pair;
+    if (!old || !set || !isSameKind(old, set)) return [{ kind: 'set', ...pair }];
     if (isLearned(set)) return [];
     const { added, removed } = diffByKey(old.elements, set.elements, elementMeaning);
-    return added.length + removed.length === 0 ? [] : [{ kind: 'change-elements', set, added, removed }];
+    return added.length + removed.length === 0 ? [] : [{ kind: 'elements', set, added, removed }];
   });
 }
 
 function diffChains(from: NftTable, to: NftTable, remade: ReadonlySet<string>): readonly NftChange[] {
   const pairs = pairUp(from.chains.values(), to.chains.values(), ({ name }) => name);
-  return pairs.flatMap(({ old, item: chain }): readonly NftChange[] => {
-    if (!chain) return [{ kind: 'delete-chain', chain: old }];
-    if (!old) return [{ kind: 'add-chain', chain }];
-    if (!isSameBase(old.base, chain.base) || !isSameRules(old.rules, chain.rules)) {
-      return [{ kind: 'replace-chain', from: old, to: chain }];
+  return pairs.flatMap((pair): readonly NftChange[] => {
+    const { from: old, to: chain } = pair;
+    if (!old || !chain || !isSameBase(old.base, chain.base) || !isSameRules(old.rules, chain.rules)) {
+      return [{ kind: 'chain', ...pair }];
     }
-    return remade.size > 0 && usesAny(chain, remade) ? [{ kind: 'refill-chain', chain }] : [];
+    return remade.size > 0 && usesAny(chain, remade) ? [{ kind: 'chain', from: chain, to: chain }] : [];
   });
 }
 
@@ -144,21 +146,21 @@ export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableD
   const additions: NftTableDelta[] = [];
   const removals: NftTableDelta[] = [];
   for (const delta of deltas) {
-    if (delta.kind === 'create-table') additions.push(delta);
-    else if (delta.kind === 'delete-table') removals.push(delta);
-    else {
-      const now: NftChange[] = [];
-      const later: NftChange[] = [];
-      for (const change of delta.changes) {
-        if (change.kind === 'delete-chain') {
-          const emptied = { ...change.chain, rules: [] };
-          now.push({ kind: 'replace-chain', from: change.chain, to: emptied });
-          later.push({ kind: 'delete-chain', chain: emptied });
-        } else (change.kind === 'delete-counter' ? later : now).push(change);
-      }
-      if (now.length > 0) additions.push({ ...delta, changes: now });
-      if (later.length > 0) removals.push({ ...delta, changes: later });
+    if (delta.kind === 'table') {
+      (delta.to ? additions : removals).push(delta);
+      continue;
     }
+    const now: NftChange[] = [];
+    const later: NftChange[] = [];
+    for (const change of delta.changes) {
+      if (change.kind === 'chain' && !change.to) {
+        const emptied = { ...change.from, rules: [] };
+        now.push({ kind: 'chain', from: change.from, to: emptied });
+        later.push({ kind: 'chain', from: emptied, to: undefined });
+      } else (change.kind === 'counter' && !change.to ? later : now).push(change);
+    }
+    if (now.length > 0) additions.push({ ...delta, changes: now });
+    if (later.length > 0) removals.push({ ...delta, changes: later });
   }
   return { additions, removals };
 }

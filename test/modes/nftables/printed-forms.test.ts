@@ -174,7 +174,7 @@ table ip kube-proxy { # handle 2
     const used = set('size 65535\n flags timeout\n timeout 3h\n elements = { 192.0.2.1 expires 5s }');
     expect(diffNftTables(made, used)).toEqual([]);
     expect(diffNftTables(made, set('flags dynamic, timeout\n timeout 1h'))).toMatchObject([
-      { changes: [{ kind: 'replace-set' }] },
+      { changes: [{ kind: 'set', from: {}, to: {} }] },
     ]);
   });
 
