@@ -5,11 +5,11 @@ import type { Host } from './host.ts';
 export const capNetAdmin = 1n << 12n;
 export const capSysModule = 1n << 16n;
 
-/** Whether this process has a capability. Undefined if /proc does not show it. */
-export async function hasCapability(host: Host, capability: bigint): Promise<boolean | undefined> {
+/** Whether this process has a capability, as far as /proc shows. */
+export async function hasCapability(host: Host, capability: bigint): Promise<boolean> {
   const status = (await host.readFile('/proc/self/status')) ?? '';
-  const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1];
-  return capabilities === undefined ? undefined : (BigInt(`0x${capabilities}`) & capability) !== 0n;
+  const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0';
+  return (BigInt(`0x${capabilities}`) & capability) !== 0n;
 }
 
 /**
