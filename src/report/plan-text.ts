@@ -154,18 +154,8 @@ function describeGuarded(plan: Plan): readonly string[] {
 
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
-  const release = olderReleaseOf(bundle);
   return formatJson({
-    kubernetesVersion: release,
-    ...planValue(plan),
-    warnings: unlessEmpty(foresight?.warnings ?? []),
-    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
-  });
-}
-
-/** The plan itself, as JSON has it. */
-export function planValue(plan: Plan): object {
-  return {
+    kubernetesVersion: olderReleaseOf(bundle),
     changes: describePlan(plan),
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
@@ -178,18 +168,12 @@ export function planValue(plan: Plan): object {
         reason,
       })),
     ),
-    leftSettings: unlessEmpty(
-      plan.leftSettings.map(({ setting: { path, value, onlyFrom }, from }) => ({
-        path,
-        value: from,
-        made: onlyFrom,
-        before: value,
-      })),
-    ),
     heldAddresses: unlessEmpty(plan.held),
     addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
     connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
-  };
+    warnings: unlessEmpty(foresight?.warnings ?? []),
+    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
+  });
 }
 
 /** JSON leaves out what is undefined. */
