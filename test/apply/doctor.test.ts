@@ -138,7 +138,7 @@ describe('doctor on rights and tools', () => {
 
   test('the other variant of iptables is not asked in a way that makes its tables', async () => {
     const { host, commands } = createFakeNode();
-    await callApply(host, 'doctor');
+    await callApply(host, 'doctor', ipvs);
     expect(commands.filter(({ tool }) => /-(nft|legacy)-save$/.test(tool)).map(({ args }) => args)).toEqual([[], []]);
   });
 });

@@ -17,18 +17,11 @@ import { sysctlPath } from '../plan/node-decisions.ts';
 
 /** What can be known without a bundle: for each mode, what it needs. A finding that all modes share has no mode. */
 export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
-  const runs = new Map<string, ReturnType<Host['run']>>();
-  const run: Host['run'] = (command) => {
-    const key = JSON.stringify(command);
-    const result = runs.get(key) ?? host.run(command);
-    runs.set(key, result);
-    return result;
-  };
   const groups = await Promise.all(
     proxyModes.map((mode) => {
       const { modules, sysctls, tools: leastVersions } = modeFacts[mode];
       const anyValue = sysctls.map((name) => ({ name, value: undefined }));
-      return examineNode({ ...host, run }, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined });
+      return examineNode(host, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined });
     }),
   );
   const keys = groups.map((group) => new Set(group.map((each) => JSON.stringify(each))));

@@ -26,10 +26,9 @@ import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
-import { defineCommand, type Options } from './options.ts';
+import { applyFlags, defineCommand, type Options } from './options.ts';
 import { openSource } from './bundle-source.ts';
-import { describeLeftSettings, formatPlanText, summarizePlan } from '../../report/plan-text.ts';
-import { formatStates } from '../../report/rollback-states.ts';
+import { describeLeftSettings, formatPlanText, formatStates, summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -42,17 +41,7 @@ export const apply = defineCommand({
   name: 'apply',
   description: 'Program a bundle into this node; put everything back if that fails.',
   bundle: '<bundle>',
-  flags: [
-    'dryRun',
-    'confirmTimeout',
-    'drainTimeout',
-    'force',
-    'adopt',
-    'ipvsExcludeCidrs',
-    'trust',
-    'stateDir',
-    'logFormat',
-  ],
+  flags: ['dryRun', 'confirmTimeout', ...applyFlags, 'logFormat'],
   async run(options, environment, folder) {
     const { terminal, host } = environment;
     const source = openSource(folder, options, environment);
