@@ -10,7 +10,6 @@ import {
   mayHaveNftables,
   readNode,
   textsBut,
-  textsOf,
   type NodeReading,
   type ReadingPart,
   type ReadingScope,
@@ -170,9 +169,8 @@ export async function beginLook(host: Host, { files }: Settling, back: SettledLo
       const { reading, nftStamp } = stamp
         ? { reading: await work(), nftStamp: stamp }
         : await readAtMoment(host, scope, present, back, work);
-      const now = textsOf(reading);
-      const before = earlier ? textsOf(earlier.earlier.reading) : (settled?.texts ?? now);
-      return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, now) };
+      const before = earlier?.earlier.reading ?? settled?.texts ?? reading;
+      return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, reading) };
     },
   };
 }
@@ -220,7 +218,7 @@ async function readAtMoment(
   const isAsked = isWanted || (back ? mayHaveMoment : await mayHaveNftables(host));
   const from = isAsked ? (present ?? (await readNftStamp(host, before?.hasRules))) : undefined;
   const reading = await read();
-  const hasTables = families.some((family) => reading.nftables[family] !== '');
+  const hasTables = families.some((family) => reading[`nft ${family}`] !== '');
   if (!from || !(isWanted || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
   const isTrue =
@@ -286,14 +284,13 @@ export async function settleFor(
   const keepsOthers =
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
-  const texts = textsOf(reading);
   const index: SettledIndex = {
     id: `${host.now()}-${host.pid}`,
     bootId,
     version,
     files: [...files.keys()],
     nftables: nftStamp,
-    rules: nftStamp?.hasRules ? hashRules(texts) : undefined,
+    rules: nftStamp?.hasRules ? hashRules(reading) : undefined,
     fitTools: [...fitTools],
   };
   const write = async (path: string, content: string, before: string | undefined) => {
@@ -304,7 +301,7 @@ export async function settleFor(
     const last = (await host.list(folder.settled)).length > 0 ? known?.settled : undefined;
     await Promise.all([
       ...[...files].map(([name, content]) => write(bundleFile(folder, name), content, last?.bundle.get(name))),
-      ...cutParts.map((part) => write(`${folder.settled}/${part}`, texts[part], last?.texts[part])),
+      ...cutParts.map((part) => write(`${folder.settled}/${part}`, reading[part], last?.texts[part])),
     ]);
     // The index comes last: until then, nothing is settled.
     await writeJson(host, indexFile(folder), index);

@@ -112,8 +112,6 @@ const byPath =
 /** All processes that have it are ended one day: it must be no variable that others have. */
 const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=[\da-f-]{36}$/.test(mark));
 
-const families = objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text });
-
 const snapshotShape = objectOf({
   /** Milliseconds since 1970. */
   takenAt: amount,
@@ -122,11 +120,13 @@ const snapshotShape = objectOf({
   /** The state that this is of. */
   state: stateShape,
   reading: objectOf<NodeReading>({
-    iptables: families,
-    nftables: families,
+    ipv4: text,
+    ipv6: text,
+    'nft ipv4': text,
+    'nft ipv6': text,
     ipset: text,
     ipvsadm: text,
-    ipvsTimeouts: text,
+    'ipvs timeouts': text,
     addresses: text,
     settings: byPath(text),
   }),
