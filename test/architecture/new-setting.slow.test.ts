@@ -54,7 +54,7 @@ const ofNode: readonly Edit[] = [
     'timeout of TCP connections after FIN',
     'conntrack.tcpFinTimeout',
     duration,
-    { usual: 120, dumped: 0, must },
+    { usual: 120, must },
   ),
   tcpBeLiberal: switchSetting(`,
   ],
@@ -223,9 +223,7 @@ describe('what follows from the rows', () => {
     expect(findWrongSettings(long).map(({ name }) => name)).toEqual(['conntrack.tcpFinTimeout']);
   });
 
-  test('a dump asks for nothing, and a comparison and kpc-apply go by it', async () => {
-    const { dumpedSettings } = await load<typeof Values>('kube-proxy/settings/values.ts');
-    expect(dumpedSettings('ipvs')).toMatchObject({ neverMasquerade: false, conntrack: { tcpFinTimeout: 0 } });
+  test('a comparison and kpc-apply go by it', async () => {
     const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
     const { decideOnNode } = await load<typeof NodeDecisions>('apply/plan/node-decisions.ts');
     const { bundle } = await compile('conntrack: { tcpFinTimeout: 30s }\n');

@@ -103,8 +103,12 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
   return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
-/** What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. */
+/**
+ * What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. A dump
+ * asks for nothing beyond its state.
+ */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly Setting[]> {
+  if (manifest.dumped) return [];
   const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
   const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
   return decided.filter((_, i) => writable[i]);

@@ -30,7 +30,6 @@ export const conntrack = group({
     'conntrack.maxPerCore',
     {
       usual: 32 * 1024,
-      dumped: 0,
       must: {
         text: `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
         isMet: (connections) => connections === 0 || (connections >= leastPerCore && connections <= mostPerCore),
@@ -39,7 +38,6 @@ export const conntrack = group({
   ),
   min: amountSetting('--conntrack-min <number>', 'the least number of connections to track', 'conntrack.min', {
     usual: 128 * 1024,
-    dumped: 0,
     must: { text: `be ${mostConnections} at most`, isMet: (connections) => connections <= mostConnections },
   }),
   tcpEstablishedTimeout: secondsSetting(
@@ -47,14 +45,14 @@ export const conntrack = group({
     'timeout of idle TCP connections in conntrack',
     'conntrack.tcpEstablishedTimeout',
     optionalDuration,
-    { usual: 24 * 3600, dumped: 0, must },
+    { usual: 24 * 3600, must },
   ),
   tcpCloseWaitTimeout: secondsSetting(
     '--conntrack-tcp-timeout-close-wait <duration>',
     'timeout of TCP connections in state CLOSE_WAIT',
     'conntrack.tcpCloseWaitTimeout',
     optionalDuration,
-    { usual: 3600, dumped: 0, must },
+    { usual: 3600, must },
   ),
   tcpBeLiberal: switchSetting(
     '--conntrack-tcp-be-liberal [bool]',
