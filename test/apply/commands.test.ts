@@ -589,7 +589,7 @@ describe('doctor', () => {
     const { status, out } = await callApply(withoutIpset, 'doctor', ipvs);
     expect(status).toBe(1);
     expect(out).toMatch(
-      /error {3}not allowed to change the network: \/proc\/self\/status shows no CAP_NET_ADMIN\n {8}run it as root\n/,
+      /error {3}not allowed to change the network: \/proc\/self\/status shows no CAP_NET_ADMIN\n {8}run it as root; a container .*\n/,
     );
     expect(out).toMatch(/error {3}ipset is missing\n {8}install the package ipset\n/);
     expect(out).toMatch(/error {3}ipvsadm is 1\.26, but at least 1\.\d+ is needed\n {8}upgrade the package ipvsadm\n/);

@@ -4,7 +4,7 @@ import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-prox
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
 import { finding, type Examined, type Finding, type Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { adviseRights, capNetAdmin, capSysModule, findKubeProxy, hasCapability, isRoots } from '../node/processes.ts';
+import { capNetAdmin, capSysModule, findKubeProxy, hasCapability, rightsAdvice } from '../node/processes.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
@@ -34,7 +34,7 @@ export async function examineForAnyMode(host: Host): Promise<readonly Finding[]>
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const modules = await readModuleIndex(host, [...needs.modules, 'ip_set']);
-  const examined: Examined = { host, needs, modules, rights: await adviseRights(host) };
+  const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
     examineTools(examined),
@@ -62,7 +62,7 @@ export async function examineBeforeApply(
   used: ReadonlySet<string>,
   modules: ModuleIndex,
 ): Promise<readonly Finding[]> {
-  const examined: Examined = { host, needs, modules, rights: await adviseRights(host) };
+  const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
     examineTools(examined, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
@@ -73,12 +73,10 @@ export async function examineBeforeApply(
   return groups.flat().filter(({ severity }) => severity === 'error');
 }
 
-async function examineRights({ host, rights }: Examined): Promise<readonly Finding[]> {
-  if (await hasCapability(host, capNetAdmin)) {
-    return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
-  }
+function examineRights({ mayChange }: Examined): readonly Finding[] {
+  if (mayChange) return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
   const text = 'not allowed to change the network: /proc/self/status shows no CAP_NET_ADMIN';
-  return [finding('error', 'rights', text, rights)];
+  return [finding('error', 'rights', text, rightsAdvice)];
 }
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
@@ -88,7 +86,7 @@ function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () =
   return Promise.all(asked.map((tool) => examineTool(examined, tool)));
 }
 
-async function examineTool({ host, needs, modules, rights }: Examined, tool: Tool): Promise<Finding> {
+async function examineTool({ host, needs, modules }: Examined, tool: Tool): Promise<Finding> {
   const { name, family, versionArgs, neededBy, purpose } = tool;
   const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
   const fault = (text: string, advice: string): Finding => {
@@ -105,7 +103,7 @@ async function examineTool({ host, needs, modules, rights }: Examined, tool: Too
     const advice = lacksIpvs
       ? 'nothing is wrong with ipvsadm: IPVS is not in the kernel, see ip_vs'
       : `see what "${name} ${versionArgs.join(' ')}" says`;
-    return fault(`${name} does not work: ${reason}${loss}`, isRefusal(reason) ? rights : advice);
+    return fault(`${name} does not work: ${reason}${loss}`, isRefusal(reason) ? rightsAdvice : advice);
   }
   const least = needs.leastVersions[family] ?? '0';
   if (compareVersions(version, parseVersion(least) ?? [0]) < 0) {
@@ -119,7 +117,7 @@ async function examineTool({ host, needs, modules, rights }: Examined, tool: Too
  * Reads addresses, and in the modes of iptables rules and sets, as an apply reads them: tools print a version even without
  * kernel support. Compares the addresses with those that the bundle was compiled for.
  */
-async function examineReading({ host, needs }: Examined): Promise<readonly Finding[]> {
+async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly Finding[]> {
   const used = needs.manifest?.families ?? ['ipv4'];
   const hasRules = programs(needs.mode, 'iptables');
   const needed = new Set<ReadingPart>(hasRules ? [...used, 'addresses'] : ['addresses']);
@@ -132,7 +130,7 @@ async function examineReading({ host, needs }: Examined): Promise<readonly Findi
   } catch (error) {
     const { code, message, advice, tool = '' } = explainError(error);
     // Missing tools and rights have their own findings.
-    if (code === 'tool-missing' || (isRefusal(message) && !(await hasCapability(host, capNetAdmin)))) return [];
+    if (code === 'tool-missing' || (isRefusal(message) && !mayChange)) return [];
     const [text = ''] = message.split('\n');
     // A kernel may have the one variant of iptables and not the other.
     const isVariant =
@@ -156,9 +154,9 @@ function examineAddresses({ manifest }: Needs, addresses: string): readonly Find
   return [finding('warning', 'addresses', text, advice)];
 }
 
-async function examineModules({ host, needs, modules }: Examined): Promise<readonly Finding[]> {
+async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly Finding[]> {
   // A process that may not change the network either has that finding already.
-  const mayLoad = (await hasCapability(host, capSysModule)) || !(await hasCapability(host, capNetAdmin));
+  const mayLoad = !mayChange || (await hasCapability(host, capSysModule));
   return needs.modules.map((module) => describeModule(modules, module, mayLoad));
 }
 
@@ -185,7 +183,7 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
 }
 
 /** The sysctls that the mode or the bundle sets. Those of IPVS come with ip_vs, which the module findings cover. */
-async function examineSysctls({ host, needs, modules, rights }: Examined): Promise<readonly Finding[]> {
+async function examineSysctls({ host, needs, modules }: Examined): Promise<readonly Finding[]> {
   const hasIpvs = isInKernel(modules, 'ip_vs');
   const asked = needs.sysctls.filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
   return Promise.all(
@@ -198,7 +196,7 @@ async function examineSysctls({ host, needs, modules, rights }: Examined): Promi
       const is = `${name} is ${present}`;
       if (value === undefined || value === present) return finding('ok', 'sysctls', is);
       if (await host.isWritable(sysctlPath(name))) return finding('ok', 'sysctls', `${is}, and can be set to ${value}`);
-      const advice = (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : rights;
+      const advice = `set it on the host, as root: sysctl -w ${name}=${value}`;
       return finding('error', 'sysctls', `${is}, and cannot be set to ${value} from here`, advice);
     }),
   );

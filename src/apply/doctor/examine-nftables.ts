@@ -4,7 +4,7 @@ import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { finding, type Examined, type Finding } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
-import { capNetAdmin, hasCapability } from '../node/processes.ts';
+import { rightsAdvice } from '../node/processes.ts';
 import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
@@ -43,12 +43,13 @@ export async function examineKernel(host: Host, mode: ProxyMode): Promise<readon
 }
 
 /** Whether the kernel has each feature that the rules of nftables mode need. */
-export async function examineFeatures({ host, needs, rights }: Examined): Promise<readonly Finding[]> {
+export async function examineFeatures(examined: Examined): Promise<readonly Finding[]> {
+  const { host, needs } = examined;
   const used = needs.manifest?.families ?? families;
   const index = await readModuleIndex(host, ['nf_tables', ...modulesFor(families)]);
   const place = findModule(index, 'nf_tables');
   if (place === 'missing') return [describeMissing(index, 'nf_tables')];
-  if (place !== 'loadable') return tryFeatures(host, used, rights);
+  if (place !== 'loadable') return tryFeatures(examined, used);
   // Testing a feature would load nf_tables; that is left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
   const ok = finding('ok', 'modules', 'nf_tables can be loaded');
@@ -64,7 +65,7 @@ export function describeMissing({ loadsModules }: ModuleIndex, module: string): 
 }
 
 /** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
-async function tryFeatures(host: Host, used: readonly Family[], rights: string): Promise<readonly Finding[]> {
+async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly Finding[]> {
   const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
     trials.map(async ([family, modules, what, chain, rule]) => {
@@ -86,15 +87,14 @@ async function tryFeatures(host: Host, used: readonly Family[], rights: string):
   // Then nft could not even begin with the rules.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
     if (isRefusal(reason)) {
-      return [finding('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rights)];
+      return [finding('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];
     }
     const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
     return [finding('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
   }
-  const mayChange = await hasCapability(host, capNetAdmin);
   return refusals.map(({ family, what, reason: why, modules }) => {
     const text = `this kernel cannot ${what} for ${nftFamily[family]}: ${why}`;
     const advice = `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`;
-    return finding('error', 'nftables', text, mayChange ? advice : rights);
+    return finding('error', 'nftables', text, mayChange ? advice : rightsAdvice);
   });
 }
