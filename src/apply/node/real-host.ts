@@ -62,7 +62,6 @@ export const realHost: Host = {
     await syncFolder(dirname(to));
   },
   remove: (path) => fs.rm(path, { recursive: true, force: true }),
-  sizeOf: async (path) => (await unless(missing, () => fs.stat(path)))?.size ?? 0,
   list: async (path) => (await unless(leadsNowhere, () => fs.readdir(path))) ?? [],
   readLink: (path) => fs.readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),

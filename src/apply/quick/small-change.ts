@@ -20,7 +20,7 @@ import type { Plan } from '../plan/plan.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
 import { readBootId } from '../state/process-identity.ts';
-import { readJson, writeJson, type OwnershipRecord, type StateFolder, type StateMark } from '../state/record.ts';
+import { readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
 import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './focus.ts';
 import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
@@ -247,14 +247,9 @@ async function proveSteps(host: Host, { earlier, steps }: EarlierLook): Promise<
  * Writes to the state folder what a change needs. Nothing is settled any more. If there is no space for both, what is written takes
  * that of the files of what was settled, and then that of earlier states.
  */
-export async function writeBesideSettled(
-  host: Host,
-  folder: StateFolder,
-  write: () => Promise<void>,
-  state: StateMark | undefined,
-): Promise<void> {
+export async function writeBesideSettled(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
   await host.remove(indexFile(folder));
-  for (const free of [() => host.remove(folder.settled), () => state && pruneStates(host, folder, state, 1)]) {
+  for (const free of [() => host.remove(folder.settled), () => pruneStates(host, folder, 1)]) {
     try {
       await write();
       return;

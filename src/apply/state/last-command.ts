@@ -41,7 +41,8 @@ export async function noting(session: Session, command: string, work: Work): Pro
     return outcome;
   } catch (error) {
     // A node that kpc-apply never changed has nothing to undo anyway.
-    const isKnown = (await session.host.sizeOf(session.folder.record).catch(() => 0)) > 0;
+    const names = await session.host.list(session.folder.path).catch((): readonly string[] => []);
+    const isKnown = names.includes('record.json');
     if (isKnown) await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
     throw error;
   }

@@ -33,7 +33,7 @@ const bundleShape = objectOf({
 export type BundleMark = Shaped<typeof bundleShape>;
 
 const stateShape = objectOf({
-  /** Of this state and no other, as long as any state is kept. A rollback to a state brings back its id. */
+  /** Of this state and no other, as long as any state is kept: later ones have higher ids. */
   id: wholeNumber(0),
   /** The state before the last change: the one that a rollback goes to. Undefined if none is known. */
   replaced: optional(wholeNumber(0)),
@@ -115,8 +115,6 @@ const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=
 const snapshotShape = objectOf({
   /** Milliseconds since 1970. */
   takenAt: amount,
-  /** Milliseconds since the node booted, for the order of snapshots. */
-  uptime: amount,
   /** The state that this is of. */
   state: stateShape,
   reading: objectOf<NodeReading>({
