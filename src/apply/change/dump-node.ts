@@ -16,7 +16,6 @@ import { sysctlPath } from '../plan/node-decisions.ts';
 import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/belongings.ts';
 import { takeShare } from '../plan/ownership.ts';
-import { readBootId } from '../state/process-identity.ts';
 import { readRecord } from '../state/record.ts';
 
 /**
@@ -25,7 +24,7 @@ import { readRecord } from '../state/record.ts';
  */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
-  const record = await readRecord(host, folder, await readBootId(host));
+  const record = await readRecord(host, folder);
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
   const reading = await readNode(host, {

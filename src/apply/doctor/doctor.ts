@@ -8,7 +8,6 @@ import { capNetAdmin, capSysModule, findKubeProxy, hasCapability, rightsAdvice }
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
-import { readBootId } from '../state/process-identity.ts';
 import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
@@ -311,9 +310,8 @@ export async function examineState(host: Host, path: string): Promise<readonly F
   const folder = stateFolder(path);
   try {
     await assertTrustedState(host, path);
-    const bootId = await readBootId(host);
-    const { owned } = await readRecord(host, folder, bootId);
-    if (await readSnapshot(host, folder.journal, bootId)) {
+    const { owned } = await readRecord(host, folder);
+    if (await readSnapshot(host, folder.journal)) {
       const advice = 'if none is running, run "kpc-apply rollback", or apply again';
       return [finding('warning', 'state', `${path}: an apply is running, or did not finish`, advice)];
     }

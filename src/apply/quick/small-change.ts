@@ -19,8 +19,7 @@ import { type Step, countNftTransactions, listNftInputs } from '../plan/steps.ts
 import type { Plan } from '../plan/plan.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
-import { readBootId } from '../state/process-identity.ts';
-import { readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
+import { readBootId, readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
 import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './focus.ts';
 import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 

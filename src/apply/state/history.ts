@@ -57,7 +57,7 @@ export async function readHistory(host: Host, folder: StateFolder, record: Owner
   const damaged = new Map<number, Failure>();
   for (const id of (await listIds(host, folder)).toSorted((a, b) => b - a)) {
     try {
-      const snapshot = await readState(host, folder, id, record.bootId);
+      const snapshot = await readState(host, folder, id);
       if (snapshot) states.push(snapshot);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
@@ -69,9 +69,9 @@ export async function readHistory(host: Host, folder: StateFolder, record: Owner
   return { present: record.state, before: isKept ? replaced : undefined, states, damaged };
 }
 
-async function readState(host: Host, folder: StateFolder, id: number, bootId: string): Promise<Snapshot | undefined> {
+async function readState(host: Host, folder: StateFolder, id: number): Promise<Snapshot | undefined> {
   const path = statePath(folder, id);
-  const snapshot = await readSnapshot(host, path, bootId);
+  const snapshot = await readSnapshot(host, path);
   if (!snapshot || snapshot.state.id === id) return snapshot;
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
 }

@@ -7,9 +7,9 @@ import {
   requestBundle,
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
-import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
 import { describeState } from '../../apply/state/history.ts';
+import { noting } from '../../apply/state/last-command.ts';
 import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
 import { stateFolder, type StateMark } from '../../apply/state/record.ts';
