@@ -1,3 +1,6 @@
+import { describeState, formatTime } from '../apply/state/history.ts';
+import { describeLastCommand } from '../apply/state/last-command.ts';
+import type { RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
 import {
   countPlan,
@@ -138,18 +141,8 @@ function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
 
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
-  const release = olderReleaseOf(bundle);
   return formatJson({
-    kubernetesVersion: release,
-    ...planValue(plan),
-    warnings: unlessEmpty(foresight?.warnings ?? []),
-    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
-  });
-}
-
-/** The plan itself, as JSON has it. */
-export function planValue(plan: Plan): object {
-  return {
+    kubernetesVersion: olderReleaseOf(bundle),
     changes: describePlan(plan),
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
@@ -164,10 +157,31 @@ export function planValue(plan: Plan): object {
     ),
     addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
     connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
-  };
+    warnings: unlessEmpty(foresight?.warnings ?? []),
+    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
+  });
 }
 
 /** JSON leaves out what is undefined. */
 function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
+}
+
+/** The states of a node: the one that it is in, the one that a rollback goes to, and the others. */
+export function formatStates({ present, before, states, damaged, last, isUnfinished }: RollBackStates): string {
+  const next = isUnfinished
+    ? 'An apply did not finish: "kpc-apply rollback" undoes what it did'
+    : last
+      ? `"kpc-apply rollback" has nothing to undo: ${describeLastCommand(last)}`
+      : before === undefined
+        ? '"kpc-apply rollback" has nothing to undo'
+        : `"kpc-apply rollback" goes back to state ${before}`;
+  const lines = [
+    ...(present ? [`The node is in state ${present.id}: ${describeState(present)}`] : []),
+    next,
+    ...(states.length === 0 ? ['No earlier state is kept'] : ['"kpc-apply rollback --to ID" goes to one of these:']),
+    ...states.map(({ state, takenAt }) => `  ${state.id}  ${describeState(state)}; replaced ${formatTime(takenAt)}`),
+    ...[...damaged.values()].map(({ message }) => `  ! ${message}`),
+  ];
+  return printableLines(`${lines.join('\n')}\n`);
 }

@@ -66,7 +66,7 @@ const compile: Parameters<typeof checkBundle>[1] = (cluster, node, settings, fam
   compileState(cluster, node, settings, families, undefined);
 
 function adviseOn(manifest: Manifest | undefined): string {
-  const again = 'compile it again with "kpc compile -o", and copy the whole folder';
+  const again = 'compile it again with "kpc compile -o", and copy all of it';
   if (!manifest || manifest.kpcVersion === version) return again;
   return `${again}; kpc ${manifest.kpcVersion} wrote it and this is kpc-apply ${version}: use the same version of both`;
 }

@@ -97,7 +97,6 @@ export function createFakeNode(): FakeNode {
     remove: async (path) => {
       for (const name of files.keys()) if (name === path || name.startsWith(`${path}/`)) files.delete(name);
     },
-    sizeOf: async (path) => files.get(path)?.length ?? 0,
     toolMark: 'KPC_APPLY_RUN=00000000-0000-4000-8000-000000000100',
     list: async (path) => [
       ...new Set(

@@ -12,15 +12,17 @@ const bundleWith = (rule: string) =>
 function look(ipv4: string): string {
   const focus = focusOn(bundleWith('-j ACCEPT'), bundleWith('-j RETURN'), []);
   const reading: NodeReading = {
-    iptables: { ipv4, ipv6: '' },
-    nftables: { ipv4: '', ipv6: '' },
+    ipv4,
+    ipv6: '',
+    'nft ipv4': '',
+    'nft ipv6': '',
     ipset: '',
     ipvsadm: '',
-    ipvsTimeouts: '',
+    'ipvs timeouts': '',
     addresses: '',
     settings: {},
   };
-  return focus?.node(reading).iptables.ipv4 ?? 'everything';
+  return focus?.node(reading).ipv4 ?? 'everything';
 }
 
 test('chains of Service ports that have not changed are set aside, and rules of the chains that lead to them', () => {

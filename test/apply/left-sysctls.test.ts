@@ -67,9 +67,8 @@ describe('a rollback puts back a sysctl', () => {
     const node = nodeWith('0');
     await callApply(node.host, 'apply', bundle('ipvs'));
     await callApply(node.host, 'apply', 'fixtures/nodeport/expected-ipvs');
-    const { out } = await callApply(node.host, 'rollback', '--list', '--output', 'json');
-    const { states } = JSON.parse(out) as { readonly states: readonly { readonly id: number }[] };
-    const first = Math.min(...states.map(({ id }) => id));
+    const { out } = await callApply(node.host, 'rollback', '--list');
+    const first = Math.min(...[...out.matchAll(/^ {2}(\d+) /gm)].map(([, id]) => Number(id)));
     expect((await callApply(node.host, 'rollback', '--to', String(first))).status).toBe(0);
     expect(value(node)).toBe('0');
     expect((await callApply(node.host, 'rollback')).status).toBe(0);

@@ -33,8 +33,8 @@ async function watchOnce(node: FakeNode, bundle: string): Promise<void> {
 }
 
 const states = async (node: FakeNode): Promise<readonly number[]> => {
-  const { out } = await run(node, 'rollback', '--list', '--output', 'json');
-  return (JSON.parse(out) as { readonly states: readonly { readonly id: number }[] }).states.map(({ id }) => id);
+  const { out } = await run(node, 'rollback', '--list');
+  return [...out.matchAll(/^ {2}(\d+) /gm)].map(([, id]) => Number(id));
 };
 
 describe('a rollback has nothing to undo after an apply that', () => {
@@ -130,8 +130,11 @@ describe('a rollback', () => {
     );
     expect((await run(node, 'rollback')).err).toMatch(/^done: back to state 3 \(bundle \S+source-ranges/);
     expect(node.dump()).toBe(second);
-    for (const id of [2, 3, 2, 3, 2, 3]) expect((await run(node, 'rollback')).err).toContain(`back to state ${id} `);
-    expect(await states(node)).toEqual([2, 1]);
+    for (const id of [4, 5, 6, 7]) {
+      expect((await run(node, 'rollback')).err).toContain(`back to state ${id} `);
+      expect(node.dump()).toBe(id % 2 === 0 ? first : second);
+    }
+    expect(await states(node)).toEqual([8, 7, 6, 5, 4]);
   });
 
   test('undoes a cleanup', async () => {
@@ -181,13 +184,14 @@ describe('a rollback', () => {
       expect((await run(node, 'apply', bundle)).status).toBe(0);
       dumps.push(node.dump());
     }
-    for (const id of [1, 3, 2, 4, 1, 2]) {
+    for (const id of [1, 3, 2, 4, 6]) {
       const { status, err } = await run(node, 'rollback', '--to', `${id}`);
       expect([status, err.split('\n')[0]]).toEqual([0, expect.stringContaining(`back to state ${id} (`)]);
-      expect(node.dump()).toBe(dumps[id - 1]);
+      // The second rollback left state 5, to which the first had brought the node, and so on.
+      expect(node.dump()).toBe(dumps[(id === 6 ? 3 : id) - 1]);
       expect(await run(node, 'rollback', '--to', `${id}`)).toMatchObject({
         status: 0,
-        err: expect.stringMatching(/^nothing to do: the node is in state/),
+        err: expect.stringMatching(/^nothing to do: the node is as in state/),
       });
     }
   });
@@ -199,11 +203,6 @@ describe('a rollback', () => {
     expect([status, node.dump(), new Map(node.files)]).toEqual([0, second, files]);
     expect(out).toMatch(/^back to state 2 \(bundle \S+dual-stack[^\n]*:\n/);
     expect(out).toMatch(/\n {2}[+~-] virtual server /);
-    const json = JSON.parse((await run(node, 'rollback', '--dry-run', '--to', '1', '--output', 'json')).out) as object;
-    expect(json).toMatchObject({
-      state: { id: 1 },
-      changes: expect.arrayContaining([expect.objectContaining({ action: 'remove' })]),
-    });
   });
 
   test.each([['9'], ['0'], ['99999999']])('--to %s, which is not kept, names the states that are', async (id) => {
@@ -217,15 +216,6 @@ describe('a rollback', () => {
 
   test.each([['../../etc/passwd'], ['-1'], ['x'], ['1.5'], ['']])('--to %j is no state', async (id) => {
     expect((await run(createFakeNode(), 'rollback', '--to', id)).status).toBe(2);
-  });
-
-  test('--output json says what was done', async () => {
-    const { node } = await appliedTwice();
-    const { out } = await run(node, 'rollback', '--output', 'json');
-    expect(JSON.parse(out)).toMatchObject({
-      outcome: 'changed',
-      state: { id: 2, command: 'apply', bundle: { digest: expect.any(String) } },
-    });
   });
 });
 
@@ -315,13 +305,6 @@ describe('what is kept', () => {
     expect(await states(node)).toEqual([9, 8, 7, 6, 5]);
     expect((await run(node, 'rollback', '--to', '5')).status).toBe(0);
     expect((await run(node, 'verify', bundles[0] ?? '')).status).toBe(0);
-  });
-
-  test('is bounded in bytes, but for the state before the last change', async () => {
-    const node = createFakeNode();
-    const host: Host = { ...node.host, sizeOf: async () => 60 * 1024 * 1024 };
-    for (const bundle of bundles) expect((await callApply(host, 'apply', bundle)).status).toBe(0);
-    expect(await states({ ...node, host })).toEqual([3]);
   });
 
   test('gives way to a journal for which there is no space', async () => {

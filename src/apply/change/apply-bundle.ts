@@ -12,11 +12,10 @@ import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { changeNode } from './change-node.ts';
 import type { ChangeOutcome, ChangeRequest, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { forgetStaleFlows } from '../node/forget-flows.ts';
-import { examineBeforeApply, examineEndpoints } from '../doctor/doctor.ts';
-import { examineForwarding, forwardingSysctls } from '../doctor/examine-nftables.ts';
+import { examineBeforeApply, examineEndpoints, examineForwarding, forwardingSysctls } from '../doctor/doctor.ts';
 import type { Finding, Needs } from '../doctor/finding.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
@@ -104,8 +103,12 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
   return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
-/** What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. */
+/**
+ * What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. A dump
+ * asks for nothing beyond its state.
+ */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly Setting[]> {
+  if (manifest.dumped) return [];
   const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
   const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
   return decided.filter((_, i) => writable[i]);
@@ -233,9 +236,9 @@ export async function foreseeApply(
 /** What the operator should know of a plan besides its changes. */
 async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
   if (isEmptyPlan(plan)) return [];
-  const { mode, families } = manifest;
+  const { mode } = manifest;
   const before = modeOfState(plan.present) ?? mode;
-  const forwarding = programs(mode, 'nftables') ? await examineForwarding(host, families) : [];
+  const forwarding = await examineForwarding(host, { mode, manifest });
   return [
     ...plan.settings.flatMap(describeLowering),
     ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, advice }) => `${text}; ${advice}`),

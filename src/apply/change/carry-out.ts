@@ -107,7 +107,7 @@ export async function putBack(
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // One that is damaged differs from any.
-    const present = await readRecord(host, folder, record.bootId).catch(() => undefined);
+    const present = await readRecord(host, folder).catch(() => undefined);
     if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
     await host.remove(folder.journal);
   } catch (error) {

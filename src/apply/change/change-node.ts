@@ -19,7 +19,7 @@ import {
   type Belongings,
 } from '../state/belongings.ts';
 import { explainError, Failure } from '../state/failure.ts';
-import { commit, isRepair, joinEarlier, joinSettingsMade, nextId, stateAfter, writeRecord } from '../state/history.ts';
+import { commit, isRepair, joinSettingsMade, nextId, stateAfter, writeRecord } from '../state/history.ts';
 import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,
@@ -88,7 +88,7 @@ async function beginChange(
 ) {
   const { record, unfinished } = holdings;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
-  const snapshot = await takeSnapshot(session, before, holdings, present);
+  const snapshot = takeSnapshot(session, before, holdings, present);
   const unconfirmed = confirmTimeout === undefined ? undefined : await beginUnconfirmed(session, confirmTimeout);
   try {
     await writeJournal(session, snapshot);
@@ -135,7 +135,7 @@ async function makeChange(
     await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
-  await writeBesideSettled(host, folder, keep, committed.state);
+  await writeBesideSettled(host, folder, keep);
   if (settling) await settleFor(host, folder, settling, settled, committed, known);
   // A standby process that is still there finds no journal, so it puts nothing back.
   if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
@@ -143,22 +143,22 @@ async function makeChange(
 }
 
 /** The node as it is, for the way back; or as it was before a change that did not finish. */
-async function takeSnapshot(
-  { host, folder }: Session,
+function takeSnapshot(
+  { host }: Session,
   { reading, plan }: Observation,
   { record, unfinished }: Holdings,
   state: StateMark,
-): Promise<Snapshot> {
-  const now = { takenAt: host.now(), uptime: host.uptime(), touched: noBelongings, settingsMade: {} };
+): Snapshot {
+  const now = { takenAt: host.now(), touched: noBelongings, settingsMade: {} };
   const before = unfinished ?? { ...now, reading, record };
   const settingsMade = Object.fromEntries(plan.settings.map(({ setting: { path, value } }) => [path, [value]]));
-  return joinEarlier(host, folder, {
+  return {
     ...before,
     state,
     touched: joinBelongings(before.touched, plan.share.touched),
     settingsMade: joinSettingsMade([before, { settingsMade }]),
     toolMark: host.toolMark,
-  });
+  };
 }
 
 /** The state that the node is in. One that has no name yet gets one. */
@@ -214,7 +214,7 @@ export function assertNoConflicts(plan: Plan): void {
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
   try {
-    await writeBesideSettled(host, folder, () => writeJson(host, folder.journal, snapshot), snapshot.state);
+    await writeBesideSettled(host, folder, () => writeJson(host, folder.journal, snapshot));
     await host.remove(folder.lastCommand);
   } catch (error) {
     await host.remove(`${folder.journal}.new`);

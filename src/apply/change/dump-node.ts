@@ -11,21 +11,20 @@ import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
-import { dumpedSettings } from '../../kube-proxy/settings/table.ts';
+import { defaultSettings } from '../../kube-proxy/settings/table.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/belongings.ts';
 import { takeShare } from '../plan/ownership.ts';
-import { readBootId } from '../state/process-identity.ts';
 import { readRecord } from '../state/record.ts';
 
 /**
  * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
- * configuration is of a kind that asks nothing of a node beyond the state itself.
+ * configuration is unknown: see decideWritable.
  */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
-  const record = await readRecord(host, folder, await readBootId(host));
+  const record = await readRecord(host, folder);
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
   const reading = await readNode(host, {
@@ -62,7 +61,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     state,
     cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
     node: { name: nodeName, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses },
-    settings: { ...dumpedSettings(mode), release: newestRelease },
+    settings: { ...defaultSettings(mode), release: newestRelease },
     families: families.filter(
       (family) =>
         Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0) ||

@@ -2,7 +2,6 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { Family } from '../../kernel/family.ts';
 import { isEmptyBelongings, type Belongings, joinBelongings } from '../state/belongings.ts';
 import type { Failure } from '../state/failure.ts';
-import { readBootId } from '../state/process-identity.ts';
 import { readRecord, readSnapshot, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
 import type { Step } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
@@ -100,9 +99,8 @@ export interface Holdings {
 
 /** Reads the record and the journal. Throws a Failure if either is damaged. */
 export async function readHoldings({ host, folder }: Session): Promise<Holdings> {
-  const bootId = await readBootId(host);
-  const record = await readRecord(host, folder, bootId);
-  const unfinished = await readSnapshot(host, folder.journal, bootId);
+  const record = await readRecord(host, folder);
+  const unfinished = await readSnapshot(host, folder.journal);
   const owned = unfinished ? joinBelongings(record.owned, unfinished.touched) : record.owned;
   return { record, unfinished, owned };
 }

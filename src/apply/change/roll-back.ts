@@ -8,7 +8,6 @@ import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
 import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
-import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
 import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
@@ -94,11 +93,10 @@ type Choice =
 /** Throws a Failure if there is nothing to undo. */
 async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<Choice> {
   const { host, folder } = session;
-  const bootId = await readBootId(host);
   // This must work even if the record is damaged.
-  const unfinished = await readSnapshot(host, folder.journal, bootId);
+  const unfinished = await readSnapshot(host, folder.journal);
   if (unfinished && to === undefined) return { unfinished, request: requestSnapshot(unfinished) };
-  const history = await readHistory(host, folder, await readRecord(host, folder, bootId));
+  const history = await readHistory(host, folder, await readRecord(host, folder));
   const { present, before, states } = history;
   // What an apply that did not end has changed goes, too.
   if (to !== undefined && to === present?.id && !unfinished) return { to: present, request: undefined };

@@ -5,9 +5,8 @@ import { readDoing, shortLimit } from '../node/tool-time-limits.ts';
 import { Failure } from '../state/failure.ts';
 import { commit } from '../state/history.ts';
 import { noteCommand } from '../state/last-command.ts';
-import { findHolder, withLock } from '../state/lock.ts';
-import { findProcess, identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
-import { readJson, readSnapshot, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
+import { findHolder, findProcess, identifyOwnProcess, processFields, withLock } from '../state/lock.ts';
+import { readBootId, readJson, readSnapshot, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
 import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
@@ -330,7 +329,7 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
   const unconfirmed = await findUnconfirmed(session, id);
   if (!unconfirmed) return 'nothing-to-do';
   if ((await isConfirmedAfterAll(session)) && (await keepConfirmed(session, id))) return 'kept';
-  const snapshot = await readSnapshot(host, folder.journal, unconfirmed.bootId);
+  const snapshot = await readSnapshot(host, folder.journal);
   const left = snapshot ? await putBack(session, snapshot) : 'nothing';
   if (left !== 'nothing') return 'stuck';
   await endUnconfirmed(session);

@@ -1,55 +1,39 @@
-import { describeError } from '../../base/system-errors.ts';
-import { settingsOf } from '../../bundle/manifest.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
-import { describeMissing, examineKernel, examineNftables } from './examine-nftables.ts';
-import { examineReading, examineTools } from './examine-tools.ts';
+import { families } from '../../kernel/family.ts';
+import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
 import { finding, type Examined, type Finding, type Needs } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { adviseRights, capNetAdmin, capSysModule, findKubeProxy, hasCapability, isRoots } from '../node/processes.ts';
-import { isRefusal } from '../node/tools.ts';
+import { capNetAdmin, capSysModule, findKubeProxy, hasCapability, rightsAdvice } from '../node/processes.ts';
+import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
 import { isEmptyBelongings } from '../state/belongings.ts';
 import { explainError } from '../state/failure.ts';
-import { readBootId } from '../state/process-identity.ts';
 import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
-import { readAddresses } from '../node/node-reading.ts';
-import { decideOnNode, isMet, readNodeFacts, sysctlPath, type Setting } from '../plan/node-decisions.ts';
+import { readNode, type ReadingPart } from '../node/node-reading.ts';
+import { sysctlPath } from '../plan/node-decisions.ts';
 
-/** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
+/** What can be known without a bundle: for each mode, what it needs. A finding that all modes share has no mode. */
 export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
-  const runs = new Map<string, ReturnType<Host['run']>>();
-  const patient: Host = {
-    ...host,
-    run: (command) => {
-      const key = JSON.stringify(command);
-      const run = runs.get(key) ?? host.run(command);
-      runs.set(key, run);
-      return run;
-    },
-  };
   const groups = await Promise.all(
-    proxyModes.map(async (mode) => {
+    proxyModes.map((mode) => {
       const { modules, sysctls, tools: leastVersions } = modeFacts[mode];
       const anyValue = sysctls.map((name) => ({ name, value: undefined }));
-      return examineNode(patient, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined });
+      return examineNode(host, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined });
     }),
   );
   const keys = groups.map((group) => new Set(group.map((each) => JSON.stringify(each))));
   const isCommon = (each: Finding) => keys.every((known) => known.has(JSON.stringify(each)));
-  return [
-    ...(groups[0] ?? []).filter(isCommon),
-    ...proxyModes.flatMap((mode, i) =>
-      (groups[i] ?? []).filter((each) => !isCommon(each)).map((each) => ({ ...each, mode })),
-    ),
-  ];
+  const ofMode = (mode: ProxyMode, i: number) =>
+    (groups[i] ?? []).filter((each) => !isCommon(each)).map((each) => ({ ...each, mode }));
+  return [...(groups[0] ?? []).filter(isCommon), ...proxyModes.flatMap(ofMode)];
 }
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const modules = await readModuleIndex(host, [...needs.modules, 'ip_set']);
-  const examined: Examined = { host, needs, modules, rights: await adviseRights(host) };
+  const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
     examineTools(examined),
@@ -57,10 +41,11 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineModules(examined),
     examineSysctls(examined),
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
-    examineNftables(examined),
+    examineKernel(host, needs.mode),
+    programs(needs.mode, 'nftables') ? examineFeatures(examined) : [],
+    examineForwarding(host, needs),
     examineKubeProxy(host),
     examineOtherSysctls(host, needs),
-    examineAddresses(host, needs),
     examineEndpoints(needs),
   ]);
   return groups.flat();
@@ -76,7 +61,7 @@ export async function examineBeforeApply(
   used: ReadonlySet<string>,
   modules: ModuleIndex,
 ): Promise<readonly Finding[]> {
-  const examined: Examined = { host, needs, modules, rights: await adviseRights(host) };
+  const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
     examineTools(examined, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
@@ -87,19 +72,90 @@ export async function examineBeforeApply(
   return groups.flat().filter(({ severity }) => severity === 'error');
 }
 
-async function examineRights({ host, rights }: Examined): Promise<readonly Finding[]> {
-  const has = await hasCapability(host, capNetAdmin);
-  if (has) return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
-  if (has === undefined) {
-    const text = 'cannot tell whether kpc-apply may change the network: /proc/self/status lists no capabilities';
-    return [finding('error', 'rights', text, 'run it where /proc is mounted')];
-  }
-  return [finding('error', 'rights', 'not allowed to change the network: CAP_NET_ADMIN is missing', rights)];
+function examineRights({ mayChange }: Examined): readonly Finding[] {
+  if (mayChange) return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
+  const text = 'not allowed to change the network: /proc/self/status shows no CAP_NET_ADMIN';
+  return [finding('error', 'rights', text, rightsAdvice)];
 }
 
-async function examineModules({ host, needs, modules }: Examined): Promise<readonly Finding[]> {
+/** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
+function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly Finding[]> {
+  const { tools: ofMode } = modeFacts[examined.needs.mode];
+  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'some modes' || tool.family in ofMode));
+  return Promise.all(asked.map((tool) => examineTool(examined, tool)));
+}
+
+async function examineTool({ host, needs, modules }: Examined, tool: Tool): Promise<Finding> {
+  const { name, family, versionArgs, neededBy, purpose } = tool;
+  const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
+  const fault = (text: string, advice: string): Finding => {
+    return { ...finding(neededBy === 'no mode' ? 'warning' : 'error', 'tools', text, advice), tool: name };
+  };
+  const result = await host.run({ tool: name, args: versionArgs });
+  if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
+  const [details = ''] = excerptOf(result.stdout || result.stderr).split('\n');
+  const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
+  if (result.status !== 0 || !version) {
+    const reason = excerptOf(result.stderr).split('\n', 1).join() || details || 'it printed nothing';
+    // ipvsadm asks the kernel for IPVS before it does anything, even to print its version.
+    const lacksIpvs = name === 'ipvsadm' && /ip_vs|ipvs/i.test(reason) && !isInKernel(modules, 'ip_vs');
+    const advice = lacksIpvs
+      ? 'nothing is wrong with ipvsadm: IPVS is not in the kernel, see ip_vs'
+      : `see what "${name} ${versionArgs.join(' ')}" says`;
+    return fault(`${name} does not work: ${reason}${loss}`, isRefusal(reason) ? rightsAdvice : advice);
+  }
+  const least = needs.leastVersions[family] ?? '0';
+  if (compareVersions(version, parseVersion(least) ?? [0]) < 0) {
+    const text = `${name} is ${version.join('.')}, but at least ${least} is needed`;
+    return fault(text, `upgrade the package ${family}`);
+  }
+  return finding('ok', 'tools', `${name}: ${details}`);
+}
+
+/**
+ * Reads addresses, and in the modes of iptables rules and sets, as an apply reads them: tools print a version even without
+ * kernel support. Compares the addresses with those that the bundle was compiled for.
+ */
+async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly Finding[]> {
+  const used = needs.manifest?.families ?? ['ipv4'];
+  const hasRules = programs(needs.mode, 'iptables');
+  const needed = new Set<ReadingPart>(hasRules ? [...used, 'addresses'] : ['addresses']);
+  const unread = hasRules ? {} : { ipv4: '', ipv6: '', ipset: '', ipvsadm: '' };
+  const scope = { needed, families: used, timeouts: false, settings: [] };
+  try {
+    // The tables of nftables have their own findings.
+    const { addresses } = await readNode(host, scope, { 'nft ipv4': '', 'nft ipv6': '', ...unread });
+    return examineAddresses(needs, addresses);
+  } catch (error) {
+    const { code, message, advice, tool = '' } = explainError(error);
+    // Missing tools and rights have their own findings.
+    if (code === 'tool-missing' || (isRefusal(message) && !mayChange)) return [];
+    const [text = ''] = message.split('\n');
+    // A kernel may have the one variant of iptables and not the other.
+    const isVariant =
+      tool.endsWith('-save') && /nft|nf_tables/i.test(message) && !message.includes('cannot show the table');
+    const variant =
+      'boot a kernel that has nf_tables, or switch to the legacy variant (update-alternatives --config iptables)';
+    return [finding('error', 'tools', text, isVariant ? variant : advice)];
+  }
+}
+
+/** A bundle is compiled for one node: node ports listen on its addresses. */
+function examineAddresses({ manifest }: Needs, addresses: string): readonly Finding[] {
+  const expected = manifest?.node.hostAddresses ?? [];
+  if (expected.length === 0) return [];
+  const { links } = parseIpAddrJson(addresses);
+  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
+  const missing = expected.filter((address) => !present.has(address));
+  if (missing.length === 0) return [finding('ok', 'addresses', 'this node has the addresses of the bundle')];
+  const text = `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`;
+  const advice = 'check that this is the bundle of this node; if it is, compile it again with --host-addresses';
+  return [finding('warning', 'addresses', text, advice)];
+}
+
+async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly Finding[]> {
   // A process that may not change the network either has that finding already.
-  const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
+  const mayLoad = !mayChange || (await hasCapability(host, capSysModule));
   return needs.modules.map((module) => describeModule(modules, module, mayLoad));
 }
 
@@ -114,16 +170,9 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
       return finding('warning', 'modules', text, `load it on the host: modprobe ${module}`);
     }
     case 'unknown': {
-      if (!index.loadsModules) {
-        return finding(
-          'note',
-          'modules',
-          `${module} is not visible, and this kernel loads no modules: it may be built in`,
-        );
-      }
-      const text = `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`;
+      const text = `${module} is not visible, and the kernel's list of modules is missing here: it may be built in`;
       const advice = `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`;
-      return finding('note', 'modules', text, advice);
+      return finding('note', 'modules', text, index.loadsModules ? advice : undefined);
     }
     case 'missing':
       return describeMissing(index, module);
@@ -132,45 +181,24 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
   }
 }
 
-async function examineSysctls({ host, needs, modules, rights }: Examined): Promise<readonly Finding[]> {
-  try {
-    const { manifest } = needs;
-    const decided = manifest === undefined ? [] : decideOnNode(settingsOf(manifest), await readNodeFacts(host));
-    const hasIpvs = isInKernel(modules, 'ip_vs');
-    const all: readonly LookedAtSetting[] = [
-      // IPVS sysctls come with ip_vs, which the module findings cover.
-      ...needs.sysctls.map((each) => ({ ...each, path: sysctlPath(each.name), cannotBeSet: 'error' as const })),
-      // Sysctls that the node decides are left alone if they cannot be set.
-      ...decided.map((each) => ({ ...each, cannotBeSet: 'note' as const })),
-    ].filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
-    return await Promise.all(all.map((setting) => examineSetting(host, setting, rights)));
-  } catch (error) {
-    // Some of the node is for root's eyes only, and the doctor is asked by others too.
-    return [finding('warning', 'sysctls', `some sysctls cannot be read: ${describeError(error)}`, 'run it as root')];
-  }
-}
-
-interface LookedAtSetting extends Pick<Setting, 'name' | 'path' | 'onlyRaises'> {
-  /** Undefined if any will do. */
-  readonly value: string | undefined;
-  readonly cannotBeSet: Finding['severity'];
-}
-
-async function examineSetting(
-  host: Host,
-  { name, path, value, onlyRaises, cannotBeSet }: LookedAtSetting,
-  rights: string,
-): Promise<Finding> {
-  const present = (await host.readFile(path))?.trim();
-  if (present === undefined) {
-    const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
-    return finding('warning', 'sysctls', `${name} does not exist here`, advice);
-  }
-  const is = `${name} is ${present}`;
-  if (value === undefined || isMet({ value, onlyRaises }, present)) return finding('ok', 'sysctls', is);
-  if (await host.isWritable(path)) return finding('ok', 'sysctls', `${is}, and can be set to ${value}`);
-  const advice = (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : rights;
-  return finding(cannotBeSet, 'sysctls', `${is}, and cannot be set to ${value} from here`, advice);
+/** The sysctls that the mode or the bundle sets. Those of IPVS come with ip_vs, which the module findings cover. */
+async function examineSysctls({ host, needs, modules }: Examined): Promise<readonly Finding[]> {
+  const hasIpvs = isInKernel(modules, 'ip_vs');
+  const asked = needs.sysctls.filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
+  return Promise.all(
+    asked.map(async ({ name, value }) => {
+      const present = (await host.readFile(sysctlPath(name)))?.trim();
+      if (present === undefined) {
+        const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
+        return finding('warning', 'sysctls', `${name} does not exist here`, advice);
+      }
+      const is = `${name} is ${present}`;
+      if (value === undefined || value === present) return finding('ok', 'sysctls', is);
+      if (await host.isWritable(sysctlPath(name))) return finding('ok', 'sysctls', `${is}, and can be set to ${value}`);
+      const advice = `set it on the host, as root: sysctl -w ${name}=${value}`;
+      return finding('error', 'sysctls', `${is}, and cannot be set to ${value} from here`, advice);
+    }),
+  );
 }
 
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
@@ -218,25 +246,6 @@ async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   return [finding('note', 'kube-proxy', text, advice)];
 }
 
-/** A bundle is compiled for one node: node ports listen on its addresses. */
-async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const expected = needs.manifest?.node.hostAddresses ?? [];
-  if (expected.length === 0) return [];
-  const addresses = await readAddresses(host).catch(explainError);
-  if (typeof addresses !== 'string') {
-    // That ip is missing, or that the rights are, is reported where the tools and rights are.
-    const { code, message, advice } = addresses;
-    return code === 'tool-missing' || isRefusal(message) ? [] : [finding('error', 'tools', message, advice)];
-  }
-  const { links } = parseIpAddrJson(addresses);
-  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
-  const missing = expected.filter((address) => !present.has(address));
-  if (missing.length === 0) return [finding('ok', 'addresses', 'this node has the addresses of the bundle')];
-  const text = `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`;
-  const advice = 'check that this is the bundle of this node; if it is, compile it again with --host-addresses';
-  return [finding('warning', 'addresses', text, advice)];
-}
-
 /** A bundle to review is easily taken for one to apply. */
 export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly Finding[] {
   const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
@@ -247,24 +256,53 @@ export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonl
   return [finding('warning', 'endpoints', text, advice)];
 }
 
+/** Sysctls that let a node forward packets, by family. kube-proxy sets them in IPVS mode alone. */
+export const forwardingSysctls = { ipv4: 'net.ipv4.ip_forward', ipv6: 'net.ipv6.conf.all.forwarding' } as const;
+
+/** Warns of a node that forwards nothing, in nftables mode. */
+export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'mode' | 'manifest'>) {
+  const text = 'the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode';
+  const used = programs(mode, 'nftables') ? (manifest?.families ?? families) : [];
+  const names = used.map((family) => forwardingSysctls[family]);
+  return examineZeros(
+    host,
+    names.map((name) => {
+      const advice = `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`;
+      return { name, severity: 'warning', text, advice };
+    }),
+  );
+}
+
 /** Sysctls that no bundle of the mode sets. */
-async function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  const bridges = await host.readFile('/proc/sys/net/bridge/bridge-nf-call-iptables');
-  if (bridges !== undefined && bridges.trim() !== '1') {
-    const text =
-      'net.bridge.bridge-nf-call-iptables is 0: pods on one bridge may not reach each other through a Service';
-    findings.push(finding('warning', 'sysctls', text, 'set it to 1 if pods are on a Linux bridge'));
-  }
+function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly Finding[]> {
   // kube-proxy's strictARP, which MetalLB asks for: Linux answers ARP on every link for every address that the node has.
-  const name = 'net.ipv4.conf.all.arp_ignore';
-  const isSet = sysctls.some((sysctl) => sysctl.name === name && sysctl.value !== undefined);
-  if (programs(mode, 'virtualServers') && !isSet && (await host.readFile(sysctlPath(name)))?.trim() === '0') {
-    const text = `${name} is 0: the node answers ARP for every address on kube-ipvs0, load balancers' too`;
-    const advice = 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp';
-    findings.push(finding('note', 'sysctls', text, advice));
-  }
-  return findings;
+  const arp = 'net.ipv4.conf.all.arp_ignore';
+  const isSet = sysctls.some((sysctl) => sysctl.name === arp && sysctl.value !== undefined);
+  const answersArp: ZeroSysctl = {
+    name: arp,
+    severity: 'note',
+    text: "the node answers ARP for every address on kube-ipvs0, load balancers' too",
+    advice: 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
+  };
+  const bypassesRules: ZeroSysctl = {
+    name: 'net.bridge.bridge-nf-call-iptables',
+    severity: 'warning',
+    text: 'pods on one bridge may not reach each other through a Service',
+    advice: 'set it to 1 if pods are on a Linux bridge',
+  };
+  return examineZeros(host, programs(mode, 'virtualServers') && !isSet ? [bypassesRules, answersArp] : [bypassesRules]);
+}
+
+/** A sysctl, and what it means that it is 0. */
+interface ZeroSysctl extends Pick<Finding, 'severity' | 'text' | 'advice'> {
+  readonly name: string;
+}
+
+async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<readonly Finding[]> {
+  const values = await Promise.all(asked.map(({ name }) => host.readFile(sysctlPath(name))));
+  return asked
+    .filter((_, i) => values[i]?.trim() === '0')
+    .map(({ name, severity, text, advice }) => finding(severity, 'sysctls', `${name} is 0: ${text}`, advice));
 }
 
 /** The folder where kpc-apply keeps its records. */
@@ -272,9 +310,8 @@ export async function examineState(host: Host, path: string): Promise<readonly F
   const folder = stateFolder(path);
   try {
     await assertTrustedState(host, path);
-    const bootId = await readBootId(host);
-    const { owned } = await readRecord(host, folder, bootId);
-    if (await readSnapshot(host, folder.journal, bootId)) {
+    const { owned } = await readRecord(host, folder);
+    if (await readSnapshot(host, folder.journal)) {
       const advice = 'if none is running, run "kpc-apply rollback", or apply again';
       return [finding('warning', 'state', `${path}: an apply is running, or did not finish`, advice)];
     }

@@ -4,8 +4,7 @@ import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { finding, type Examined, type Finding } from './finding.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
-import { sysctlPath } from '../plan/node-decisions.ts';
-import { capNetAdmin, hasCapability } from '../node/processes.ts';
+import { rightsAdvice } from '../node/processes.ts';
 import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
@@ -33,35 +32,24 @@ function modulesFor(used: readonly Family[]): readonly string[] {
   return [...new Set(names)];
 }
 
-/** Whether the kernel can do what the rules of nftables mode ask of it. Nothing for other modes. */
-export async function examineNftables(examined: Examined): Promise<readonly Finding[]> {
-  const { host, needs } = examined;
-  if (!programs(needs.mode, 'nftables')) return [];
-  const used = needs.manifest?.families ?? families;
-  const groups = await Promise.all([
-    examineKernel(host, needs.mode),
-    examineFeatures(examined, used),
-    examineForwarding(host, used),
-  ]);
-  return groups.flat();
-}
-
 /** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly Finding[]> {
   if (!programs(mode, 'nftables')) return [];
   const release = ((await host.readFile('/proc/sys/kernel/osrelease')) ?? '').trim();
-  const kernel = parseVersion(release);
-  if (!kernel) return [finding('note', 'kernel', 'cannot tell the version of the kernel')];
-  if (compareVersions(kernel, leastKernel) >= 0) return [finding('ok', 'kernel', `kernel ${release}`)];
+  if (compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0)
+    return [finding('ok', 'kernel', `kernel ${release}`)];
   const text = `the kernel is ${release}, but kube-proxy asks for at least ${leastKernel.join('.')} in this mode`;
   return [finding('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
 }
 
-async function examineFeatures({ host, rights }: Examined, used: readonly Family[]): Promise<readonly Finding[]> {
+/** Whether the kernel has each feature that the rules of nftables mode need. */
+export async function examineFeatures(examined: Examined): Promise<readonly Finding[]> {
+  const { host, needs } = examined;
+  const used = needs.manifest?.families ?? families;
   const index = await readModuleIndex(host, ['nf_tables', ...modulesFor(families)]);
   const place = findModule(index, 'nf_tables');
   if (place === 'missing') return [describeMissing(index, 'nf_tables')];
-  if (place !== 'loadable') return tryFeatures(host, index, used, rights);
+  if (place !== 'loadable') return tryFeatures(examined, used);
   // Testing a feature would load nf_tables; that is left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
   const ok = finding('ok', 'modules', 'nf_tables can be loaded');
@@ -77,12 +65,7 @@ export function describeMissing({ loadsModules }: ModuleIndex, module: string): 
 }
 
 /** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
-async function tryFeatures(
-  host: Host,
-  index: ModuleIndex,
-  used: readonly Family[],
-  rights: string,
-): Promise<readonly Finding[]> {
+async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly Finding[]> {
   const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
     trials.map(async ([family, modules, what, chain, rule]) => {
@@ -104,39 +87,14 @@ async function tryFeatures(
   // Then nft could not even begin with the rules.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
     if (isRefusal(reason)) {
-      return [finding('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rights)];
+      return [finding('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];
     }
     const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
     return [finding('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
   }
-  const mayChange = (await hasCapability(host, capNetAdmin)) === true;
   return refusals.map(({ family, what, reason: why, modules }) => {
     const text = `this kernel cannot ${what} for ${nftFamily[family]}: ${why}`;
-    return finding('error', 'nftables', text, mayChange ? adviseOnModules(index, modules) : rights);
+    const advice = `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`;
+    return finding('error', 'nftables', text, mayChange ? advice : rightsAdvice);
   });
-}
-
-function adviseOnModules({ complete, loadsModules }: ModuleIndex, modules: string): string {
-  if (!loadsModules) return `boot a kernel that has ${modules}: this one loads no modules`;
-  return complete
-    ? `run modprobe -a ${modules}; if that fails, install the modules package of this kernel`
-    : `load it on the host, since this is a container or has no list of modules: modprobe -a ${modules}`;
-}
-
-/** Sysctls that let a node forward packets, by family. kube-proxy sets them in IPVS mode alone. */
-export const forwardingSysctls: { readonly [F in Family]: string } = {
-  ipv4: 'net.ipv4.ip_forward',
-  ipv6: 'net.ipv6.conf.all.forwarding',
-};
-
-/** Warns of a node that forwards nothing, for a bundle of these families. */
-export async function examineForwarding(host: Host, used: readonly Family[]): Promise<readonly Finding[]> {
-  const names = used.map((family) => forwardingSysctls[family]);
-  const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
-  return names
-    .filter((_, i) => values[i]?.trim() === '0')
-    .map((name) => {
-      const text = `${name} is 0: the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode`;
-      return finding('warning', 'sysctls', text, `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`);
-    });
 }

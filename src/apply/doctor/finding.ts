@@ -38,6 +38,6 @@ export interface Examined {
   readonly host: Host;
   readonly needs: Needs;
   readonly modules: ModuleIndex;
-  /** How to get missing rights, if any. */
-  readonly rights: string;
+  /** Whether kpc-apply may change the network. */
+  readonly mayChange: boolean;
 }

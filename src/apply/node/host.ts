@@ -41,8 +41,6 @@ export interface Host {
   remove(path: string): Promise<void>;
   /** The names in a folder; none if there is no such folder. */
   list(path: string): Promise<readonly string[]>;
-  /** The bytes of a file; 0 if there is none. */
-  sizeOf(path: string): Promise<number>;
   /** What a symbolic link points to; undefined if there is none, or it is not to be read. */
   readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;

@@ -29,37 +29,21 @@ import {
   type FindFault,
 } from './tools.ts';
 
-/**
- * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
- */
-export interface NodeReading {
-  readonly iptables: { readonly [F in Family]: string };
-  /** What lists kube-proxy's tables. */
-  readonly nftables: { readonly [F in Family]: string };
-  readonly ipset: string;
-  readonly ipvsadm: string;
-  readonly ipvsTimeouts: string;
-  readonly addresses: string;
+/** What one tool prints about a node: the rules of a family, kube-proxy's table of a family, and so on. */
+export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+
+/** What tools print, as they print it, by the parts that a step may change. '' for what the kernel cannot hold. */
+export type ReadingTexts = { readonly [P in ReadingPart]: string };
+
+/** What the tools print of a node. */
+export interface NodeReading extends ReadingTexts {
   /** Files of /proc/sys and /sys that were asked for, and are there. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** What one tool prints about a node. */
-export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
-
-/** What tools print, by part. */
-export type ReadingTexts = { readonly [P in ReadingPart]: string };
-
-/** A reading by the parts that a step may change. */
-export function textsOf(reading: Omit<NodeReading, 'settings'>): ReadingTexts {
-  const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
-  const nft = { 'nft ipv4': nftables.ipv4, 'nft ipv6': nftables.ipv6 };
-  return { ...iptables, ...nft, ipset, ipvsadm, 'ipvs timeouts': ipvsTimeouts, addresses };
-}
-
 /** What of a reading still holds where these parts may have changed since. */
-export function textsBut(reading: NodeReading, changed: ReadonlySet<ReadingPart>): Partial<ReadingTexts> {
-  const texts: { [P in ReadingPart]?: string } = { ...textsOf(reading) };
+export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart>): Partial<ReadingTexts> {
+  const texts: { [P in ReadingPart]?: string } = { ...reading };
   for (const part of changed) delete texts[part];
   return texts;
 }
@@ -214,33 +198,30 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
     readSettings(host, scope.settings),
   ]);
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
-  const parts = ['ipv4', 'ipv6', 'nft ipv4', 'nft ipv6', 'ipset', 'ipvsadm', 'ipvs timeouts', 'addresses'] as const;
-  const [ipv4 = '', ipv6 = '', nft4 = '', nft6 = '', ipset = '', ipvsadm = '', ipvsTimeouts = '', addresses = ''] =
-    await Promise.all(parts.map((part) => known?.[part] ?? readPart(node, part)));
-  const iptables = { ipv4, ipv6 };
+  const parts = Object.keys(readers) as readonly ReadingPart[];
+  const read = parts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
+  // Each part has its reader.
+  const texts = Object.fromEntries(await Promise.all(read)) as ReadingTexts;
   for (const family of families) {
-    const failure = findHiddenTable(iptables[family], family);
+    const failure = findHiddenTable(texts[family], family);
     if (failure && scope.needed.has(family)) throw failure;
     if (failure) scope.onLeftOut?.(failure, saveTools[family]);
   }
   if (hasSets && known?.ipset === undefined) {
+    const { ipv4, ipv6, ipset } = texts;
     assertWhole(readers.ipset.command, ipset, faultOfNamedSets(ipv4 + ipv6, ipset));
   }
-  return { iptables, nftables: { ipv4: nft4, ipv6: nft6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
+  return { ...texts, settings };
 }
 
 /**
  * Throws a Failure if a tool is not to be believed that will read these parts after a change, and that need not read them
  * before: asked for little, it must print that little whole.
  */
-export async function assertReadable(
-  host: Host,
-  { iptables, nftables }: NodeReading,
-  parts: ReadonlySet<ReadingPart>,
-): Promise<void> {
+export async function assertReadable(host: Host, reading: NodeReading, parts: ReadonlySet<ReadingPart>): Promise<void> {
   for (const family of families) {
     // The shortest table that is there: to ask for one that is not would make it.
-    const texts = parts.has(family) ? iptables[family].split(/^(?=\*)/m) : [];
+    const texts = parts.has(family) ? reading[family].split(/^(?=\*)/m) : [];
     const [shortest = ''] = texts.filter((text) => text.startsWith('*')).toSorted((a, b) => a.length - b.length);
     const table = tableNames.find((name) => shortest.startsWith(`*${name}\n`));
     if (table !== undefined) {
@@ -249,7 +230,7 @@ export async function assertReadable(
         return faultOfRules(text, family) ?? lacks;
       });
     }
-    if (!parts.has(`nft ${family}`) || nftables[family] === '') continue;
+    if (!parts.has(`nft ${family}`) || reading[`nft ${family}`] === '') continue;
     const line = `table ${nftFamily[family]} ${nftTableName}`;
     await readWith(host, { tool: 'nft', args: ['list', 'tables', nftFamily[family]] }, (text) =>
       text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
@@ -328,15 +309,15 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
  * an earlier reading had: these give the same values, which compare at no cost.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
-  const { iptables, nftables, ipset, ipvsadm, ipvsTimeouts, addresses } = reading;
-  const tablesOf = (family: Family) => parseIptablesSave(iptables[family], rules?.[family]).tables;
+  const { ipset, ipvsadm, addresses } = reading;
+  const tablesOf = (family: Family) => parseIptablesSave(reading[family], rules?.[family]).tables;
   return {
     iptables: { ipv4: tablesOf('ipv4'), ipv6: tablesOf('ipv6') },
-    nftables: families.flatMap((family) => parseNodeTables(nftables[family])),
+    nftables: families.flatMap((family) => parseNodeTables(reading[`nft ${family}`])),
     sets: parseIpsetSave(ipset).sets,
     virtualServers: parseIpvsadm(ipvsadm).virtualServers,
     links: parseIpAddrJson(addresses).links,
-    ipvsTimeouts: parseTimeouts(ipvsTimeouts),
+    ipvsTimeouts: parseTimeouts(reading['ipvs timeouts']),
     sysctls: new Map(),
     modules: [],
   };

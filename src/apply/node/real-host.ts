@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -62,7 +62,6 @@ export const realHost: Host = {
     await syncFolder(dirname(to));
   },
   remove: (path) => fs.rm(path, { recursive: true, force: true }),
-  sizeOf: async (path) => (await unless(missing, () => fs.stat(path)))?.size ?? 0,
   list: async (path) => (await unless(leadsNowhere, () => fs.readdir(path))) ?? [],
   readLink: (path) => fs.readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
@@ -102,8 +101,8 @@ export function runTool(
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
-    // If no more files may be open, there are no pipes: the error above says so.
-    if (!hasPipes(child)) return;
+    // It has not started, perhaps for want of open files, and has no pipes then: the error above says so.
+    if (child.pid === undefined) return;
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
@@ -159,10 +158,6 @@ function startTimers(
     for (const timer of timers) clearTimeout(timer);
     signal?.removeEventListener('abort', cut);
   };
-}
-
-function hasPipes(child: Pick<ChildProcess, 'stdout'>): boolean {
-  return Boolean(child.stdout);
 }
 
 function hang(command: Command, problem: string): Failure {
@@ -244,8 +239,7 @@ function startApart({ tool, args }: Command): Promise<void> {
     }, firstWordMilliseconds);
     child.on('error', end);
     child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
-    // If no more files may be open, there are no pipes: the error above says so.
-    if (!hasPipes(child)) return;
+    if (child.pid === undefined) return;
     child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
     child.stdout.once('data', () => end());
 
@@ -253,7 +247,7 @@ function startApart({ tool, args }: Command): Promise<void> {
       clearTimeout(impatience);
       child.removeAllListeners();
       child.on('error', () => {});
-      if (hasPipes(child)) for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
+      if (child.pid !== undefined) for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
       child.unref();
       if (error) reject(error);
       else resolve();

@@ -1,6 +1,6 @@
 import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { Host } from './host.ts';
-import { textsOf, type NodeReading } from './node-reading.ts';
+import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
 /** How long a tool may take that has next to nothing to do, while the node has to come back soon. */
@@ -41,7 +41,8 @@ interface Haste {
  * standby processes for how many milliseconds at most the work waits.
  */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
-  const present = Object.values(textsOf(reading)).reduce((sum, part) => sum + countLines(part), 0);
+  const { settings: _, ...texts } = reading;
+  const present = Object.values(texts).reduce((sum, part) => sum + countLines(part), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
   const announce = (milliseconds: number): Promise<void> => {

@@ -4,6 +4,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { isKubeProxySet } from '../../kube-proxy/ipvs-sets.ts';
 import { Failure } from '../state/failure.ts';
+import { rightsAdvice } from './processes.ts';
 import { describeEnd, excerptOf, formatCommand, type Command, type Host } from './host.ts';
 
 /** A program that kpc-apply runs, and how to ask for its version. */
@@ -83,7 +84,7 @@ export async function readWith(
     'unreadable-node',
     [describeEnd(command, result), excerptOf(stderr)].filter(Boolean).join(': '),
     isRefusal(stderr)
-      ? 'run it as root; a container also needs the capability NET_ADMIN'
+      ? rightsAdvice
       : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
     tool,
   );

@@ -5,7 +5,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { crowdedChains, isServiceChainName, serviceChainPattern } from '../../kube-proxy/chains.ts';
 import { noBelongings, type Belongings } from '../state/belongings.ts';
-import { textsOf, type NodeReading, type ReadingTexts } from '../node/node-reading.ts';
+import type { NodeReading, ReadingTexts } from '../node/node-reading.ts';
 
 /**
  * What must be looked at, of a node and a bundle that were settled except for a few changes. The chains, virtual servers and
@@ -98,9 +98,9 @@ function makeFocus(sight: Sight, bundle: BundleFiles, nft: NftFocus | undefined)
       return (files ??= new Map([...bundle].map(([name, text]) => [name, picked.get(name) ?? text])));
     },
     node(reading) {
-      const { ipv4, ipv6, ipset, ipvsadm } = pick(textsOf(reading));
-      const nftables = nft?.node(reading.nftables) ?? reading.nftables;
-      return { ...reading, iptables: { ipv4, ipv6 }, nftables, ipvsadm, ipset };
+      const tables = nft?.node({ ipv4: reading['nft ipv4'], ipv6: reading['nft ipv6'] });
+      const cut = tables && { 'nft ipv4': tables.ipv4, 'nft ipv6': tables.ipv6 };
+      return { ...reading, ...pick(reading), ...cut };
     },
     aside: (owned) => ({
       ...noBelongings,

@@ -10,7 +10,6 @@ import {
   mayHaveNftables,
   readNode,
   textsBut,
-  textsOf,
   type NodeReading,
   type ReadingPart,
   type ReadingScope,
@@ -22,8 +21,7 @@ import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import type { DrainTerms, NodeState, Plan } from '../plan/plan.ts';
 import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
 import { pruneStates } from '../state/history.ts';
-import { readBootId } from '../state/process-identity.ts';
-import { readJson, writeJson, type OwnershipRecord, type StateFolder, type StateMark } from '../state/record.ts';
+import { readBootId, readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
 import { cutParts, focusOn, splitTables, type CutTexts, type Focus } from './focus.ts';
 import { isSameMoment, nftStampShape, proveNftChange, readNftStamp, type NftStamp } from './prove-nft-change.ts';
 
@@ -185,9 +183,8 @@ export async function beginLook(host: Host, settling: Settling | undefined, grou
         stamp || !settling
           ? { reading: await work(), nftStamp: stamp }
           : await readAtMoment(host, scope, present, grounds, work);
-      const now = textsOf(reading);
-      const before = earlier ? textsOf(earlier.earlier.reading) : (settled?.texts ?? now);
-      return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, now) };
+      const before = earlier?.earlier.reading ?? settled?.texts ?? reading;
+      return { reading, nftStamp, isKnown: stamp !== undefined, focus: focus?.widen(before, reading) };
     },
   };
 }
@@ -235,7 +232,7 @@ async function readAtMoment(
   const isAsked = isWanted || (grounds ? mayHaveMoment : await mayHaveNftables(host));
   const from = isAsked ? (present ?? (await readNftStamp(host, before?.hasRules))) : undefined;
   const reading = await read();
-  const hasTables = families.some((family) => reading.nftables[family] !== '');
+  const hasTables = families.some((family) => reading[`nft ${family}`] !== '');
   if (!from || !(isWanted || (from.hasRules && !hasTables))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
   const isTrue =
@@ -264,14 +261,9 @@ async function proveSteps(host: Host, { earlier, steps }: GroundsOf<'earlier'>):
  * Writes to the state folder what a change needs. Nothing is settled any more. If there is no space for both, what is written takes
  * that of the files of what was settled, and then that of earlier states.
  */
-export async function writeBesideSettled(
-  host: Host,
-  folder: StateFolder,
-  write: () => Promise<void>,
-  state: StateMark | undefined,
-): Promise<void> {
+export async function writeBesideSettled(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
   await host.remove(indexFile(folder));
-  for (const free of [() => host.remove(folder.settled), () => state && pruneStates(host, folder, state, 1)]) {
+  for (const free of [() => host.remove(folder.settled), () => pruneStates(host, folder, 1)]) {
     try {
       await write();
       return;
@@ -301,14 +293,13 @@ export async function settleFor(
   const keepsOthers =
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
-  const texts = textsOf(reading);
   const index: SettledIndex = {
     id: `${host.now()}-${host.pid}`,
     bootId,
     version,
     files: [...files.keys()],
     nftables: nftStamp,
-    rules: nftStamp?.hasRules ? hashRules(texts) : undefined,
+    rules: nftStamp?.hasRules ? hashRules(reading) : undefined,
     fitTools: [...fitTools],
   };
   const write = async (path: string, content: string, before: string | undefined) => {
@@ -319,7 +310,7 @@ export async function settleFor(
     const last = (await host.list(folder.settled)).length > 0 ? known?.settled : undefined;
     await Promise.all([
       ...[...files].map(([name, content]) => write(bundleFile(folder, name), content, last?.bundle.get(name))),
-      ...cutParts.map((part) => write(`${folder.settled}/${part}`, texts[part], last?.texts[part])),
+      ...cutParts.map((part) => write(`${folder.settled}/${part}`, reading[part], last?.texts[part])),
     ]);
     // The index comes last: until then, nothing is settled.
     await writeJson(host, indexFile(folder), index);

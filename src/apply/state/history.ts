@@ -12,9 +12,8 @@ import {
   type StateMark,
 } from './record.ts';
 
-/** How many states are kept to go back to, and how many bytes they may take. The one before the last change always stays. */
+/** How many states are kept to go back to. */
 const mostStates = 5;
-const mostBytes = 64 * 1024 * 1024;
 
 /** What asks for a change. It decides the state that the node has afterwards. */
 export type ChangeOrigin =
@@ -28,10 +27,8 @@ export interface History {
   readonly present: StateMark | undefined;
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
-  /** Those to go back to. The one that was left last comes first. */
+  /** Those to go back to. The last one comes first. */
   readonly states: readonly Snapshot[];
-  /** As the present one was when it was left, before the node was brought back to it. */
-  readonly presentOnce: Snapshot | undefined;
   /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
 }
@@ -56,61 +53,45 @@ export async function nextId(host: Host, folder: StateFolder, present: StateMark
 
 /** All states of this boot. */
 export async function readHistory(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<History> {
-  const present = record.state;
-  const found: Snapshot[] = [];
+  const states: Snapshot[] = [];
   const damaged = new Map<number, Failure>();
   for (const id of (await listIds(host, folder)).toSorted((a, b) => b - a)) {
     try {
-      const snapshot = await readState(host, folder, id, record.bootId);
-      if (snapshot) found.push(snapshot);
+      const snapshot = await readState(host, folder, id);
+      if (snapshot) states.push(snapshot);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       damaged.set(id, error);
     }
   }
-  const before = present?.replaced;
-  const isKept = before !== undefined && (damaged.has(before) || found.some(({ state }) => state.id === before));
-  const isPresent = ({ state }: Snapshot) => state.id === present?.id;
-  return {
-    present,
-    before: isKept ? before : undefined,
-    states: found.filter((snapshot) => !isPresent(snapshot)).toSorted(byLeaving),
-    presentOnce: found.find(isPresent),
-    damaged,
-  };
+  const replaced = record.state?.replaced;
+  const isKept = replaced !== undefined && (damaged.has(replaced) || states.some(({ state }) => state.id === replaced));
+  return { present: record.state, before: isKept ? replaced : undefined, states, damaged };
 }
 
-async function readState(host: Host, folder: StateFolder, id: number, bootId: string): Promise<Snapshot | undefined> {
+async function readState(host: Host, folder: StateFolder, id: number): Promise<Snapshot | undefined> {
   const path = statePath(folder, id);
-  const snapshot = await readSnapshot(host, path, bootId);
+  const snapshot = await readSnapshot(host, path);
   if (!snapshot || snapshot.state.id === id) return snapshot;
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
-}
-
-function byLeaving(a: Snapshot, b: Snapshot): number {
-  return b.uptime - a.uptime || b.state.id - a.state.id;
 }
 
 /**
  * A state, with all that has been changed or made since it was left: by the changes after it, too. Throws a Failure if it is not
  * kept, or a file with what was changed since is damaged.
  */
-export function findState({ states, presentOnce, damaged, before }: History, id: number): Snapshot {
+export function findState({ states, damaged, before }: History, id: number): Snapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
   const found = states.find(({ state }) => state.id === id);
   if (!found) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
-  const others = presentOnce ? [...states, presentOnce] : states;
-  const later = others.filter((other) => other !== found && byLeaving(other, found) < 0);
-  const touched = later
-    .flatMap(({ record, touched: more }) => [record.owned, more])
-    .reduce(joinBelongings, found.touched);
+  const later = states.filter(({ state }) => state.id > id);
+  const touched = later.flatMap(({ record, touched: more }) => [record.owned, more]);
   // A setting that no change of this state concerned is as the states that were made next found it.
-  const next = others.filter(({ state }) => state.id > id).toSorted((a, b) => b.state.id - a.state.id);
-  const settings = Object.assign({}, ...[...next, found].map(({ reading }) => reading.settings));
+  const settings = Object.assign({}, ...[...later, found].map(({ reading }) => reading.settings));
   return {
     ...found,
-    touched,
+    touched: touched.reduce(joinBelongings, found.touched),
     reading: { ...found.reading, settings },
     settingsMade: joinSettingsMade([found, ...later]),
   };
@@ -157,39 +138,14 @@ export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
 /** The state that a node is in after a change of this origin. */
 export function stateAfter(origin: ChangeOrigin, present: StateMark, id: number, now: number): StateMark {
   if (isRepair(origin, present)) return present;
-  if (origin.kind === 'rollback') return { ...origin.to, replaced: present.id };
+  if (origin.kind === 'rollback') return { ...origin.to, id, replaced: present.id };
   return { id, replaced: present.id, since: now, command: origin.kind, bundle: origin.bundle };
 }
 
-/** A snapshot of a state that was left before, and gone back to since: with what was changed that time, too. */
-export async function joinEarlier(host: Host, folder: StateFolder, snapshot: Snapshot): Promise<Snapshot> {
-  const { state, record, reading, touched } = snapshot;
-  const earlier = await readState(host, folder, state.id, record.bootId).catch(() => undefined);
-  if (!earlier) return snapshot;
-  const settings = { ...earlier.reading.settings, ...reading.settings };
-  return {
-    ...snapshot,
-    touched: joinBelongings(earlier.touched, touched),
-    reading: { ...reading, settings },
-    settingsMade: joinSettingsMade([earlier, snapshot]),
-  };
-}
-
-/** Removes the states that are too many: first the one that the node is in, then those with the lowest ids. */
-export async function pruneStates(
-  host: Host,
-  folder: StateFolder,
-  present: StateMark,
-  most = mostStates,
-): Promise<void> {
-  const ids = (await listIds(host, folder)).filter((id) => id !== present.replaced);
-  const order = ids.toSorted((a, b) => (a === present.id ? 1 : b === present.id ? -1 : b - a));
-  const kept = present.replaced === undefined ? order : [present.replaced, ...order];
-  let bytes = 0;
-  for (const [i, id] of kept.entries()) {
-    bytes += await host.sizeOf(statePath(folder, id));
-    if (i > 0 && (i >= most || bytes > mostBytes)) await host.remove(statePath(folder, id));
-  }
+/** Removes the states that are too many, the oldest ones. */
+export async function pruneStates(host: Host, folder: StateFolder, most = mostStates): Promise<void> {
+  const ids = await listIds(host, folder);
+  for (const id of ids.toSorted((a, b) => b - a).slice(most)) await host.remove(statePath(folder, id));
 }
 
 /**
@@ -206,7 +162,7 @@ export async function commit(
   const { state } = record;
   if (keepsState || state?.replaced === undefined) return host.remove(folder.journal);
   await host.renameFile(folder.journal, statePath(folder, state.replaced));
-  await pruneStates(host, folder, state).catch(() => undefined);
+  await pruneStates(host, folder).catch(() => undefined);
 }
 
 /** Writes the record of what kpc-apply owns on the node. */

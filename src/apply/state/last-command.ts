@@ -2,8 +2,7 @@ import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base
 import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
 import { explainError } from './failure.ts';
 import { formatTime } from './history.ts';
-import { readBootId } from './process-identity.ts';
-import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
+import { readBootId, readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 
 const lastCommandShape = objectOf({
   bootId: text,
@@ -41,7 +40,8 @@ export async function noting(session: Session, command: string, work: Work): Pro
     return outcome;
   } catch (error) {
     // A node that kpc-apply never changed has nothing to undo anyway.
-    const isKnown = (await session.host.sizeOf(session.folder.record).catch(() => 0)) > 0;
+    const names = await session.host.list(session.folder.path).catch((): readonly string[] => []);
+    const isKnown = names.includes('record.json');
     if (isKnown) await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
     throw error;
   }
@@ -54,7 +54,7 @@ export async function noting(session: Session, command: string, work: Work): Pro
 export async function notingRound(session: Session, bundle: BundleMark, work: Work): Promise<ChangeOutcome> {
   const { host, folder } = session;
   const command = `watch ${bundle.folder}`;
-  const { state } = await readRecord(host, folder, await readBootId(host));
+  const { state } = await readRecord(host, folder);
   const outcome = await (state?.bundle?.digest === bundle.digest ? work() : noting(session, command, work));
   const last = isDone(outcome) ? await readLastCommand(session).catch(() => undefined) : undefined;
   if (last?.command === command) await host.remove(folder.lastCommand);

@@ -33,7 +33,7 @@ const bundleShape = objectOf({
 export type BundleMark = Shaped<typeof bundleShape>;
 
 const stateShape = objectOf({
-  /** Of this state and no other, as long as any state is kept. A rollback to a state brings back its id. */
+  /** Of this state and no other, as long as any state is kept: later ones have higher ids. */
   id: wholeNumber(0),
   /** The state before the last change: the one that a rollback goes to. Undefined if none is known. */
   replaced: optional(wholeNumber(0)),
@@ -112,21 +112,19 @@ const byPath =
 /** All processes that have it are ended one day: it must be no variable that others have. */
 const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=[\da-f-]{36}$/.test(mark));
 
-const families = objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text });
-
 const snapshotShape = objectOf({
   /** Milliseconds since 1970. */
   takenAt: amount,
-  /** Milliseconds since the node booted, for the order of snapshots. */
-  uptime: amount,
   /** The state that this is of. */
   state: stateShape,
   reading: objectOf<NodeReading>({
-    iptables: families,
-    nftables: families,
+    ipv4: text,
+    ipv6: text,
+    'nft ipv4': text,
+    'nft ipv6': text,
     ipset: text,
     ipvsadm: text,
-    ipvsTimeouts: text,
+    'ipvs timeouts': text,
     addresses: text,
     settings: byPath(text),
   }),
@@ -148,17 +146,23 @@ export type Snapshot = Shaped<typeof snapshotShape>;
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
 const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle that you want instead';
 
+/** The kernel's id of this boot: what was true of the kernel before it says nothing of the kernel now. */
+export async function readBootId(host: Host): Promise<string> {
+  return ((await host.readFile('/proc/sys/kernel/random/boot_id')) ?? '').trim();
+}
+
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
-export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
+export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
+  const bootId = await readBootId(host);
   const record = await readJson(host, folder.record, recordShape, adoptAdvice);
   return record?.bootId === bootId ? record : { bootId, owned: noBelongings, draining: [] };
 }
 
 /** A snapshot, in the journal or kept as a state to go back to; undefined if there is none, or it is of an earlier boot. */
-export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
+export async function readSnapshot(host: Host, path: string): Promise<Snapshot | undefined> {
   const advice = path.endsWith('/journal.json') ? adoptAdvice : stateAdvice;
   const snapshot = await readJson(host, path, snapshotShape, advice);
-  return snapshot?.record.bootId === bootId ? snapshot : undefined;
+  return snapshot?.record.bootId === (await readBootId(host)) ? snapshot : undefined;
 }
 
 /** A file of the state folder; undefined if there is none. Throws a Failure for one that is not of this shape. */

@@ -8,7 +8,7 @@ import {
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
-import { describeLeftAddresses, describePlan } from '../../apply/plan/describe-plan.ts';
+import { describeLeftAddresses } from '../../apply/plan/describe-plan.ts';
 import { describeState } from '../../apply/state/history.ts';
 import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
@@ -26,11 +26,9 @@ import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
-import { defineCommand, type Options } from './options.ts';
+import { applyFlags, defineCommand, type Options } from './options.ts';
 import { openSource } from './bundle-source.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { describeLeftSettings, formatPlanText, planValue, summarizePlan } from '../../report/plan-text.ts';
-import { formatStatesJson, formatStatesText, stateValue } from '../../report/rollback-states.ts';
+import { describeLeftSettings, formatPlanText, formatStates, summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -43,17 +41,7 @@ export const apply = defineCommand({
   name: 'apply',
   description: 'Program a bundle into this node; put everything back if that fails.',
   bundle: '<bundle>',
-  flags: [
-    'dryRun',
-    'confirmTimeout',
-    'drainTimeout',
-    'force',
-    'adopt',
-    'ipvsExcludeCidrs',
-    'trust',
-    'stateDir',
-    'logFormat',
-  ],
+  flags: ['dryRun', 'confirmTimeout', ...applyFlags, 'logFormat'],
   async run(options, environment, folder) {
     const { terminal, host } = environment;
     const source = openSource(folder, options, environment);
@@ -176,36 +164,28 @@ async function reportLeftovers({ share: { leftovers } }: Plan, terminal: Termina
   await terminal.err(`kept, because kpc-apply did not make it: ${nameSome(names)}${advice}\n`);
 }
 
-type RollbackFlag = 'to' | 'list' | 'dryRun' | 'output' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';
+type RollbackFlag = 'to' | 'list' | 'dryRun' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';
 
 export const rollback = defineCommand({
   name: 'rollback',
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
-  flags: ['to', 'list', 'dryRun', 'output', 'drainTimeout', 'unconfirmed', 'force', 'stateDir'],
+  flags: ['to', 'list', 'dryRun', 'drainTimeout', 'unconfirmed', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
 });
 
 async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {
-  const isJson = options.output === 'json';
   if (options.unconfirmed !== undefined) return runStandBy(session, options.unconfirmed, terminal);
   if (options.list) {
-    const states = await listStates(session);
-    await terminal.out(isJson ? formatStatesJson(states) : formatStatesText(states));
+    await terminal.out(formatStates(await listStates(session)));
     return exitStatus.ok;
   }
   if (options.dryRun) {
-    const planned = await planRollBack(session, options);
-    await terminal.out(isJson ? formatJson(planJson(planned)) : formatPlanned(planned));
+    await terminal.out(formatPlanned(await planRollBack(session, options)));
     return exitStatus.ok;
   }
   const outcome = await withLock(session.host, options.stateDir, 'rollback', () => rollBack(session, options));
-  if (isJson) await terminal.out(formatJson(resultJson(outcome)));
   return report(outcome, terminal);
-}
-
-function planJson({ to, plan }: RollBackPlan): object {
-  return { state: to && stateValue(to), ...(plan ? planValue(plan) : { changes: [] }) };
 }
 
 function formatPlanned({ to, plan }: RollBackPlan): string {
@@ -213,15 +193,6 @@ function formatPlanned({ to, plan }: RollBackPlan): string {
   return plan
     ? `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`
     : `the node is in ${where}\n`;
-}
-
-function resultJson(result: RollBackOutcome): object {
-  if (result.kind === 'unfinished') {
-    return { outcome: result.left === 'nothing' ? 'unfinished-put-back' : 'unfinished-stuck' };
-  }
-  const { to, outcome } = result;
-  const changes = outcome && isDone(outcome) ? describePlan(outcome.plan) : [];
-  return { outcome: outcome?.kind ?? 'unchanged', state: stateValue(to), changes };
 }
 
 async function report(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {

@@ -1,7 +1,7 @@
 import { Failure } from '../../apply/state/failure.ts';
 import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
 import { readTrusted } from '../../apply/state/trusted-files.ts';
-import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { isFile, readFolder } from '../../bundle/folder.ts';
@@ -80,20 +80,9 @@ export function openSource(
 }
 
 async function readFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
-  const packed = (await isFile(path)) ? await readPackFile(path) : undefined;
+  // A folder does without Node's zlib.
+  const packed = (await isFile(path)) && (await (await import('../../bundle/pack/pack.ts')).readPack(path));
   return packed ? { files: packed, isPack: true } : { files: await readFolder(path), isPack: false };
-}
-
-/** A folder does without Node's zlib. */
-async function readPackFile(path: string): Promise<BundleFiles | undefined> {
-  const { readPack } = await import('../../bundle/pack/pack.ts');
-  try {
-    return await readPack(path);
-  } catch (error) {
-    if (!(error instanceof UnreadableFile)) throw error;
-    const advice = 'copy the pack again; if it is still refused, write it anew with "kpc bundle pack"';
-    throw new Failure('bad-bundle', `${path} is not a pack that can be applied: ${error.reason}`, advice);
-  }
 }
 
 function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {

@@ -106,6 +106,9 @@ const flags = {
 
 type FlagName = keyof typeof flags;
 
+/** What apply and watch share. */
+export const applyFlags = ['drainTimeout', 'force', 'adopt', 'ipvsExcludeCidrs', 'trust', 'stateDir'] as const;
+
 /** The values of some flags. */
 export type Options<K extends FlagName> = {
   readonly [F in K]: (typeof flags)[F] extends Flag<infer T> ? T : never;

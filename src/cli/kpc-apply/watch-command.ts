@@ -24,7 +24,7 @@ import type { Host } from '../../apply/node/host.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
-import { defineCommand, type Options } from './options.ts';
+import { applyFlags, defineCommand, type Options } from './options.ts';
 import { openSource, type BundleSource } from './bundle-source.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -33,20 +33,7 @@ export const watch = defineCommand({
   name: 'watch',
   description: 'Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.',
   bundle: '<bundle>',
-  flags: [
-    'syncPeriod',
-    'minSyncPeriod',
-    'drainTimeout',
-    'force',
-    'adopt',
-    'ipvsExcludeCidrs',
-    'trust',
-    'stateDir',
-    'metrics',
-    'metricsFile',
-    'healthz',
-    'logFormat',
-  ],
+  flags: ['syncPeriod', 'minSyncPeriod', ...applyFlags, 'metrics', 'metricsFile', 'healthz', 'logFormat'],
   /** Runs until SIGTERM or SIGINT; SIGHUP asks for a sync as soon as minSyncPeriod allows. */
   async run(options, environment, path) {
     const { host, terminal } = environment;

@@ -30,7 +30,6 @@ export const conntrack = {
     'conntrack.maxPerCore',
     {
       usual: 32 * 1024,
-      dumped: 0,
       must: {
         text: `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
         isMet: (connections) => connections === 0 || (connections >= leastPerCore && connections <= mostPerCore),
@@ -39,7 +38,6 @@ export const conntrack = {
   ),
   min: amountSetting('--conntrack-min <number>', 'the least number of connections to track', 'conntrack.min', {
     usual: 128 * 1024,
-    dumped: 0,
     must: { text: `be ${mostConnections} at most`, isMet: (connections) => connections <= mostConnections },
   }),
   tcpEstablishedTimeout: timeoutSetting(
@@ -67,6 +65,6 @@ export const conntrack = {
 /** Without a usual value, it leaves the kernel's own, and its field may not be null. */
 function timeoutSetting<const F extends string, const N extends string>(flag: F, name: N, help: string, usual = 0) {
   const schema = usual === 0 ? duration : optionalDuration;
-  const row = { usual, dumped: 0, must };
+  const row = { usual, must };
   return secondsSetting(`--conntrack-${flag} <duration>`, help, `conntrack.${name}`, schema, row);
 }

@@ -41,10 +41,9 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   return isOn;
 }
 
-/** What a number is where nothing sets it, and in a dump, and which ones kpc-apply takes: kube-proxy takes others, too. */
+/** What a number is where nothing sets it, and which ones kpc-apply takes: kube-proxy takes others, too. */
 interface NumberRow {
   readonly usual: number;
-  readonly dumped?: number;
   readonly must: Requirement<number>;
 }
 
@@ -55,7 +54,7 @@ export function amountSetting<const U extends Usage, const N extends string>(
   usage: U,
   help: string,
   name: N,
-  { usual, dumped, must }: NumberRow,
+  { usual, must }: NumberRow,
 ) {
   return plainSetting({
     flag: proxyFlag('text', usage, help),
@@ -64,7 +63,6 @@ export function amountSetting<const U extends Usage, const N extends string>(
     read: (written, source) => warnUnmet(source, written, readAmount(written, source), must),
     stored: wholeNumber(0),
     must,
-    dumped,
   });
 }
 
@@ -84,7 +82,7 @@ export function secondsSetting<const U extends Usage, const N extends string>(
   help: string,
   name: N,
   schema: Schema<string | null>,
-  { usual, dumped, must }: NumberRow,
+  { usual, must }: NumberRow,
   read = readSeconds,
 ) {
   return plainSetting({
@@ -94,7 +92,6 @@ export function secondsSetting<const U extends Usage, const N extends string>(
     read: (written, source) => warnUnmet(source, written, read(written, source), must),
     stored: amount,
     must,
-    dumped,
   });
 }
 

@@ -27,7 +27,6 @@ export const nodePortAddresses = plainSetting({
     isMet: (list) =>
       repeatedWord(list) === undefined && list.every((each) => isNodePortWord(each) || parseNetwork(each)),
   },
-  dumped: [],
 });
 
 function repeatedWord(list: readonly string[]): NodePortWord | undefined {

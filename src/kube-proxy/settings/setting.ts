@@ -17,8 +17,6 @@ export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {
   readonly stored: Shape<T>;
   /** Which values of that shape kpc accepts. */
   readonly must?: Requirement<T> | undefined;
-  /** The value for a dump of a node: one that asks for nothing, if the default would ask for something. */
-  readonly dumped?: T | undefined;
 }
 
 /** Which values of the right shape are valid. */

@@ -127,11 +127,6 @@ export function defaultSettings(mode: ProxyMode): SettingValues {
   return mapSettings((row) => row.defaultIn(mode)) as SettingValues;
 }
 
-/** The settings of a dump, where the configuration is unknown: they ask for nothing beyond the state itself. */
-export function dumpedSettings(mode: ProxyMode): SettingValues {
-  return mapSettings((row) => (row.dumped === undefined ? row.defaultIn(mode) : row.dumped)) as SettingValues;
-}
-
 /** Moves settings that come from flags alone to another mode: what no flag says is that mode's default. */
 export function settingsInMode(settings: SettingValues, mode: ProxyMode, flags: ProxyFlags): SettingValues {
   return mapSettings((row, path) =>
