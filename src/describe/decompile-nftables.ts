@@ -114,7 +114,7 @@ class TableReader {
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
       // With policy Local, the node's own packets, recognised by their source, take another path.
-      const isLocal = matchesIn(chain).some(({ left }) => left.some((field) => field.kind === 'fib'));
+      const isLocal = matchesIn(chain).some(({ left }) => left.some(({ name }) => name.startsWith('fib ')));
       draft.externalTrafficPolicy = isLocal ? 'Local' : 'Cluster';
     } else if (name.kind === 'firewall') {
       for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);
@@ -178,9 +178,10 @@ function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
   for (const each of expressions) {
     if (each.kind !== 'match' || each.right.kind === 'set') continue;
     const [field] = each.left;
-    if (field?.kind === 'fib') return { kind: 'node' };
-    const isInterface = field?.kind === 'meta' && field.key === 'iifname';
-    if (!isInterface && !(field?.kind === 'payload' && field.field === 'saddr')) continue;
+    const name = field?.name ?? '';
+    if (name.startsWith('fib ')) return { kind: 'node' };
+    const isInterface = name === 'iifname';
+    if (!isInterface && !name.endsWith(' saddr')) continue;
     if (each.negated !== true) return undefined;
     const text = valuesOf(each.right).join(', ');
     return { kind: 'all-but', clients: isInterface ? `interface ${text}` : text };

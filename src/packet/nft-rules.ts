@@ -109,7 +109,7 @@ function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly ki
   const values = right.kind === 'set' ? [] : right.kind === 'value' ? [right.value] : right.values;
   const test = right.kind === 'set' || left.length > 1 ? undefined : testOf(flow, field);
   if (test) {
-    if (field.kind === 'payload' && payloadOf(flow, field.protocol, field.field) === null) return false;
+    if (field.name.endsWith(' sport') && valueOf(flow, field) === null) return false;
     const isTrue = anyOf(values, (value) =>
       value.kind === 'word' ? test(value.text) : value.kind === 'number' ? test(String(value.value)) : undefined,
     );
@@ -124,27 +124,18 @@ function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly ki
 }
 
 /** Fields that are asked whether they are something: a connection has states, an address types. */
-function testOf(flow: Flow, field: Field): ((text: string) => Maybe) | undefined {
-  switch (field.kind) {
-    case 'ct':
-      return field.key === 'state' || field.key === 'status' ? (text) => hasState(flow, text) : undefined;
-    case 'fib': {
-      if (field.result !== 'type' || field.flags.length !== 1) return undefined;
-      const address = field.flags[0] === 'saddr' ? flow.source : flow.destination;
-      return (type) => hasAddressType(flow, address, type);
-    }
-    case 'meta': {
-      if (!/^[io]if(?:name)?$/.test(field.key)) return undefined;
-      return (name) => isInterface(field.key.startsWith('i') ? flow.input : flow.output, name, '*');
-    }
-    case 'payload':
-      return field.field === 'sport' ? (port) => isSourcePortIn(Number(port), Number(port)) : undefined;
-    case 'masked':
-      return undefined;
-    default:
-      return field satisfies never;
+function testOf(flow: Flow, { name, mask }: Field): ((text: string) => Maybe) | undefined {
+  if (mask !== undefined) return undefined;
+  if (name === 'ct state' || name === 'ct status') return (text) => hasState(flow, text);
+  if (name === 'fib saddr type') return (type) => hasAddressType(flow, flow.source, type);
+  if (name === 'fib daddr type') return (type) => hasAddressType(flow, flow.destination, type);
+  if (interfaceFields.has(name)) {
+    return (text) => isInterface(name.startsWith('i') ? flow.input : flow.output, text, '*');
   }
+  return name.endsWith(' sport') ? (port) => isSourcePortIn(Number(port), Number(port)) : undefined;
 }
+
+const interfaceFields: ReadonlySet<string> = new Set(['iif', 'iifname', 'oif', 'oifname']);
 
 /** What a packet has in a field; null if it does not have the field, undefined if kpc cannot know. */
 type FieldReading = FieldValue | null | undefined;
@@ -160,36 +151,28 @@ function keyOf(flow: Flow, selector: Selector): readonly FieldValue[] | null | u
   return key;
 }
 
-function valueOf(flow: Flow, field: Field): FieldReading {
-  switch (field.kind) {
-    case 'payload':
-      return payloadOf(flow, field.protocol, field.field);
-    case 'meta':
-      return Object.hasOwn(metaFields, field.key) ? metaFields[field.key]?.(flow) : undefined;
-    case 'ct':
-      // A new connection has no mark until a rule sets one. No rule that kpc understands does.
-      return field.key === 'mark' ? 0 : undefined;
-    case 'fib':
-      return undefined;
-    case 'masked': {
-      const inner = valueOf(flow, field.field);
-      if (inner === null) return null;
-      return typeof inner === 'number' ? (inner & field.mask) >>> 0 : undefined;
-    }
-    default:
-      return field satisfies never;
-  }
+function valueOf(flow: Flow, { name, mask }: Field): FieldReading {
+  const value = fieldReaders.get(name)?.(flow);
+  if (mask === undefined || value === null) return value;
+  return typeof value === 'number' ? (value & mask) >>> 0 : undefined;
 }
 
-const metaFields: Readonly<Record<string, (flow: Flow) => FieldReading>> = {
-  mark: ({ mark }) => mark,
-  l4proto: protocolName,
-  nfproto: ({ family }) => family,
-  iif: ({ input }) => input,
-  iifname: ({ input }) => input,
-  oif: ({ output }) => output,
-  oifname: ({ output }) => output,
-};
+const fieldReaders: ReadonlyMap<string, (flow: Flow) => FieldReading> = new Map<string, (flow: Flow) => FieldReading>([
+  ['mark', ({ mark }) => mark],
+  ['meta l4proto', protocolName],
+  ['meta nfproto', ({ family }) => family],
+  ['iif', ({ input }) => input],
+  ['iifname', ({ input }) => input],
+  ['oif', ({ output }) => output],
+  ['oifname', ({ output }) => output],
+  // A new connection has no mark until a rule sets one. No rule that kpc understands does.
+  ['ct mark', () => 0],
+  ...['ip', 'ip6', 'th', 'tcp', 'udp', 'sctp'].flatMap((protocol) =>
+    ['saddr', 'daddr', 'protocol', 'nexthdr', 'sport', 'dport'].map(
+      (name) => [`${protocol} ${name}`, (flow: Flow) => payloadOf(flow, protocol, name)] as const,
+    ),
+  ),
+]);
 
 function payloadOf(flow: Flow, protocol: string, name: string): FieldReading {
   if (protocol === 'ip' || protocol === 'ip6') {

@@ -3,12 +3,14 @@ import { compareText } from '../compare-text.ts';
 import type { Element, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
-/** How many numbers of 32 bits can be packed into a double with their position. */
-const mostPacked = 2 ** 21;
+/** How many numbers of 32 bits, and one above them, can be packed into a double with their position. */
+const mostPacked = 2 ** 20;
 
 /** Sorts the elements of a set. Elements with the same key keep their order. */
 export function sortElements(elements: readonly Element[]): Element[] {
-  if (elements.length > mostPacked) return elements.toSorted(compareElements);
+  const kind = elements[0]?.key[0]?.kind;
+  const isPackable = elements.length <= mostPacked && elements.every(({ key }) => key[0]?.kind === kind);
+  if (!isPackable) return elements.toSorted(compareElements);
   // Sorting numbers takes a tenth of the time of comparing keys, which only those with the same number then need.
   const packed = new Float64Array(elements.map(({ key }, i) => numberOf(key[0]) * mostPacked + i)).sort();
   const sorted = elements.map((_, i) => elements[(packed[i] ?? 0) % mostPacked] as Element);
@@ -16,10 +18,12 @@ export function sortElements(elements: readonly Element[]): Element[] {
   return firsts.some((number, i) => number === firsts[i - 1]) ? sorted.sort(compareElements) : sorted;
 }
 
-/** The number of 32 bits that a key begins with, usually an IPv4 address; 0 if it begins with anything else. */
+const aboveAll = 2 ** 32;
+
+/** The number of 32 bits that a key begins with, usually an IPv4 address; a higher one for anything else. */
 function numberOf(value: Value | undefined): number {
-  if (value?.kind === 'address') return value.address.family === 'ipv4' ? ipv4Number(value.address) : 0;
-  return value?.kind === 'number' && value.value < 2 ** 32 ? value.value : 0;
+  if (value?.kind === 'address') return value.address.family === 'ipv4' ? ipv4Number(value.address) : aboveAll;
+  return value?.kind === 'number' && value.value < aboveAll ? value.value : aboveAll;
 }
 
 /** Orders the elements of a set by their keys: addresses and ports as numbers, names as text. */

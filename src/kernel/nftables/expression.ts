@@ -4,18 +4,15 @@ import type { Value, Verdict } from './element.ts';
 /** What a rule looks at: one field of the packet, or several, as a key of a set or map has them. */
 export type Selector = readonly Field[];
 
-/** One thing that is known of a packet. */
-export type Field =
-  /** A field of a header: `ip saddr`, `ip6 daddr`, `th dport` (the port of TCP, UDP and SCTP alike). */
-  | { readonly kind: 'payload'; readonly protocol: string; readonly field: string }
-  /** `meta mark`, `meta l4proto`, `iifname`. */
-  | { readonly kind: 'meta'; readonly key: string }
-  /** `ct state`, `ct status`. */
-  | { readonly kind: 'ct'; readonly key: string }
-  /** What the routing table says: `fib daddr type`. */
-  | { readonly kind: 'fib'; readonly flags: readonly string[]; readonly result: string }
-  /** Some bits of another field: `meta mark & 0x4000`. */
-  | { readonly kind: 'masked'; readonly field: Field; readonly mask: number };
+/**
+ * One thing that is known of a packet, by the name that kube-proxy writes: `ip saddr`, `th dport` (the port of TCP, UDP and
+ * SCTP alike), `meta l4proto`, `mark`, `iifname`, `ct state`, `fib daddr type`.
+ */
+export interface Field {
+  readonly name: string;
+  /** The bits that count, if not all of them do: `mark and 0x4000`. */
+  readonly mask?: number | undefined;
+}
 
 /** What a selector is compared with. */
 export type Right =

@@ -84,7 +84,7 @@ type Match = Expression & { readonly kind: 'match' };
 /** Equality goes without saying, but not after bits: what follows would be read as one of them. */
 function formatOperator({ left, negated }: Match): string {
   if (negated) return '!= ';
-  return left[0]?.kind === 'masked' ? '== ' : '';
+  return left[0]?.mask === undefined ? '' : '== ';
 }
 
 /** Concatenated fields make one key. */
@@ -92,33 +92,17 @@ function formatSelector(selector: Selector): string {
   return selector.map(formatField).join(' . ');
 }
 
-/** The names of metadata that nft takes without the word meta before them, as kube-proxy writes them. */
+/** The metadata that nft takes without the word meta before it, as kube-proxy writes it. */
 export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
 
-/** A field of a packet, as kube-proxy writes it. */
-export function formatField(field: Field): string {
-  switch (field.kind) {
-    case 'payload':
-      return `${field.protocol} ${field.field}`;
-    case 'meta':
-      return bareMeta.has(field.key) ? field.key : `meta ${field.key}`;
-    case 'ct':
-      return `ct ${field.key}`;
-    case 'fib':
-      return `fib ${field.flags.join(' . ')} ${field.result}`;
-    case 'masked':
-      return `${formatField(field.field)} and ${formatMark(field.mask)}`;
-    default:
-      return field satisfies never;
-  }
+function formatField({ name, mask }: Field): string {
+  return mask === undefined ? name : `${name} and ${formatMark(mask)}`;
 }
 
 function formatRight({ left: [field], right }: Match): string {
   switch (right.kind) {
-    case 'value': {
-      const isMark = field?.kind === 'meta' && field.key === 'mark' && right.value.kind === 'number';
-      return isMark ? formatMark(right.value.value) : formatValueOf(field, right.value);
-    }
+    case 'value':
+      return formatValueOf(field, right.value);
     case 'any-of':
       return `{ ${right.values.map((value) => formatValueOf(field, value)).join(', ')} }`;
     case 'set':
@@ -128,15 +112,13 @@ function formatRight({ left: [field], right }: Match): string {
   }
 }
 
-/** The metadata that are names of interfaces. */
-const interfaceKeys = new Set(['iifname', 'oifname', 'iif', 'oif', 'sdifname', 'ibrname', 'obrname']);
-
 /** A name of an interface is quoted where nft has a meaning of its own for the word; other words are those meanings. */
 function formatValueOf(field: Field | undefined, value: Value): string {
-  const isInterface = field?.kind === 'meta' && interfaceKeys.has(field.key);
-  return isInterface && value.kind === 'word' && !isBareInterfaceName(value.text)
-    ? quote(value.text)
-    : formatValue(value);
+  if (field && bareMeta.has(field.name) && field.mask === undefined) {
+    if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
+    if (value.kind === 'word' && !isBareInterfaceName(value.text)) return quote(value.text);
+  }
+  return formatValue(value);
 }
 
 function formatVerdict(verdict: Verdict): string {

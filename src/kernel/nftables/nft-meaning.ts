@@ -69,7 +69,7 @@ function canonicalExpression(expression: Expression): Expression {
 function canonicalBits(expression: Expression & { readonly kind: 'match' }): Expression {
   const { left, right } = expression;
   const [field] = left;
-  if (field?.kind !== 'masked' || right.kind !== 'value' || right.value.kind !== 'number') return expression;
+  if (field?.mask === undefined || right.kind !== 'value' || right.value.kind !== 'number') return expression;
   const isOneBit = Number.isInteger(Math.log2(field.mask));
   if (!isOneBit || right.value.value !== field.mask) return expression;
   const { negated, ...others } = expression;

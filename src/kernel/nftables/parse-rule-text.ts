@@ -3,7 +3,7 @@ import type { Family } from '../family.ts';
 import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
-import { bareMeta, formatField } from './format-expression.ts';
+import { bareMeta } from './format-expression.ts';
 import type { NftRule } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 
@@ -168,11 +168,11 @@ function readMaskedPrefix(words: Words, left: Selector): { left: Selector; right
   const [, number, digits] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
   const [field] = left;
   const length = Number(digits);
-  if (field?.kind !== 'meta' || number === undefined || length > 32) return undefined;
+  if (field?.name !== 'mark' || number === undefined || length > 32) return undefined;
   words.next();
   const mask = length === 0 ? 0 : (0xffffffff << (32 - length)) >>> 0;
   return {
-    left: [{ kind: 'masked', field, mask }],
+    left: [{ ...field, mask }],
     right: { kind: 'value', value: { kind: 'number', value: Number(number) } },
   };
 }
@@ -213,24 +213,21 @@ function readSelector(words: Words): Selector | undefined {
 }
 
 function readField(words: Words): Field | undefined {
-  const field = readPlainField(words);
-  if (!field || !(words.take('&') || words.take('and'))) return field;
+  const name = readFieldName(words);
+  if (name === undefined || !(words.take('&') || words.take('and'))) return name === undefined ? undefined : { name };
   const mask = readNumber(words.next());
-  return mask === undefined ? undefined : { kind: 'masked', field, mask };
+  return mask === undefined ? undefined : { name, mask };
 }
 
-function readPlainField(words: Words): Field | undefined {
-  const word = words.next();
-  if (bareMeta.has(word)) return { kind: 'meta', key: word };
-  const name = words.next();
-  if (word === 'fib') {
-    const flags = [name];
-    while (words.take('.')) flags.push(words.next());
-    return words.done ? undefined : { kind: 'fib', flags, result: words.next() };
-  }
-  const field: Field =
-    word === 'meta' || word === 'ct' ? { kind: word, key: name } : { kind: 'payload', protocol: word, field: name };
-  return fieldTypes.has(formatField(field)) ? field : undefined;
+function readFieldName(words: Words): string | undefined {
+  const first = words.next();
+  if (bareMeta.has(first)) return first;
+  const second = words.next();
+  if (first === 'meta' && bareMeta.has(second)) return second;
+  if (first !== 'fib') return fieldTypes.has(`${first} ${second}`) ? `${first} ${second}` : undefined;
+  let flags = second;
+  while (words.take('.')) flags += ` . ${words.next()}`;
+  return words.done ? undefined : `fib ${flags} ${words.next()}`;
 }
 
 /** The value of a constant that is compared or stored: nft prints some of them in several ways. */
@@ -291,10 +288,8 @@ const fieldTypes: ReadonlyMap<string, ValueType> = new Map(
   ).flatMap(([type, listed]) => listed.split(', ').map((name) => [name, type] as const)),
 );
 
-function fieldType(field: Field): ValueType {
-  if (field.kind === 'masked') return fieldType(field.field);
-  if (field.kind === 'fib') return field.result === 'type' ? 'address-type' : 'word';
-  return fieldTypes.get(formatField(field)) ?? 'word';
+function fieldType({ name }: Field): ValueType {
+  return fieldTypes.get(name) ?? (/^fib .* type$/.test(name) ? 'address-type' : 'word');
 }
 
 /** Reads a constant of that type; undefined if it is none. */

@@ -60,7 +60,7 @@ const hooks = [
   [nftChains.natPostrouting, 'nat', 'postrouting', 100, [nftChains.masquerading]],
 ] as const;
 
-const ifNew = matches({ kind: 'ct', key: 'state' }, equalTo(word('new')));
+const ifNew = matches({ name: 'ct state' }, equalTo(word('new')));
 
 const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority, targets]) => ({
   name,
@@ -172,7 +172,7 @@ function masqueradingRules(
   fields: FamilyFields,
 ): readonly NftRule[] {
   const clear: Expression = { kind: 'set-mark', operation: 'xor', value: mark };
-  const marked: Field = { kind: 'masked', field: { kind: 'meta', key: 'mark' }, mask: mark };
+  const marked: Field = { name: 'mark', mask: mark };
   const none = equalTo({ kind: 'number', value: 0 });
   const hairpin = behaviours.has('hairpin-set') ? [hairpinRule(fields)] : [];
   return behaviours.has('inline-masquerade')
@@ -186,7 +186,7 @@ const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
 function hairpinRule({ source, destination }: FamilyFields): NftRule {
   const key = [source, destination, l4proto, destinationPort];
   const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
-  return rule([matches({ kind: 'ct', key: 'status' }, equalTo(word('dnat'))), toItself, masquerade]);
+  return rule([matches({ name: 'ct status' }, equalTo(word('dnat'))), toItself, masquerade]);
 }
 
 /**

@@ -17,17 +17,17 @@ export interface FamilyFields {
 }
 
 /** `meta l4proto`. */
-export const l4proto: Field = { kind: 'meta', key: 'l4proto' };
+export const l4proto: Field = { name: 'meta l4proto' };
 
 /** `th dport`. */
-export const destinationPort: Field = { kind: 'payload', protocol: 'th', field: 'dport' };
+export const destinationPort: Field = { name: 'th dport' };
 
 export const familyFields: { readonly [F in Family]: FamilyFields } = { ipv4: fieldsOf('ip'), ipv6: fieldsOf('ip6') };
 
 function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
-  const destination: Field = { kind: 'payload', protocol, field: 'daddr' };
+  const destination: Field = { name: `${protocol} daddr` };
   return {
-    source: { kind: 'payload', protocol, field: 'saddr' },
+    source: { name: `${protocol} saddr` },
     destination,
     service: [destination, l4proto, destinationPort],
   };
@@ -133,10 +133,10 @@ export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Expressi
   }
 }
 
-const inputInterface: Field = { kind: 'meta', key: 'iifname' };
+const inputInterface: Field = { name: 'iifname' };
 
 /** Packets from the node itself. */
-export const fromNode: Expression = matches({ kind: 'fib', flags: ['saddr'], result: 'type' }, equalTo(word('local')));
+export const fromNode: Expression = matches({ name: 'fib saddr type' }, equalTo(word('local')));
 
 /** Packets to any address of the node. */
-export const toNode: Expression = matches({ kind: 'fib', flags: ['daddr'], result: 'type' }, equalTo(word('local')));
+export const toNode: Expression = matches({ name: 'fib daddr type' }, equalTo(word('local')));

@@ -10,7 +10,7 @@ import {
 } from '../../cluster/plan-traffic.ts';
 import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
 import type { Value, Element, ElementKey, Verdict } from '../../kernel/nftables/element.ts';
-import type { Expression, Field } from '../../kernel/nftables/expression.ts';
+import type { Expression } from '../../kernel/nftables/expression.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
@@ -177,8 +177,7 @@ function masqueradeRules(
 }
 
 function matchPort({ protocol, port }: ServiceAddress): Expression {
-  const field: Field = { kind: 'payload', protocol: protocol.toLowerCase(), field: 'dport' };
-  return matches(field, equalTo(portValue(port)));
+  return matches({ name: `${protocol.toLowerCase()} dport` }, equalTo(portValue(port)));
 }
 
 /** service- or local-: spreads packets over the endpoints of one policy, each with an equal chance. */

@@ -170,7 +170,7 @@ export class Questions {
     else if (isField(field, 'daddr')) this.#askFor(chain, { to: span, ports: [] });
     else if (isField(field, 'dport') && value.kind === 'number')
       this.#askFor(chain, { to: undefined, ports: transports.map((name) => portKey(name, value.value)) });
-    else if (field?.kind === 'meta' && field.key.startsWith('iif') && value.kind === 'word')
+    else if (field?.name.startsWith('iif') && value.kind === 'word')
       this.interfaces.add(value.text.replace(/\*$/, '0'));
   }
 
@@ -178,7 +178,7 @@ export class Questions {
     if (!set) return;
     const at = (name: string): number => key.findIndex((field) => isField(field, name));
     const [to, from, dport] = [at('daddr'), at('saddr'), at('dport')];
-    const protocol = key.findIndex((field) => field.kind === 'meta' && field.key === 'l4proto');
+    const protocol = key.findIndex(({ name }) => name === 'meta l4proto');
     const asks = set.elements.map(({ key: values }): Ask => {
       const [port, name] = [values[dport], values[protocol]];
       const names = name?.kind === 'word' ? [name.text] : transports;
@@ -270,5 +270,5 @@ function spanOfValue(value: Value | undefined): AddressSpan | undefined {
 }
 
 function isField(field: Field | undefined, name: string): boolean {
-  return field?.kind === 'payload' && field.field === name;
+  return field?.name.endsWith(` ${name}`) === true && field.mask === undefined;
 }

@@ -9,7 +9,7 @@ function iifname(name: string): string {
     expressions: [
       {
         kind: 'match',
-        left: [{ kind: 'meta', key: 'iifname' }],
+        left: [{ name: 'iifname' }],
         right: { kind: 'value', value: { kind: 'word', text: name } },
       },
     ],
