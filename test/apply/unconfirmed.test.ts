@@ -282,7 +282,7 @@ describe('confirm', () => {
     const node = createFakeNode();
     await killWaiting(node);
     node.files.delete(awaiting);
-    expect((await callApply(node.host, 'confirm')).err).toMatch(/killed before it could ask/);
+    expect((await callApply(node.host, 'confirm')).err).toMatch(/one that was killed before is put back/);
     processOf(node, 500);
     expect((await callApply(node.host, 'confirm')).err).toMatch(/process 500 .* is still changing the node/);
   });

@@ -1,7 +1,6 @@
 import { hashHex } from '#hash';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
-import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
@@ -22,7 +21,7 @@ import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
 import type { Observation, Settling } from '../quick/small-change.ts';
-import { type Step, listSteps, stepCommand } from '../plan/steps.ts';
+import { listSteps, stepCommand } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
   conntrackMax,
@@ -198,19 +197,16 @@ async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle):
  * Whether a change could have left flows behind: one of UDP, or one whose greater part an apply made that did not come
  * to its end. The table of connections may be large, and a change of something else should not wait for it.
  */
-function concernsUdp(plan: Plan): boolean {
-  const { delta } = plan;
+function concernsUdp({ delta }: Plan): boolean {
   if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind === 'table')) return true;
-  // A Service port of nftables has its protocol in the names of its chains and sets, and in the keys that lead there.
-  const isUdpInput = (step: Step) => step.kind === 'restore' && /udp| -u /.test(step.input);
-  // The input of iptables-restore does not show removed rules.
-  const changes = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
-  const gone = changes.flatMap((change) => (change.kind === 'rule' ? [change.rule] : (change.from?.rules ?? [])));
-  return gone.some(isUdpRule) || listSteps(plan).some(isUdpInput);
-}
-
-function isUdpRule({ args }: Rule): boolean {
-  return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
+  const changes: readonly object[] = [
+    ...Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes)),
+    ...delta.nftables.flatMap((table) => (table.kind === 'table' ? [] : table.changes)),
+    ...delta.sets,
+    ...delta.virtualServers,
+  ];
+  // In nftables, the names of chains and sets have the protocol, too. iptables takes its number as well.
+  return changes.some((change) => /udp|"17"/i.test(JSON.stringify(change)));
 }
 
 /** What an apply of a plan would refuse, and what it would warn of. */

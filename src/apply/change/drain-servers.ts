@@ -74,7 +74,7 @@ export function planDrain(
     const key = virtualServerKey(server);
     const old = present.get(key);
     present.delete(key);
-    if (!old || haveSamePlaces(old, server)) return server;
+    if (!old) return server;
     const staying = new Set(server.realServers.map(realServerKey));
     const gone = old.realServers.filter((real) => !staying.has(realServerKey(real)));
     if (server.protocol !== 'TCP') {
@@ -101,15 +101,4 @@ export function planDrain(
 /** Connections that a client would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
 function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
   return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
-}
-
-/** Nearly all virtual servers keep their real servers, which both lists have in the same order. */
-function haveSamePlaces(a: VirtualServer, b: VirtualServer): boolean {
-  return (
-    a.realServers.length === b.realServers.length &&
-    a.realServers.every((real, i) => {
-      const other = b.realServers[i];
-      return other !== undefined && real.address.text === other.address.text && real.port === other.port;
-    })
-  );
 }

@@ -10,53 +10,40 @@ import { readBootId, readJson, readSnapshot, recordShape, writeJson, type Owners
 import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-const unconfirmedFields = {
+const unconfirmedShape = objectOf({
   ...processFields,
   /** Of this apply and no other, as long as the node is up. */
   id: text,
   /** The network namespace that it changes. Undefined where unknown. */
   network: optional(text),
-};
-
-const unconfirmedShape = objectOf(unconfirmedFields);
+  /** What it asks once the change is made. It holds all that makes the change stay: the process may be gone by then. */
+  question: optional(
+    objectOf({
+      /** Milliseconds since the node booted. */
+      deadline: amount,
+      /** What is kpc-apply's when the change stays. */
+      record: recordShape,
+    }),
+  ),
+});
 
 /**
  * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from
  * before the first change until the change stays or is put back, so that others can see to the way back where that
- * process cannot.
+ * process cannot. With the question it is in a second file, which the process that answers renames, yes or no.
  */
 type Unconfirmed = Shaped<typeof unconfirmedShape>;
 
-const questionShape = objectOf({
-  ...unconfirmedFields,
-  /** Milliseconds since the node booted. */
-  deadline: amount,
-  /** What is kpc-apply's when the change stays. */
-  record: recordShape,
-});
-
-/**
- * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds
- * all that is needed to make the change stay, because the process that asks may be gone by then.
- */
-type Question = Shaped<typeof questionShape>;
-
-/** Undefined if nothing is asked. */
-function readQuestion(host: Host, path: string): Promise<Question | undefined> {
+/** An apply in one of these files, of this boot or another; undefined if there is none. */
+function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
-  return readJson(host, path, questionShape, advice);
+  return readJson<Unconfirmed>(host, path, unconfirmedShape, advice);
 }
 
 /** What is asked or answered of this apply. A damaged question cannot be answered, and counts as none. */
-async function findQuestion(host: Host, path: string, id: string): Promise<Question | undefined> {
-  const question = await readQuestion(host, path).catch(() => undefined);
-  return question?.id === id ? question : undefined;
-}
-
-/** The apply that waits for confirmation, of this boot or another; undefined if there is none. */
-function readUnconfirmed({ host, folder }: Session): Promise<Unconfirmed | undefined> {
-  const advice = 'remove it, and apply again: then nothing waits to be confirmed';
-  return readJson<Unconfirmed>(host, folder.unconfirmed, unconfirmedShape, advice);
+async function findQuestion(host: Host, path: string, id: string): Promise<Unconfirmed['question']> {
+  const asked = await readApply(host, path).catch(() => undefined);
+  return asked?.id === id ? asked.question : undefined;
 }
 
 /** The standby that puts everything back: the name of the systemd timer and service of that apply. */
@@ -134,7 +121,7 @@ async function runsUnderSystemd(host: Host): Promise<boolean> {
 /** The standby process finds that there is nothing left to do, and so does a confirm. */
 export async function endUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
-  const unconfirmed = await readUnconfirmed(session).catch(() => undefined);
+  const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
   if (unconfirmed && (await runsUnderSystemd(host))) {
     // It may have fired already, or never have been there.
@@ -149,10 +136,11 @@ export async function endUnconfirmed(session: Session): Promise<void> {
  * end for one that does not even begin. Call it with the lock held.
  */
 export async function settleUnconfirmed(session: Session): Promise<void> {
+  const { host, folder } = session;
   // A damaged one says nothing: the journal says what there is to put back.
-  const unconfirmed = await readUnconfirmed(session).catch(() => undefined);
+  const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   if (!unconfirmed) return;
-  if (unconfirmed.bootId === (await readBootId(session.host))) await keepConfirmed(session, unconfirmed.id);
+  if (unconfirmed.bootId === (await readBootId(host))) await keepConfirmed(session, unconfirmed.id);
   else await endUnconfirmed(session);
 }
 
@@ -183,7 +171,7 @@ export async function awaitConfirmation(
   const { host, folder, signal } = session;
   await host.remove(folder.confirmed);
   const deadline = host.uptime() + milliseconds;
-  await writeJson(host, folder.awaiting, { ...unconfirmed, deadline, record } satisfies Question);
+  await writeJson(host, folder.awaiting, { ...unconfirmed, question: { deadline, record } } satisfies Unconfirmed);
   const left = () => (signal?.aborted ? 0 : deadline - host.uptime());
   while (left() > 0) {
     if ((await host.readFile(folder.confirmed)) !== undefined) return;
@@ -216,17 +204,17 @@ const noticePollMilliseconds = 200;
 /** Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if none is waiting. */
 export async function confirmApply(session: Session): Promise<void> {
   const { host, folder } = session;
-  const question = await readQuestion(host, folder.awaiting);
-  if (!question || question.bootId !== (await readBootId(host))) throw await explainSilence(session);
+  const asking = await readApply(host, folder.awaiting);
+  if (asking?.bootId !== (await readBootId(host))) throw await explainSilence(session);
   try {
     await host.renameFile(folder.awaiting, folder.confirmed);
   } catch {
     throw await explainSilence(session);
   }
-  const keep = () => unlessBusy(session, 'confirm', () => keepConfirmed(session, question.id));
+  const keep = () => unlessBusy(session, 'confirm', () => keepConfirmed(session, asking.id));
   const deadline = host.uptime() + noticeMilliseconds;
   while ((await host.readFile(folder.confirmed)) !== undefined && host.uptime() < deadline) {
-    if ((await findProcess(host, question)) === 'gone' && (await keep()) !== 'busy') return;
+    if ((await findProcess(host, asking)) === 'gone' && (await keep()) !== 'busy') return;
     await host.sleep(noticePollMilliseconds);
   }
 }
@@ -242,21 +230,17 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
 }
 
 /** Why there is nothing to confirm. */
-async function explainSilence(session: Session): Promise<Failure> {
-  const { host, folder } = session;
-  const explain = (why: string, advice: string) =>
-    new Failure('nothing-to-confirm', `no apply is waiting to be confirmed${why}`, advice);
+async function explainSilence({ host, folder }: Session): Promise<Failure> {
+  const nothing = 'no apply is waiting to be confirmed';
   const holder = await findHolder(host, folder.path);
   if (holder?.command.startsWith('apply ')) {
-    const why = `: process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`;
-    return explain(why, 'wait until apply asks for it, then run "kpc-apply confirm"');
+    const why = `process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`;
+    const advice = 'wait until apply asks for it, then run "kpc-apply confirm"';
+    return new Failure('nothing-to-confirm', `${nothing}: ${why}`, advice);
   }
-  const unconfirmed = await readUnconfirmed(session);
-  if (unconfirmed?.bootId !== (await readBootId(host))) {
-    return explain('', 'run confirm within the time that --confirm-timeout gave to apply');
-  }
-  const why = ': the apply was killed before it could ask, and its changes are being put back';
-  return explain(why, '"kpc-apply rollback" restores the state before it, unless that has been done already');
+  const advice =
+    'run confirm within the time that --confirm-timeout gave to apply; one that was killed before is put back';
+  return new Failure('nothing-to-confirm', nothing, advice);
 }
 
 /** What the standby process did about an unconfirmed apply. */
@@ -307,8 +291,8 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
 
 /** The apply with this id, in this boot and network namespace; undefined if it has ended. */
 async function findUnconfirmed(session: Session, id: string): Promise<Unconfirmed | undefined> {
-  const { host } = session;
-  const unconfirmed = await readUnconfirmed(session);
+  const { host, folder } = session;
+  const unconfirmed = await readApply(host, folder.unconfirmed);
   const isIt =
     unconfirmed?.id === id &&
     unconfirmed.bootId === (await readBootId(host)) &&
