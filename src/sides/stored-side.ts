@@ -106,10 +106,7 @@ export function describeMade(
   return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
 }
 
-/**
- * What kpc-apply dump wrote has a bundle's form, but was not compiled. Its modules are those that happen to be loaded,
- * which are not to be compared.
- */
+/** What kpc-apply dump wrote has a bundle's form, but was not compiled. It does not list the modules. */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
   // If its files have no rules of a family, the node has none.
   const side = sideOf(path, { state, coverage: { ...coverAll(), modules: false }, doubts: [] });

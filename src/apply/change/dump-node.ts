@@ -10,7 +10,6 @@ import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
-import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
 import { defaultSettings } from '../../kube-proxy/settings/table.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
@@ -48,14 +47,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   });
   const mode = modeOfDump(ours);
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
-  const { present: loaded } = await readModuleIndex(host, []);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
   const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
   const state: KernelState = {
     ...ours,
     nftables: ours.nftables.map(forgetLearned),
     sysctls: new Map(sysctls.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
-    modules: [...loaded].filter(isModuleOfRules).sort(),
   };
   return {
     state,

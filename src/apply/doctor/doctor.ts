@@ -64,7 +64,7 @@ export async function examineBeforeApply(
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
-    examineTools(examined, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
+    examineTools(examined, ({ name, purpose }) => purpose === undefined && used.has(name)),
     examineModules(examined),
     examineKernel(host, needs.mode),
     examineKubeProxy(host),
@@ -81,15 +81,17 @@ function examineRights({ mayChange }: Examined): readonly Finding[] {
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
 function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly Finding[]> {
   const { tools: ofMode } = modeFacts[examined.needs.mode];
-  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'some modes' || tool.family in ofMode));
+  // Every mode needs ip, and none those with a purpose of their own.
+  const isOfMode = ({ name, family, purpose }: Tool) => name === 'ip' || purpose !== undefined || family in ofMode;
+  const asked = tools.filter((tool) => isUsed(tool) && isOfMode(tool));
   return Promise.all(asked.map((tool) => examineTool(examined, tool)));
 }
 
 async function examineTool({ host, needs, modules }: Examined, tool: Tool): Promise<Finding> {
-  const { name, family, versionArgs, neededBy, purpose } = tool;
+  const { name, family, versionArgs, purpose } = tool;
   const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
   const fault = (text: string, advice: string): Finding => {
-    return { ...finding(neededBy === 'no mode' ? 'warning' : 'error', 'tools', text, advice), tool: name };
+    return { ...finding(purpose === undefined ? 'error' : 'warning', 'tools', text, advice), tool: name };
   };
   const result = await host.run({ tool: name, args: versionArgs });
   if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
@@ -220,11 +222,8 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
     return [finding('warning', 'iptables', text, advice)];
   }
   if (texts.length > 0) return [finding('ok', 'iptables', `${what}; the ${other} variant holds no KUBE- chains`)];
-  const [reason = 'it is missing'] = saved.flatMap((result) =>
-    result.kind === 'ended' ? excerptOf(result.stderr) : [],
-  );
-  const cause = `iptables-${other}-save fails: ${reason.split('\n')[0]}`;
-  return [finding('note', 'iptables', `${what}; what the ${other} variant holds is unknown: ${cause}`)];
+  const why = `iptables-${other}-save is missing or fails`;
+  return [finding('note', 'iptables', `${what}; what the ${other} variant holds is unknown: ${why}`)];
 }
 
 /** What Linux calls the namespace of processes that holds all others. */

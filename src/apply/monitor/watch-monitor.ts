@@ -116,12 +116,6 @@ export function answerHealth({ now, lastSuccess, families }: Health, healthy: bo
   };
 }
 
-/** What systemd gives to a service of Type=notify, in its environment. */
-export interface NotifyEnvironment {
-  readonly NOTIFY_SOCKET?: string | undefined;
-  readonly WATCHDOG_USEC?: string | undefined;
-}
-
 /** A round takes no longer, as each of its tools has a time limit: if one does, systemd may start the watch anew. */
 const longestRound = 30 * 60_000;
 
@@ -132,7 +126,7 @@ const longestRound = 30 * 60_000;
  */
 export function createNotifier(
   host: Pick<Host, 'run' | 'uptime'>,
-  { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdog }: NotifyEnvironment,
+  { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdog }: NodeJS.ProcessEnv,
 ) {
   const send = async (...states: readonly string[]): Promise<void> => {
     if (socket === undefined) return;

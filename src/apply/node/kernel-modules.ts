@@ -6,11 +6,6 @@ import type { Host } from './host.ts';
  */
 export type ModulePlace = 'present' | 'loadable' | 'missing' | 'unknown';
 
-/** Whether a kernel module has a part in rules of Services. */
-export function isModuleOfRules(module: string): boolean {
-  return /^(ip_vs(_\w+)?|nf_conntrack|ip_set(_\w+)?|xt_\w+|dummy|br_netfilter)$/.test(module);
-}
-
 /** What the node says of its modules. */
 export interface ModuleIndex {
   /** Modules that are loaded or built in. */

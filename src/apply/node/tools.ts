@@ -12,10 +12,8 @@ export interface Tool {
   readonly name: string;
   /** The name it has in a manifest's list of least versions; Debian's package, which most distributions name alike. */
   readonly family: string;
-  /** Of some modes: of those whose facts name its family. */
-  readonly neededBy: 'every mode' | 'some modes' | 'no mode';
   readonly versionArgs: readonly string[];
-  /** What is lost without it, if it is not needed. */
+  /** What is lost without it, if no mode needs it. */
   readonly purpose?: string | undefined;
 }
 
@@ -24,16 +22,16 @@ const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 
 /** The programs that kpc-apply may run on a node. */
 export const tools: readonly Tool[] = [
-  { name: 'ip', family: 'iproute2', neededBy: 'every mode', versionArgs: ['-V'] },
-  { name: 'iptables-save', family: 'iptables', neededBy: 'some modes', versionArgs },
-  { name: 'ip6tables-save', family: 'iptables', neededBy: 'some modes', versionArgs },
-  { name: 'iptables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
-  { name: 'ip6tables-restore', family: 'iptables', neededBy: 'some modes', versionArgs },
-  { name: 'ipset', family: 'ipset', neededBy: 'some modes', versionArgs },
-  { name: 'ipvsadm', family: 'ipvsadm', neededBy: 'some modes', versionArgs },
-  { name: 'nft', family: 'nftables', neededBy: 'some modes', versionArgs },
-  { name: 'conntrack', family: 'conntrack', neededBy: 'no mode', versionArgs, purpose: noUdp },
-  { name: 'modprobe', family: 'kmod', neededBy: 'no mode', versionArgs, purpose: 'kernel modules cannot be loaded' },
+  { name: 'ip', family: 'iproute2', versionArgs: ['-V'] },
+  { name: 'iptables-save', family: 'iptables', versionArgs },
+  { name: 'ip6tables-save', family: 'iptables', versionArgs },
+  { name: 'iptables-restore', family: 'iptables', versionArgs },
+  { name: 'ip6tables-restore', family: 'iptables', versionArgs },
+  { name: 'ipset', family: 'ipset', versionArgs },
+  { name: 'ipvsadm', family: 'ipvsadm', versionArgs },
+  { name: 'nft', family: 'nftables', versionArgs },
+  { name: 'conntrack', family: 'conntrack', versionArgs, purpose: noUdp },
+  { name: 'modprobe', family: 'kmod', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
 /** A version as numbers: "v1.8.9" → [1, 8, 9]. */

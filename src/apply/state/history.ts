@@ -111,8 +111,12 @@ export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'
 /** What to do where a plain rollback has nothing to go back to, or a state is not kept. */
 export function adviseOnStates(states: readonly Snapshot[]): string {
   if (states.length === 0) return 'no earlier state is kept, as after a reboot: apply the bundle that you want';
-  const names = states.map(({ state }) => `state ${state.id} (${describeState(state)})`);
-  return `"kpc-apply rollback --to ID" goes to one of these: ${names.join('; ')}`;
+  return `"kpc-apply rollback --to ID" goes to one of these: ${states.map(({ state }) => nameState(state)).join('; ')}`;
+}
+
+/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+export function nameState(state: StateMark): string {
+  return `state ${state.id} (${describeState(state)})`;
 }
 
 /** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */

@@ -7,12 +7,12 @@ import {
   requestBundle,
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
+import { nameState } from '../../apply/state/history.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeLeftAddresses } from '../../apply/plan/describe-plan.ts';
-import { describeState } from '../../apply/state/history.ts';
 import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
-import { stateFolder, type StateMark } from '../../apply/state/record.ts';
+import { stateFolder } from '../../apply/state/record.ts';
 import {
   listStates,
   planRollBack,
@@ -212,11 +212,6 @@ async function report(result: RollBackOutcome, terminal: Terminal): Promise<Exit
   for (const text of notes) await terminal.err(`note: ${printable(text)}\n`);
   if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
   return status;
-}
-
-/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
-function nameState(state: StateMark): string {
-  return `state ${state.id} (${describeState(state)})`;
 }
 
 const standByOutcomes = {
