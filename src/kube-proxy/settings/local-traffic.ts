@@ -1,11 +1,12 @@
 import { findNearest } from '../../base/find-nearest.ts';
+import { oneOfEachFamily } from '../../diagnostics/fields.ts';
 import { text } from '../../diagnostics/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../../base/object-names.ts';
 import { printable } from '../../base/printable.ts';
 import { listOf, objectOf, text as storedText, variantOf, type Shaped } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { readNetwork } from './kinds.ts';
-import { given, plainSetting, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
+import { given, plainSetting, proxyField, proxyFlag, refuseValue, setting, type SettingSource } from './setting.ts';
 
 const modeFlag = proxyFlag(
   'text',
@@ -44,9 +45,8 @@ export const detectLocal = setting({
     const written = given(source, modeFlag, modeField);
     const mode = detectLocalModes.find((known) => known === written?.value);
     if (mode || !written?.value) return mode && readDetectLocal(source, mode);
-    const { name, value } = written;
-    const expected = findNearest(value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
-    return refuse(source, written, 'bad-setting', { name, value, expected });
+    const expected = findNearest(written.value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
+    return refuseValue(source, written, expected);
   },
   stored: storedDetectLocal,
   must: {
@@ -95,9 +95,13 @@ function refuseInterface(
     BridgeInterface: { field: bridgeField, flag: bridgeFlag },
     InterfaceNamePrefix: { field: prefixField, flag: prefixFlag },
   }[mode];
-  const at = source.hasSection('detectLocal') ? field : modeField;
-  const name = source.hasSection('detectLocal') ? field.name : flag.name;
-  refuse(source, at, 'bad-detect-local', { mode, field: name, value, most });
+  const isConfigured = source.hasSection('detectLocal');
+  const { path } = isConfigured ? field : modeField;
+  const name = isConfigured ? field.name : flag.name;
+  const because = `detectLocalMode ${mode} needs an interface`;
+  refuseValue(source, { name, value, path }, `at most ${most} bytes without blanks, quotes, slashes and *`, {
+    because,
+  });
 }
 
 /** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
@@ -116,7 +120,7 @@ export const clusterCIDRs = plainSetting({
     const networks = cidrs.map((value) => readNetwork({ ...written, value }, source));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
-      refuse(source, written, 'bad-cidr', { problem: 'families', field: written.name });
+      refuseValue(source, written, oneOfEachFamily);
     }
     return cidrs;
   },
