@@ -1,4 +1,5 @@
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
+import { findingOf } from '../diagnostics/fields.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
@@ -51,8 +52,8 @@ function checkValue(
 ): readonly Diagnostic[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
-  const details = { name: annotation, value, expected: `one of ${known.join(', ')}` };
-  return [diagnose('bad-setting', details, annotationPlace(source, annotation))];
+  const details = { field: annotation, found: findingOf(value), expected: `one of ${known.join(', ')}` };
+  return [diagnose('bad-value', details, annotationPlace(source, annotation))];
 }
 
 function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Diagnostic[] {

@@ -1,14 +1,8 @@
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
+import { anAddress, findingOf, nameForms } from '../diagnostics/fields.ts';
 import { isName } from '../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
-import {
-  describeSpecial,
-  parseAddress,
-  parseNetwork,
-  isLoopback,
-  type Address,
-  loopbackAddresses,
-} from '../kernel/address.ts';
+import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../kernel/address.ts';
 import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
@@ -64,21 +58,19 @@ const addressTypes: ReadonlySet<string> = new Set(['InternalIP', 'ExternalIP']);
 
 /**
  * Warns of addresses of a Node that kube-proxy leaves out (GetNodeHostIPs in pkg/util/node takes what ParseIPSloppy reads), and
- * of those that it takes and no node should have. The API server checks none of them.
+ * of odd ones. The API server checks none of them.
  */
 function checkNodeAddresses(node: Node | undefined, source: Source | undefined): readonly Diagnostic[] {
   if (!node) return [];
   return node.addresses.flatMap(({ type: field, address: value }, index) => {
     if (!addressTypes.has(field)) return [];
-    const common = { node: node.metadata.name, field, value };
     const place = source?.place(['status', 'addresses', index, 'address']);
     const address = parseAddress(value);
-    if (!address) return [diagnose('bad-address', { ...common, expected: 'an IP address' }, place)];
-    const kind = describeSpecial(address);
-    return [
-      ...(kind === undefined ? [] : [diagnose('special-address', { ...common, kind, isRefused: false }, place)]),
-      ...(address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)]),
-    ];
+    if (!address) {
+      const details = { field, found: findingOf(value), because: 'kube-proxy leaves it out', expected: anAddress };
+      return [diagnose('bad-value', { ...details, isWarning: true }, place)];
+    }
+    return address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)];
   });
 }
 
@@ -237,5 +229,5 @@ function describeListeners(listening: readonly ServicePort[], ofNodes: boolean):
 export function checkNodeName(name: string): Diagnostic | undefined {
   return isName(name, 'subdomain')
     ? undefined
-    : diagnose('bad-name', { field: '--node', value: name, rule: 'subdomain' });
+    : diagnose('bad-value', { field: '--node', found: findingOf(name), expected: nameForms.subdomain });
 }

@@ -33,7 +33,7 @@ import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftabl
 import { families as allFamilies, type Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
-import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
+import { describeSlicePorts } from '../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
@@ -117,10 +117,7 @@ export function prepare(
       // A Service or a slice that is wrong is not there.
       ...(inputs.diagnostics.some(isError)
         ? []
-        : [
-            ...describeStrays(found.services, inputs.slices, inputs.endpoints),
-            ...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
-          ]),
+        : [...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs))]),
       ...checkForMode(settings, services, cluster),
     ],
   };

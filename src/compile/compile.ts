@@ -38,6 +38,7 @@ import {
 import type { Release, FeatureGates } from '../kube-proxy/releases.ts';
 import { parseShard, isInShard, type Shard } from '../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
+import { findingOf } from '../diagnostics/fields.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../kernel/address.ts';
@@ -142,13 +143,19 @@ export interface GivenFlags extends Partial<InputOptions> {
   readonly shard?: string | undefined;
 }
 
+function checkShard(shard: string | undefined): readonly Diagnostic[] {
+  if (shard === undefined || parseShard(shard)) return [];
+  const expected = 'I/N for part I of N; I counts from 0, so the last of eight is 7/8';
+  return [diagnose('bad-value', { field: '--shard', found: findingOf(shard), expected })];
+}
+
 /** What is wrong with the values of flags alone, for a command whose input is not read because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
   const version = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
   return [
     ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
-    ...(flags.shard !== undefined && !parseShard(flags.shard) ? [diagnose('bad-shard', { shard: flags.shard })] : []),
+    ...checkShard(flags.shard),
     ...checkNamespace(flags.namespace),
     ...version.diagnostics,
     ...wrongSettings,
@@ -254,7 +261,7 @@ export function chooseFleet(
     diagnostics: [
       ...all.flatMap((name) => checkNodeName(name) ?? []),
       ...(all.length === 0 ? [diagnose('no-node', { problem: 'none-chosen' })] : []),
-      ...(options.shard !== undefined && !shard ? [diagnose('bad-shard', { shard: options.shard })] : []),
+      ...checkShard(options.shard),
       ...(options.prune && !options.allNodes ? [diagnose('bad-prune', {})] : []),
       ...(unknown.length > 0 && known.size === 0
         ? [diagnose('no-node-object', { names: unknown, lacksAddresses: false, listensOnAll: false })]

@@ -1,3 +1,4 @@
+import { findingOf, nameForms } from '../diagnostics/fields.ts';
 import { diagnose, isError, type Diagnostic, placeAtLine } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
@@ -194,7 +195,7 @@ function definedOf<T extends object>(options: T): Partial<T> {
 /** What is wrong with a namespace after --namespace. */
 export function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  return [diagnose('bad-name', { field: '--namespace', value: namespace, rule: 'label' })];
+  return [diagnose('bad-value', { field: '--namespace', found: findingOf(namespace), expected: nameForms.label })];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
@@ -227,7 +228,8 @@ export function parseVersionChoice(
   const release = parseRelease(text);
   if (release) return { choice: { kind: 'release', release }, diagnostics: [] };
   const expected = `a release of Kubernetes ${releaseRange}, or auto`;
-  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
+  const details = { field: flag, found: findingOf(text), expected };
+  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-value', details)] };
 }
 
 /** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */

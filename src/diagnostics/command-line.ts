@@ -1,6 +1,6 @@
 import { nameSome, joinWords } from '../base/join-words.ts';
-import { run, manifests, web, withPorts } from './examples.ts';
-import { escapeText, quote } from '../base/printable.ts';
+import { run, web, withPorts } from './examples.ts';
+import { escapeText } from '../base/printable.ts';
 import { describeFound, type Found } from './fields.ts';
 import {
   row,
@@ -12,20 +12,6 @@ import {
   type Words,
   wordsBy,
 } from './diagnostic-rows.ts';
-
-/** One of kpc's own flags that take ranges, and its value. */
-export interface RangeFlag {
-  readonly flag: keyof typeof rangeHints;
-  readonly value: string;
-}
-
-/** What to write after the flags. */
-const rangeHints = {
-  '--assume-endpoints': 'write one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56',
-  '--load-balancer-ip-range': 'write networks such as 203.0.113.0/24 or 2001:db8::/120',
-  '--service-cluster-ip-range': 'write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112',
-  '--service-node-port-range': 'write the first and the last port, such as 30000-32767',
-} as const;
 
 const expectedValues = {
   boolean: 'write true or false',
@@ -134,11 +120,6 @@ export const commandLineDiagnostics = {
       /** As the parser of the flag says it. */
       refused: ({ flag, reason }: Flag & Texts<'reason'>) => `${flag}: ${reason}`,
     }),
-  }),
-  'bad-range': row('error', {
-    meaning: 'a flag that takes ranges of addresses or ports has another value',
-    example: manifests(web, '--service-node-port-range 32767-30000'),
-    words: ({ flag, value }: RangeFlag) => [`${flag} cannot be ${quote(value)}`, rangeHints[flag]],
   }),
   'not-shown': row(
     { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },

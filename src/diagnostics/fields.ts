@@ -1,10 +1,9 @@
-import { aNode, aService, anIP, manifests, type Example, web, withFields, withPorts } from './examples.ts';
+import { aService, anIP, manifests, web, withFields, withPorts } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
-import { joinWords } from '../base/join-words.ts';
+import type { NameRule } from '../base/object-names.ts';
 import { quote } from '../base/printable.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
-import { row, type DiagnosticTable, type Texts, type Words, wordsBy, warningIf } from './diagnostic-rows.ts';
+import { row, type DiagnosticTable, type Texts, type Words, warningIf } from './diagnostic-rows.ts';
 
 /** A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. */
 export type Found =
@@ -57,61 +56,32 @@ interface Misspelled {
   readonly isNeeded?: true | undefined;
 }
 
-/** A field and its value as written. */
-type WrittenValue = Texts<'field' | 'value'>;
-
 /** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
-export interface OfOneMode {
+interface OfOneMode {
   /** The mode to compile for, if that mode ignores the setting. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
-/** Ends a sentence about a setting. */
-export function endByMode({ ignoredIn }: OfOneMode): string {
-  return ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
-}
-
-/** `address` is the network of one address that is meant, if an address is written. */
-interface NoNetwork extends WrittenValue, OfOneMode {
-  readonly address?: string | undefined;
-  /** The words that the field takes besides networks. */
-  readonly words?: readonly string[] | undefined;
-}
-
-/** `isRead`: kpc compiles the word as later releases read it. */
-interface WordOfRelease extends WrittenValue {
-  readonly release: Release;
-  readonly isRead: boolean;
-}
-
-/** An address of an object, or of the status of a Node, which no API server checks. */
-type WrittenAddress = WrittenValue & { readonly node?: string };
-
-function nameField({ node, field, value }: WrittenAddress): string {
-  return `${node === undefined ? '' : `node ${node}: `}${field} ${quote(value)}`;
-}
-
-/** A field that does not have the type, the range or one of the words that it must have. */
-interface WrongField extends OfOneMode, Texts<'field'> {
+/** A value that a field, a flag or an annotation does not take. */
+interface WrongValue extends OfOneMode, Texts<'field'> {
   readonly found: Found;
   /** The types of JSON that it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
-  /** What it should be, if the schema says so in words. */
+  /** What it should be. */
   readonly expected?: string | undefined;
-  /** Whether kube-proxy starts with it, and makes its rules without it. */
-  readonly isLeftOut?: boolean;
+  /** Why it is refused, where its form does not show it, or what follows. */
+  readonly because?: string | undefined;
+  /** Whether kube-proxy starts with it and makes its rules anyway. */
+  readonly isWarning?: boolean | undefined;
 }
 
-/** The row of a field that may have a wrong value. */
-function shapeRow(meaning: string, example: Example) {
-  const severity = warningIf(({ isLeftOut, ignoredIn }: WrongField) => isLeftOut === true || ignoredIn !== undefined);
-  return row(severity, { meaning, example, words: describeField });
-}
+/** What follows from a wrong value that no rule needs. */
+export const leftOut = { because: 'the rules are made without it', isWarning: true } as const;
 
-function describeField(details: WrongField): Words {
-  const { field, found, types = ['string'], expected, isLeftOut } = details;
-  const leftOut = isLeftOut ? ': the rules are made without it' : '';
-  const wrong = `${field} cannot be ${describeFound(found)}${leftOut}${endByMode(details)}`;
+function describeWrong({ field, found, types = ['string'], expected, because, ignoredIn }: WrongValue): Words {
+  const why = because === undefined ? '' : `: ${because}`;
+  const ending = ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
+  const wrong = `${field} cannot be ${describeFound(found)}${why}${ending}`;
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
     // A duration has a unit, which quotes alone do not give it.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
@@ -131,65 +101,27 @@ function describeField(details: WrongField): Words {
 
 const yesIsTrue = ' (to YAML, yes and on are true, no and off are false)';
 
-/** Fields that do not fit their schema. */
-const shapeDiagnostics = {
-  'bad-number': shapeRow('a value is not a number, or is out of range', manifests(web, '--conntrack-min few')),
-  'bad-port': shapeRow(
-    'a port is not a number from 1 to 65535, nor the name of a container port',
-    withPorts('{ port: 70000 }'),
-  ),
-  'bad-type': shapeRow(
-    'a field has a value of the wrong type, or contradicts the type of the Service',
-    manifests(aService(`${anIP}, ports: 80`)),
-  ),
-  'bad-word': shapeRow(
-    'a field is not one of the words that it takes, or contradicts another such field',
-    withPorts('{ port: 80, protocol: tcp }'),
-  ),
-} satisfies DiagnosticTable;
+/** What an address or a network must be. */
+export const anAddress = 'an IP address such as 10.0.0.1 or fd00::1, without a prefix length';
+export const aNetwork = 'a network such as 10.0.0.0/8 or fd00::/64';
+export const oneOfEachFamily = 'one network, or one of each family';
 
-/** The codes for a field that does not fit its schema. */
-export type ShapeCode = keyof typeof shapeDiagnostics;
+/** What each kind of name must be. */
+export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
+  label: 'lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends',
+  subdomain: 'lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends',
+  'label-value':
+    'letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends',
+};
 
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
-  ...shapeDiagnostics,
-  'bad-cidr': row(
-    warningIf(({ isRead, ignoredIn }: { isRead?: boolean } & OfOneMode) => isRead === true || ignoredIn !== undefined),
+  'bad-value': row(
+    warningIf(({ isWarning, ignoredIn }: WrongValue) => isWarning === true || ignoredIn !== undefined),
     {
-      meaning: 'a value is not a network, or not one that is allowed there',
-      example: withFields('loadBalancerSourceRanges: [10.0.0.0/33]', 'LoadBalancer'),
-      words: wordsBy('problem', {
-        'no-network': (details: NoNetwork) => {
-          const { field, value, address, words } = details;
-          const others = words === undefined ? '' : `, or one of the words ${joinWords(words)}`;
-          return [
-            `${field} ${quote(value)} is not a network${endByMode(details)}`,
-            address === undefined
-              ? `write it like 10.0.0.0/8 or fd00::/64${others}`
-              : `write ${address} for this one address`,
-          ];
-        },
-        'not-canonical': ({ field, value, network }: WrittenValue & Texts<'network'>) => [
-          `${field} ${quote(value)} is refused by Kubernetes`,
-          `write ${network}`,
-        ],
-        families: ({ field }: Texts<'field'>) => [
-          `${field} holds no network, or several of one family`,
-          'write one network, or one of each family',
-        ],
-        'repeated-word': ({ field, value }: WrittenValue) => [
-          `${field}: the word ${value} is there twice, and kube-proxy does not start`,
-          'write it once',
-        ],
-        'word-of-release': ({ field, value, release, isRead }: WordOfRelease) => {
-          const taken = isRead ? '; compiled as later releases read it' : '';
-          return [
-            `${field} ${quote(value)}: kube-proxy ${kubeProxyVersions[release]} does not take this, and does not start${taken}`,
-            `write networks; Kubernetes ${behaviourChanges['node-port-words'].since} takes the words, too`,
-          ];
-        },
-      }),
+      meaning: 'a field, a flag or an annotation has a value that it does not take',
+      example: withPorts('{ port: 70000, protocol: tcp }'),
+      words: describeWrong,
     },
   ),
   'missing-field': row('error', {
@@ -200,27 +132,6 @@ export const fieldDiagnostics = {
       `${owner} has no ${field}`,
       `write ${expected}`,
     ],
-  }),
-  'null-value': row('warning', {
-    meaning: 'a label, an annotation or a part of a selector has no value: it is read as the empty string',
-    example: withFields('selector: { app: }'),
-    words: ({ of, name }: Texts<'of' | 'name'>) => [
-      `${of} ${quote(name)} has no value, and Kubernetes reads it as the empty string`,
-      'write a value, or "" if that is meant',
-    ],
-  }),
-  'odd-cidr': row('warning', {
-    meaning: 'a network is read as another one than is written',
-    example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
-    // `network` is how it is read; `address` is the single address that may be meant, if host bits are set.
-    words: (details: WrittenValue & Texts<'network'> & { readonly address?: string | undefined }) => {
-      const { field, value, network, address } = details;
-      if (address === undefined) return [`${field} ${quote(value)} is read as ${network}`, 'write it that way'];
-      return [
-        `${field} ${quote(value)} has host bits set, and is read as ${network}`,
-        `write ${network}, or ${address} for the one address`,
-      ];
-    },
   }),
   'unknown-field': row(
     warningIf(({ isNeeded }: Misspelled) => !isNeeded),
@@ -233,30 +144,12 @@ export const fieldDiagnostics = {
       ],
     },
   ),
-  'bad-address': row(
-    warningIf(({ node }: WrittenAddress) => node !== undefined),
-    {
-      meaning: 'a value is not an IP address, or not one that is allowed there',
-      example: manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
-      words: (details: WrittenAddress & Texts<'expected'>) => [
-        `${nameField(details)} is not ${details.expected}${details.node === undefined ? '' : '; kube-proxy leaves it out'}`,
-        'write one such as 10.0.0.1 or fd00::1, without a prefix length',
-      ],
-    },
-  ),
   'odd-address': row('warning', {
-    meaning: 'an IP address is written in a form that other programs may read differently',
-    example: manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
-    words: (details: WrittenValue & Texts<'address'>) => [
-      `${nameField(details)} is read as ${details.address}`,
+    meaning: 'an address or a network is written in a form that other programs may read differently',
+    example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
+    words: ({ field, value, address }: Texts<'field' | 'value' | 'address'>) => [
+      `${field} ${quote(value)} is read as ${address}`,
       'write it that way, because other programs may read it differently',
     ],
-  }),
-  'special-address': row('warning', {
-    meaning: 'an address is one that other networks cannot reach, and kube-proxy uses it anyway',
-    example: manifests(web + aNode('status: { addresses: [{ type: InternalIP, address: 127.0.0.1 }] }')),
-    // `kind` is "a loopback address"; `isRefused`: kpc-apply refuses it.
-    words: (details: WrittenAddress & Texts<'kind'> & { readonly isRefused: boolean }) =>
-      `${nameField(details)} is ${details.kind}, which other networks cannot reach: kube-proxy uses it anyway${details.isRefused ? ', and kpc-apply does not take such a bundle' : ''}`,
   }),
 } satisfies DiagnosticTable;

@@ -109,14 +109,12 @@ type OfFolder = Texts<'folder'>;
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileDiagnostics = {
   'empty-file': row('warning', {
-    meaning: 'a file holds no objects',
+    meaning: 'a file or a folder holds no objects',
     example: manifests('# nothing here\n'),
-    words: 'the file holds no objects',
-  }),
-  'empty-folder': row('warning', {
-    meaning: 'a folder holds no YAML or JSON files',
-    example: run('compile -f folder', { 'folder/notes.txt': '' }),
-    words: 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded',
+    words: ({ isFolder }: { readonly isFolder?: true }) =>
+      isFolder
+        ? 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded'
+        : 'the file holds no objects',
   }),
   'helm-template': row('error', {
     meaning: 'a file is a Helm template that is not rendered',
@@ -239,36 +237,27 @@ export const fileDiagnostics = {
     example: run('diff bundle in.yaml', { 'in.yaml': web, 'bundle/manifest.json': '{}' }),
     words: ({ path, problem }: Texts<'path' | 'problem'>) => `${path}: ${problem}`,
   }),
-  'cut-off-file': row('warning', {
-    meaning: "a tool's output is cut off",
-    example: dump({ 'iptables-save': rules.replace('COMMIT\n', '') }),
-    words: ({ expected }: Texts<'expected'>) => [
-      `what ${expected} printed was cut off, and is not compared`,
-      'print it again',
-    ],
-  }),
-  'dump-folder': row('error', {
-    meaning: 'a folder holds dumps of several nodes, where kpc needs one',
-    example: run('diff dumps in.yaml', { 'in.yaml': web, 'dumps/worker-1/iptables-save': rules }),
-    words: ({ path, example }: Texts<'path' | 'example'>) => [
-      `${path} holds dumps of nodes, not one`,
-      `name one of them, such as ${example}`,
-    ],
-  }),
-  'fleet-folder': row('error', {
-    meaning: 'a folder holds the bundles of several nodes, where kpc needs one',
-    example: run('diff fleet in.yaml', { 'in.yaml': web, 'fleet/worker-1/manifest.json': '{ "formatVersion": 1 }' }),
-    words: ({ path, example }: Texts<'path' | 'example'>) => [
-      `${path} holds the bundles of a fleet`,
-      `name the folder of one node, such as ${example}, or the node with --node`,
-    ],
-  }),
-  'legacy-tables': row('note', {
-    meaning: 'iptables-legacy has rules that a dump does not show',
-    example: dump({
-      'iptables-save': `# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n${rules}`,
+  'dump-reading': row('note', {
+    meaning: 'how kpc reads a dump that leaves something open',
+    example: dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
+    words: wordsBy('problem', {
+      'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+      'no-table': ({ tables }: Lists<'tables'>) =>
+        `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
+      'stray-lines': ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
+      'taken-whole': [
+        'treated as the complete list of virtual servers of the node',
+        'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
+      ],
     }),
-    words: ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+  }),
+  'nodes-folder': row('error', {
+    meaning: 'a folder holds the bundles or dumps of several nodes, where kpc needs one',
+    example: run('diff dumps in.yaml', { 'in.yaml': web, 'dumps/worker-1/iptables-save': rules }),
+    words: ({ path, example, of }: Texts<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }) => [
+      `${path} holds the ${of} of several nodes`,
+      `name the folder of one node, such as ${example}${of === 'bundles' ? ', or the node with --node' : ''}`,
+    ],
   }),
   'no-manifests': row('error', {
     meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
@@ -284,12 +273,6 @@ export const fileDiagnostics = {
             `${path} is a ${what}: ${beside} cannot be beside it`,
             `look at the ${what} by itself, or compare the two with kpc diff`,
           ],
-  }),
-  'no-table': row('note', {
-    meaning: 'a dump has iptables rules without the line that names their table',
-    example: dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
-    words: ({ tables }: Lists<'tables'>) =>
-      `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
   }),
   'nothing-to-check': row('error', {
     meaning: '--check names a folder that kpc cannot compare with',
@@ -330,19 +313,6 @@ export const fileDiagnostics = {
       'use one file for each node',
     ],
   }),
-  'stray-lines': row('note', {
-    meaning: 'a dump has lines that no tool printed',
-    example: dump({ 'node.txt': `${rules}the addresses:\n$ ipset save\ncreate KUBE-CLUSTER-IP hash:ip,port\n` }),
-    words: ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
-  }),
-  'taken-whole': row('note', {
-    meaning: 'kpc takes a list of virtual servers for the whole list of a node',
-    example: dump({ 'node.txt': '-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1\n' }),
-    words: [
-      'treated as the complete list of virtual servers of the node',
-      'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
-    ],
-  }),
   unreadable: row('error', {
     meaning: 'a side of a comparison cannot be read',
     example: run('diff bundle in.yaml', {
@@ -353,11 +323,19 @@ export const fileDiagnostics = {
     words: ({ path, reason }: Texts<'path' | 'reason'>) => `${path} cannot be read: ${reason}`,
   }),
   'unread-file': row('warning', {
-    meaning: "a file of a dump is not a tool's output",
+    meaning: "a file of a dump is not a tool's output, or is cut off",
     example: dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
     // `expected` is the tool whose output its name promises; `reason` is why it cannot be read as text at all.
-    words: ({ expected, reason }: { readonly expected: string | undefined; readonly reason?: string }) =>
-      `skipped: ${expected === undefined ? 'not a text' : `not what ${expected} prints`}${reason === undefined ? '' : `: ${reason}`}`,
+    words: (details: {
+      readonly expected?: string | undefined;
+      readonly reason?: string;
+      readonly isCutOff?: true;
+    }) => {
+      const { expected, reason, isCutOff } = details;
+      if (isCutOff) return [`what ${expected} printed was cut off, and is not compared`, 'print it again'];
+      const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
+      return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
+    },
   }),
   'unread-line': row('warning', {
     meaning: 'a line of a dump cannot be read, and is left out',

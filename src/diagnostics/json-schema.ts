@@ -1,10 +1,7 @@
-import type { ShapeCode } from './fields.ts';
-
 declare const described: unique symbol;
 
 /**
- * A JSON schema of a T, with two annotations of kpc's own that the messages come from: `code` is the diagnostic's code, and
- * `expected` says what would be right.
+ * A JSON schema of a T, with an annotation of kpc's own that the messages come from: `expected` says what would be right.
  */
 export interface Schema<T = unknown> {
   readonly type?: string | readonly string[];
@@ -15,7 +12,6 @@ export interface Schema<T = unknown> {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
-  readonly code?: ShapeCode;
   readonly expected?: string;
   /** Never there: it holds the type alone. */
   readonly [described]?: () => T;
@@ -78,23 +74,21 @@ export const flag: Schema<boolean | null> = { type: ['boolean', 'null'], expecte
 export const texts: Schema<readonly string[] | null> = list<string>({ type: 'string', expected: 'a string' });
 
 /** A whole number from the one to the other, or null for none. */
-export function integer(
-  minimum: number,
-  maximum: number,
-  expected: string,
-  code: ShapeCode = 'bad-number',
-): Schema<number | null> {
-  return { type: ['integer', 'null'], minimum, maximum, code, expected };
+export function integer(minimum: number, maximum: number, expected: string): Schema<number | null> {
+  return { type: ['integer', 'null'], minimum, maximum, expected };
 }
 
 /** A whole number whose bounds something else checks, or null for none. */
 export const anyInteger: Schema<number | null> = { type: ['integer', 'null'], expected: 'it must be a whole number' };
 
+/** How a duration is written. */
+export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
+
 /** A duration as Go writes it, or null for none (*metav1.Duration). kube-proxy takes neither bare numbers nor an empty text. */
 export const optionalDuration: Schema<string | null> = {
   ...text,
   pattern: '^[-+]?(?:0|(?:(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$',
-  expected: 'a duration such as "15m0s" or "30s"',
+  expected: expectedDuration,
 };
 
 /** A duration as Go writes it (metav1.Duration): of null, kube-proxy reads an empty text, which is none. */

@@ -13,18 +13,6 @@ import {
 } from './diagnostic-rows.ts';
 import { nameSome } from '../base/join-words.ts';
 
-type WrongName = Texts<'field' | 'value'> & {
-  readonly rule: 'label' | 'subdomain' | 'label-value';
-  /** No rule depends on it: the API server refuses it, but kube-proxy does not. */
-  readonly isUnused?: true;
-};
-
-const nameSigns = {
-  label: 'lower-case letters, digits and dashes, 63',
-  subdomain: 'lower-case letters, digits, dashes and dots, 253',
-  'label-value': 'letters, digits, dashes, underscores and dots, 63',
-} as const;
-
 /** Another object of the same kind and name, which has its namespace, if it has one. */
 export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly first: Texts<'file'> & Numbers<'line'>;
@@ -142,17 +130,6 @@ function describeNothingProgrammed(details: NothingProgrammed): Words {
 
 /** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
 export const objectDiagnostics = {
-  'bad-name': row(
-    warningIf(({ isUnused }: WrongName) => isUnused === true),
-    {
-      meaning: 'a name is not valid in Kubernetes',
-      example: manifests(web.replace('web', 'Web')),
-      words: ({ field, value, rule }: WrongName) => [
-        `${field} cannot be ${quote(value)}`,
-        `write ${nameSigns[rule]} characters at most, with a letter or digit at both ends`,
-      ],
-    },
-  ),
   'duplicate-object': row('error', {
     meaning: 'the input holds two objects of the same kind, namespace and name',
     example: manifests(web + web),
@@ -162,14 +139,6 @@ export const objectDiagnostics = {
     meaning: 'the input, or the file of --config, holds two configurations of kube-proxy',
     example: manifests(`${web}${configuration}---\n${configuration}`),
     words: ['there is another KubeProxyConfiguration before this one', 'keep one of them, or name one with --config'],
-  }),
-  'missing-name': row('error', {
-    meaning: 'an object has no name',
-    example: manifests(web.replace('name: web', '')),
-    words: ({ isGenerated }: { readonly isGenerated: boolean }) => [
-      `the object has no metadata.name${isGenerated ? ': the name that the cluster made of generateName is not in this file' : ''}`,
-      isGenerated ? 'give the object as the cluster has it, or write a name' : 'write one',
-    ],
   }),
   'not-an-object': row('error', {
     meaning: 'a document is not a Kubernetes object',

@@ -61,13 +61,6 @@ function describeAssumed({ values, nodes, isDefault }: Assumed): string {
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 
-/** `found`: the existing ports, each as "http/TCP". */
-interface UnknownPort extends Texts<'service' | 'protocol'>, Lists<'found'> {}
-
-function listFound({ found }: UnknownPort): string {
-  return found.length === 0 ? 'none of their ports has a name' : `their ports: ${printable(nameSome(found))}`;
-}
-
 type Limited = Numbers<'count' | 'limit'>;
 
 /** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */
@@ -173,16 +166,6 @@ export const serviceDiagnostics = {
     meaning: 'a Service has no ports, and kube-proxy programs nothing for it',
     example: manifests(aService(anIP)),
     words: 'kube-proxy programs nothing for this Service: it has no ports',
-  }),
-  'stale-ingress': row('warning', {
-    meaning: 'a Service that is not of type LoadBalancer has load balancer addresses in its status',
-    example: manifests(
-      aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }'),
-    ),
-    words: ({ type }: Texts<'type'>) => [
-      `status has load balancer addresses although type is ${type}; kube-proxy still serves them`,
-      'remove them if the load balancer is gone',
-    ],
   }),
   'too-large': row('error', {
     meaning: 'ports, endpoints and addresses multiply to more rules than kpc compiles',
@@ -297,16 +280,6 @@ export const serviceDiagnostics = {
       return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
     },
   }),
-  'extra-addresses': row('warning', {
-    meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
-    example: manifests(
-      web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
-    ),
-    words: ({ index, count: number }: Numbers<'index' | 'count'>) => [
-      `endpoints[${index}] has ${number} addresses: kube-proxy uses only the first`,
-      'use one endpoint for each address',
-    ],
-  }),
   'no-endpoints-given': row('warning', {
     meaning: 'the input holds no endpoints of Services that have a selector',
     example: manifests(aSelector),
@@ -343,14 +316,6 @@ export const serviceDiagnostics = {
       }),
     },
   ),
-  'no-such-service': row('note', {
-    meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
-    example: manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
-    words: ({ services }: Lists<'services'>) => [
-      `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
-      'add the Service, or leave them out',
-    ],
-  }),
   'selects-nothing': row('warning', {
     meaning: 'a Service matches no Pod in the input',
     example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
@@ -387,28 +352,19 @@ export const serviceDiagnostics = {
     words: ({ of, count: number, limit, largest, most }: Limited & Texts<'of' | 'largest'> & Numbers<'most'>) =>
       `the ${of} of the input come to ${number} Pods, and the limit is ${limit}: ${largest} alone has ${most}`,
   }),
-  'unknown-slice-port': row('warning', {
-    meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
+  'unknown-port': row('warning', {
+    meaning: 'a Service port has no endpoints, because no port of its endpoints or Pods has the name that it means',
     example: manifests(
       aService(`${anIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: htpp, port'),
     ),
-    words: (details: UnknownPort & Texts<'name'> & Numbers<'port'>) => {
-      const { service, port, protocol, name } = details;
+    // `found`: the existing ports, each as "http/TCP".
+    words: (details: Texts<'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>) => {
+      const { owner, protocol, name, port, found } = details;
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
       return [
-        `no EndpointSlice or Endpoints of ${service} has a ${what}, so the Service port ${port} has no endpoints`,
-        listFound(details),
+        `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
+        found.length === 0 ? 'none of their ports has a name' : `their ports: ${printable(nameSome(found))}`,
       ];
     },
-  }),
-  'unknown-target-port': row('warning', {
-    meaning: 'no container has a port with the name that a Service port targets',
-    example: manifests(
-      aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) + runningPod,
-    ),
-    words: (details: UnknownPort & Texts<'targetPort'>) => [
-      `no container of the Pods that ${details.service} selects has a ${details.protocol} port named ${printable(details.targetPort)}, so this port has no endpoints`,
-      listFound(details),
-    ],
   }),
 } satisfies DiagnosticTable;

@@ -1,16 +1,4 @@
-import {
-  itsAddress,
-  aNode,
-  aNodePort,
-  aSelector,
-  annotated,
-  container,
-  endpoint,
-  manifests,
-  pod,
-  run,
-  web,
-} from './examples.ts';
+import { itsAddress, aNode, aNodePort, aSelector, container, endpoint, manifests, pod, run, web } from './examples.ts';
 import { quote } from '../base/printable.ts';
 import { type ProxyMode, modeFacts } from '../kube-proxy/modes.ts';
 import {
@@ -22,7 +10,6 @@ import {
   newestRelease,
   releaseRange,
 } from '../kube-proxy/releases.ts';
-import { type OfOneMode, endByMode } from './fields.ts';
 import {
   type DiagnosticTable,
   type Lists,
@@ -31,7 +18,6 @@ import {
   type Words,
   row,
   severityBy,
-  warningIf,
   wordsBy,
 } from './diagnostic-rows.ts';
 import { findNearest } from '../base/find-nearest.ts';
@@ -145,17 +131,6 @@ type LocalhostNodePort = Texts<'servicePort'> &
 
 /** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
 export const settingDiagnostics = {
-  'bad-detect-local': row('error', {
-    meaning: 'detectLocalMode lacks the name of an interface, or kube-proxy writes wrong rules with it',
-    example: manifests(web, '--detect-local-mode BridgeInterface'),
-    // `most`, in bytes: an interface's name may be one byte longer than a prefix.
-    words: ({ mode, field, value, most }: Texts<'mode' | 'field' | 'value'> & { readonly most: number }) => [
-      value === ''
-        ? `detectLocalMode ${mode} needs ${field}`
-        : `${field} cannot be ${quote(value)}: kube-proxy takes it, and its rules fail or match other interfaces`,
-      `write ${value === '' ? 'it: ' : ''}at most ${most} bytes without blanks, quotes, slashes and *`,
-    ],
-  }),
   'bad-feature-gate': row('error', {
     meaning: 'kube-proxy does not start with this feature gate, or not with this value',
     example: manifests(web, '--feature-gates NoSuchGate=true'),
@@ -191,17 +166,6 @@ export const settingDiagnostics = {
       ],
     }),
   }),
-  'bad-setting': row(
-    warningIf(({ ignoredIn }: OfOneMode) => ignoredIn !== undefined),
-    {
-      meaning: 'a flag, a field of the configuration or an annotation has a value that it does not take',
-      example: manifests(annotated('kpc.dev/ipvs-forwarding-method: nat')),
-      words: (details: Setting & OfOneMode & Texts<'expected'>) => [
-        `${details.name} cannot be ${quote(details.value)}${endByMode(details)}`,
-        `write ${details.expected}`,
-      ],
-    },
-  ),
   'covered-addresses': row('warning', {
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
     example: manifests(aNodePort, '--nodeport-addresses 10.0.0.0/8'),
@@ -253,14 +217,6 @@ export const settingDiagnostics = {
     meaning: '--prune is used without --all-nodes',
     example: manifests(web, '--prune'),
     words: ['--prune needs --all-nodes: otherwise kpc cannot know which nodes are gone', 'add --all-nodes'],
-  }),
-  'bad-shard': row('error', {
-    meaning: '--shard does not name a part of the nodes',
-    example: run('compile -f in.yaml --all-nodes --shard 8/8 -o out', { 'in.yaml': web + aNode('') }),
-    words: ({ shard }: Texts<'shard'>) => [
-      `--shard cannot be ${shard}`,
-      'write I/N for part I of N; I counts from 0, so the last of eight is 7/8',
-    ],
   }),
   'localhost-node-port': row('warning', {
     meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',

@@ -55,8 +55,10 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
     return;
   }
   const [firstStray] = strays;
-  if (firstStray !== undefined) draft.fault(name, 'stray-lines', { lines: strays.length }, firstStray);
-  if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault(name, 'legacy-tables', {});
+  if (firstStray !== undefined)
+    draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
+  if (/^# Warning: ip6?tables-legacy tables present/m.test(text))
+    draft.fault(name, 'dump-reading', { problem: 'legacy-tables' });
   // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
@@ -105,7 +107,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       draft.unread(file, [...list.unread, ...unread], firstLine - 1);
       if (list.lacks === undefined && isSecond(listSets(sets))) return;
       state.sets.add(sets, isWhole && list.lacks === undefined);
-      if (list.lacks === 'end') draft.fault(file, 'cut-off-file', { expected: kind });
+      if (list.lacks === 'end') draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
       if (list.lacks === 'members') {
         draft.refuse(file, firstLine, 'ipset list -t', 'shows no members: print ipset save instead');
       }
@@ -120,7 +122,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (isSecond(listServers(virtualServers))) return;
       state.virtualServers.add(virtualServers, isWhole);
       const mayBePart = isSaved ? virtualServers.length === 1 : !/^(?:IP|Prot) /m.test(text);
-      if (isTakenWhole && mayBePart) draft.fault(file, 'taken-whole', {}, firstLine);
+      if (isTakenWhole && mayBePart) draft.fault(file, 'dump-reading', { problem: 'taken-whole' }, firstLine);
       break;
     }
     case 'ipvsadm --timeout': {

@@ -18,7 +18,7 @@ const nftList = 'nft list ruleset';
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, command, firstLine, isCutOff } = output;
   draft.file(file, nftList);
-  if (isCutOff) return draft.fault(file, 'cut-off-file', { expected: nftList });
+  if (isCutOff) return draft.fault(file, 'unread-file', { expected: nftList, isCutOff: true });
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
   // Nothing but the whole ruleset holds tables of other names.

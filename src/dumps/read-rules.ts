@@ -19,7 +19,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   if (isWhole && draft.isSecond(file, firstLine, kind, listRules(tables), false)) return;
   draft.state.addRules(family, tables, isWhole ? (command?.table ? [command.table] : tableNames) : undefined);
   if (complete || isPart) return;
-  draft.fault(file, 'cut-off-file', { expected: kind });
+  draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
   draft.state.rulesOf(family).isCutOff = true;
 }
 
@@ -88,7 +88,7 @@ function readWithoutTable(
   draft.unread(file, unread, firstLine - 1);
   const names = tableNames.filter((name) => tables[name]);
   if (names.length > 0 && !isWhole && command?.table === undefined) {
-    draft.fault(file, 'no-table', { tables: names }, firstLine);
+    draft.fault(file, 'dump-reading', { problem: 'no-table', tables: names }, firstLine);
   }
   draft.state.addRules(family, tables, isWhole && !isPart ? names : undefined);
 }

@@ -72,13 +72,13 @@ async function readOneOfMany(path: string, { node }: SideContext): Promise<Store
   if (content.kind === 'fleet') {
     const own = node === undefined || /[/\\]/.test(node) ? undefined : join(path, node);
     const found = own !== undefined && existsSync(own) ? await readStoredFolder(own) : undefined;
-    return found ?? unreadable([diagnose('fleet-folder', { path, example: content.example })]);
+    return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
   const example = readdirSync(path)
     .toSorted()
     .map((name) => join(path, name))
     .find((inside) => statSync(inside, { throwIfNoEntry: false })?.isDirectory() && readDumpFiles([inside], undefined));
-  return example === undefined ? manifests : unreadable([diagnose('dump-folder', { path, example })]);
+  return example === undefined ? manifests : unreadable([diagnose('nodes-folder', { path, example, of: 'dumps' })]);
 }
 
 /** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
@@ -168,7 +168,7 @@ function readDumpFiles(
       texts.set(name, file.text);
       paths.set(name, path);
     } else {
-      const details = { problem: 'no-text', expected, reason: file.reason } as const;
+      const details = { expected, reason: file.reason } as const;
       passedOver.push(diagnose('unread-file', details, placeAtLine(path)));
     }
   }

@@ -31,9 +31,9 @@ describe('diagnostics are made by diagnose() alone', () => {
   });
 
   test.each([
-    "diagnostics.push({ severity: 'error', code: 'bad-port', text, place });",
-    "return [{ code: 'bad-port', text: `port ${port}`, severity }];",
-    "const note = { text: 'no port', code: 'bad-port', severity };",
+    "diagnostics.push({ severity: 'error', code: 'bad-value', text, place });",
+    "return [{ code: 'bad-value', text: `port ${port}`, severity }];",
+    "const note = { text: 'no port', code: 'bad-value', severity };",
   ])('a literal is found: %s', (line) => {
     expect(isHandMade(line)).toBe(true);
   });

@@ -191,9 +191,9 @@ describe('what follows from the rows', () => {
   test('values that are wrong are told as those of other settings are', async () => {
     const flags = { iptablesNeverMasquerade: 'perhaps', conntrackTcpTimeoutFin: 'x' };
     const told = (await compile('', flags)).diagnostics.map(({ code, text, help }) => `${text}: ${help} [${code}]`);
-    expect(told).toContain('--iptables-never-masquerade cannot be "perhaps": write true or false [bad-setting]');
+    expect(told).toContain('--iptables-never-masquerade cannot be "perhaps": write true or false [bad-value]');
     expect(told).toContain(
-      '--conntrack-tcp-timeout-fin cannot be "x": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      '--conntrack-tcp-timeout-fin cannot be "x": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     );
     const fields = await compile('iptables: { neverMasquerade: 5 }\nconntrack: { tcpFinTimeuot: 1s }\n');
     expect(fields.diagnostics.map(({ text, help }) => `${text}: ${help}`)).toEqual(

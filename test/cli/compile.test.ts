@@ -361,7 +361,7 @@ describe('input', () => {
   ])('for %s is refused', async (_, ...flags) => {
     const run = await runKpc(['compile', '-f', svc, ...flags]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^error: --(node|hostname-override) .*\[bad-name\]\n {2}help: .*\n$/);
+    expect(run.stderr).toMatch(/^error: --(node|hostname-override) .*\[bad-value\]\n {2}help: .*\n$/);
   });
 
   test('that looks like a command to GitHub is not printed as one', async () => {
@@ -413,7 +413,7 @@ describe('--output json, for programs', () => {
       diagnostics: [
         {
           severity: 'error',
-          code: 'bad-port',
+          code: 'bad-value',
           text: 'port cannot be 70000',
           help: 'a port is a number from 1 to 65535',
           arguments: {

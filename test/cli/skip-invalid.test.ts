@@ -39,7 +39,7 @@ const warnings = [
   'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart [left-out]',
   'in/twice.yaml:3:19: warning: left out: duplicate Service default/web, first defined at in/a.yaml:3 [left-out]',
   'in/variable.yaml:3:19: warning: left out: "$NAME" is a part of a template that is not filled in [left-out]',
-  'in/wrong.yaml:9:20: warning: left out: clusterIP "10.96.0.300" is not an IP address [left-out]',
+  'in/wrong.yaml:9:20: warning: left out: clusterIP cannot be "10.96.0.300" [left-out]',
 ];
 
 const leftOutOf = ({ stderr }: Run): readonly string[] =>

@@ -42,17 +42,17 @@ const wrongYaml = [
 
 const wrongPlaces = [
   '1:1 bad-kpc-yaml',
-  '2:13 bad-setting',
+  '2:13 bad-value',
   '3:12 bad-kpc-yaml',
-  '4:15 bad-cidr',
-  '5:19 bad-setting',
-  '6:21 bad-setting',
-  '7:27 bad-range',
-  '8:21 bad-cidr',
-  '9:26 bad-number',
+  '4:15 bad-value',
+  '5:19 bad-value',
+  '6:21 bad-value',
+  '7:27 bad-value',
+  '8:21 bad-value',
+  '9:26 bad-value',
   '10:17 bad-kpc-yaml',
-  '11:12 bad-name',
-  '12:19 bad-range',
+  '11:12 bad-value',
+  '12:19 bad-value',
 ];
 
 describe('a kpc.yaml with many faults', () => {
@@ -101,7 +101,7 @@ describe('a kpc.yaml with many faults', () => {
     });
     expect(status).toBe(2);
     expect(stderr).toContain("option '--ip-family <family>' argument 'v4' is invalid");
-    expect(stderr).toContain('--cluster-cidr "x" is not a network');
+    expect(stderr).toContain('--cluster-cidr cannot be "x"');
     expect(stderr).toContain('kpc has no flag --nodee');
   });
 });
@@ -119,7 +119,7 @@ describe('wrong values on the command line', () => {
       expect.stringContaining("option '--print <file>' argument 'zz' is invalid"),
       expect.stringContaining('--node cannot be "a_b"'),
       expect.stringContaining('--proxy-mode cannot be "foo"'),
-      expect.stringContaining('--shard cannot be 3/3'),
+      expect.stringContaining('--shard cannot be "3/3"'),
     ]);
   });
 

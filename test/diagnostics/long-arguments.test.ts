@@ -36,6 +36,6 @@ items:
     manifests: [{ name: 'svc.yaml', text: first + others.join('') }],
     proxyMode: 'ipvs',
   });
-  expect(diagnostics.filter(({ code }) => code === 'bad-word')).toHaveLength(3001);
+  expect(diagnostics.filter(({ code }) => code === 'bad-value')).toHaveLength(3001);
   expect(JSON.stringify(diagnostics).length).toBeLessThan(50_000_000);
 });

@@ -61,9 +61,9 @@ test('kpc explain lists the codes, and suggests the near one', async () => {
   const both = await runKpc(['explain', '[bad-bundle]']);
   expect(both.stdout).toMatch(/^bad-bundle: error\n/);
   expect(both.stdout).toContain(`\n\nbad-bundle: error of kpc-apply\n${failureMeanings['bad-bundle']}\n`);
-  expect(await runKpc(['explain', 'bad-prot'])).toEqual({
+  expect(await runKpc(['explain', 'bad-valeu'])).toEqual({
     status: 2,
     stdout: '',
-    stderr: 'error: no message has the code bad-prot\n  help: did you mean bad-port?\n',
+    stderr: 'error: no message has the code bad-valeu\n  help: did you mean bad-value?\n',
   });
 });

@@ -13,7 +13,7 @@ import { expectWritten } from '../support/written-page.ts';
 const path = 'schemas/expectations.schema.json';
 
 /** A schema for editors: what would be right, as its description. */
-function publish({ code: _, expected, properties, items, additionalProperties, ...others }: Schema): object {
+function publish({ expected, properties, items, additionalProperties, ...others }: Schema): object {
   return {
     ...(expected === undefined ? {} : { description: expected }),
     ...others,

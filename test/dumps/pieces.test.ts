@@ -135,7 +135,7 @@ describe('a piece of a list of virtual servers', () => {
   test('one virtual server with its real servers is taken as the whole, which a note says', async () => {
     const run = await runKpc(['describe', write('one.txt', saved.split('\n').slice(0, 2).join('\n') + '\n')]);
     expect(run.stderr).toContain('note: treated as the complete list of virtual servers of the node');
-    expect((await runKpc(['describe', write('saved.txt', saved)])).stderr).not.toContain('[taken-whole]');
+    expect((await runKpc(['describe', write('saved.txt', saved)])).stderr).not.toContain('[dump-reading]');
   });
 });
 
@@ -198,7 +198,7 @@ describe('what is no dump, and says so', () => {
       const run = await runKpc(args);
       expect(run.status).toBe(2);
       expect(run.stderr).toContain(
-        `${folder} holds dumps of nodes, not one [dump-folder]\n  help: name one of them, such as ${folder}/`,
+        `${folder} holds the dumps of several nodes [nodes-folder]\n  help: name the folder of one node, such as ${folder}/`,
       );
     }
   });

@@ -52,7 +52,7 @@ suite('what is not YAML', () => {
 
   test('one bad document does not hide the others', () => {
     const text = `a: [\n---\n${service('clusterIP: 10.96.0.1', 'ports: [{port: 0}]')}`;
-    expect(diagnose(text).map((line) => line.replace(/:.*\[/, ' ['))).toEqual(['2 [bad-yaml]', '8 [bad-port]']);
+    expect(diagnose(text).map((line) => line.replace(/:.*\[/, ' ['))).toEqual(['2 [bad-yaml]', '8 [bad-value]']);
   });
 
   test.each([
@@ -145,7 +145,7 @@ suite('lists in lists', () => {
 suite('Services', () => {
   test('names that would reach a terminal', () => {
     expect(diagnose(service('type: ExternalName', 'externalName: "a\\e[31m"'))).toEqual([
-      `6:17 error: externalName cannot be "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-name]`,
+      `6:17 error: externalName cannot be "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-value]`,
     ]);
     expect(diagnose(service('type: ExternalName', 'externalName: db.example.com.'))).toEqual([]);
   });
@@ -170,13 +170,13 @@ suite('Services', () => {
 
   test('port 70000', () => {
     expect(wrongWith(['ports:', '- port: 70000'])).toEqual([
-      '7:11 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
+      '7:11 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-value]',
     ]);
   });
 
   test('a port in quotes', () => {
     expect(wrongWith(['ports:', '- port: "80"'])).toEqual([
-      '7:11 error: port cannot be "80": write 80 without quotes [bad-port]',
+      '7:11 error: port cannot be "80": write 80 without quotes [bad-value]',
     ]);
   });
 
@@ -188,19 +188,19 @@ suite('Services', () => {
 
   test('protocol "tcp"', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: tcp}'])).toEqual([
-      '7:26 error: protocol cannot be "tcp": write TCP [bad-word]',
+      '7:26 error: protocol cannot be "tcp": write TCP [bad-value]',
     ]);
   });
 
   test('a protocol that is none', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: ICMP}'])).toEqual([
-      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-word]',
+      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-value]',
     ]);
   });
 
   test('a nodePort where the type has none', () => {
     expect(wrongWith(['ports: [{port: 80, nodePort: 30080}]'])).toEqual([
-      '6:32 error: nodePort cannot be 30080: write type: NodePort, or leave nodePort out [bad-type]',
+      '6:32 error: nodePort cannot be 30080: write type: NodePort, or leave nodePort out [bad-value]',
     ]);
   });
 
@@ -213,20 +213,20 @@ suite('Services', () => {
 
   test('an address that is none, and one with a prefix length', () => {
     expect(wrongWith(['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'])).toEqual([
-      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
-      '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '7:17 error: externalIPs[0] cannot be "10.0.0.256": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
+      '7:29 error: externalIPs[1] cannot be "10.0.0.1/32": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
     ]);
   });
 
   test('a source range that is an address', () => {
     expect(wrongWith(['ports: [{port: 80}]', 'loadBalancerSourceRanges: [" 10.0.0.0/8 ", 192.0.2.1]'])).toEqual([
-      '7:46 error: loadBalancerSourceRanges[1] "192.0.2.1" is not a network: write 192.0.2.1/32 for this one address [bad-cidr]',
+      '7:46 error: loadBalancerSourceRanges[1] cannot be "192.0.2.1": write 192.0.2.1/32 for this one address [bad-value]',
     ]);
   });
 
   test('texts that YAML takes for something else', () => {
     expect(wrongWith(['ports:', '- name: on', '  port: 80'])).toEqual([
-      '7:11 error: name is true, not a string: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
+      '7:11 error: name is true, not a string: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-value]',
     ]);
   });
 
@@ -242,9 +242,9 @@ suite('Services', () => {
   test('wrong shapes and wrong values are told in one run', () => {
     const text = `${service('clusterIP: nowhere', 'ports: [{port: 70000}]').replace('web', '"We\\"b"')}`;
     expect(diagnose(text)).toEqual([
-      `3:18 error: name cannot be "We\\"b": ${nameShape} [bad-name]`,
-      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
-      '6:18 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
+      `3:18 error: name cannot be "We\\"b": ${nameShape} [bad-value]`,
+      '5:14 error: clusterIP cannot be "nowhere": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
+      '6:18 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-value]',
     ]);
   });
 
@@ -255,14 +255,14 @@ suite('Services', () => {
     ['a sign that turns text around', '"a\\u202eb"', '"a\\u202eb"'],
   ])('a name with %s', (_, written, shown) => {
     const text = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]').replace('web', written);
-    expect(diagnose(text)).toEqual([`3:18 error: name cannot be ${shown}: ${nameShape} [bad-name]`]);
+    expect(diagnose(text)).toEqual([`3:18 error: name cannot be ${shown}: ${nameShape} [bad-value]`]);
   });
 
   test('no name', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no metadata.name: the name that the cluster made of generateName is not in this file: give the object as the cluster has it, or write a name [missing-name]',
+      '3:11 error: the object has no name: write one, or give the object as the cluster has it, with the name that it made [missing-field]',
     ]);
   });
 
@@ -295,8 +295,8 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, as addressType says: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
-      '9:15 error: addresses[0] "127.0.0.1" is not an address that Kubernetes takes here: it is a loopback address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '8:15 error: addresses[0] cannot be "fd00::1": write an IPv4 address, as addressType says [bad-value]',
+      '9:15 error: addresses[0] cannot be "127.0.0.1": it is a loopback address: write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);
   });
@@ -313,7 +313,7 @@ suite('EndpointSlices', () => {
       '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
     ]);
     expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
-      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-word]',
+      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-value]',
     ]);
   });
 });
@@ -365,7 +365,7 @@ suite('files', () => {
     const { diagnostics } = readInputs([join(folder, 'nowhere.yaml'), join(folder, 'sub', 'empty')]);
     expect(describe(diagnostics)).toEqual([
       '1:1 error: there is no such file or folder [unreadable-file]',
-      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json, or all are excluded [empty-folder]',
+      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json, or all are excluded [empty-file]',
     ]);
   });
 
@@ -384,5 +384,5 @@ suite('files', () => {
 
 test('points at a label that is called like a number', () => {
   const text = service('clusterIP: 10.96.0.1', 'ports: [{port: 80}]', 'selector:', '  app: x', '  "08": 5');
-  expect(diagnose(text)).toEqual(['9:11 error: 08 is the number 5, not a string: put it in quotes [bad-type]']);
+  expect(diagnose(text)).toEqual(['9:11 error: 08 is the number 5, not a string: put it in quotes [bad-value]']);
 });

@@ -99,7 +99,7 @@ describe('messages', () => {
     const out = await runKpc(['compile', '-f', file, '-q', '-o', join(scratch, 'out')]);
     expect(out).toEqual({ status: 0, stdout: '', stderr: '' });
     const failed = await compile([{ ...service, spec: { clusterIP: 'x', ports: [{ port: 80 }] } }], '--quiet');
-    expect(failed.stderr).toContain('is not an IP address');
+    expect(failed.stderr).toContain('cannot be');
     expect(failed.stderr).not.toContain('note:');
   });
 

@@ -98,5 +98,5 @@ test('a wrong field beside one that is deep', () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
   const text = `{"apiVersion":"v1","kind":"Service","metadata":{"name":5},"spec":{"x":${deep}}}`;
   const { diagnostics } = collectFiles([new TextFile('in.json', text)]);
-  expect(diagnostics.map(({ code }) => code)).toContain('bad-type');
+  expect(diagnostics.map(({ code }) => code)).toContain('bad-value');
 });

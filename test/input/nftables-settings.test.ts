@@ -46,21 +46,21 @@ suite('masquerading', () => {
   const hint = 'the bit of the packet mark is a number from 0 to 31';
 
   test.each([
-    ['mode: nftables\nnftables: {masqueradeBit: 32}', `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-number]`],
-    ['mode: nftables\nnftables: {masqueradeBit: -1}', `4:27 error: masqueradeBit cannot be -1: ${hint} [bad-number]`],
+    ['mode: nftables\nnftables: {masqueradeBit: 32}', `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-value]`],
+    ['mode: nftables\nnftables: {masqueradeBit: -1}', `4:27 error: masqueradeBit cannot be -1: ${hint} [bad-value]`],
     // kube-proxy does not look at it in other modes.
     [
       'mode: ipvs\nnftables: {masqueradeBit: 32}',
-      `4:27 warning: masqueradeBit cannot be 32; mode ipvs ignores it: ${hint} [bad-number]`,
+      `4:27 warning: masqueradeBit cannot be 32; mode ipvs ignores it: ${hint} [bad-value]`,
     ],
     // The other bit it checks in every mode.
-    ['mode: nftables\niptables: {masqueradeBit: 32}', `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-number]`],
+    ['mode: nftables\niptables: {masqueradeBit: 32}', `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-value]`],
   ])('%s', (config, expected) => {
     expect(resolve(config).diagnostics).toEqual([expected]);
   });
 
   test('a bit of the flag that is none is an error in each mode', () => {
-    const expected = [`error: --iptables-masquerade-bit cannot be "32": write a number from 0 to 31 [bad-number]`];
+    const expected = [`error: --iptables-masquerade-bit cannot be "32": write a number from 0 to 31 [bad-value]`];
     for (const proxyMode of proxyModes) {
       expect(resolve('', { proxyMode, iptablesMasqueradeBit: '32' }).diagnostics).toEqual(expected);
     }

@@ -24,7 +24,7 @@ const tooLarge = {
 } as const;
 const diagnostics: readonly Diagnostic[] = [
   saying('compiled without a node', diagnose('unnamed-port', {})),
-  saying('port 70000: too large', diagnose('bad-port', tooLarge, at(2, 8))),
+  saying('port 70000: too large', diagnose('bad-value', tooLarge, at(2, 8))),
   saying('far to the right', diagnose('no-ports', {}, at(3, 203))),
   saying('nothing\u001b[31m here', diagnose('empty-file', {}, at(4, 1))),
 ];
@@ -35,7 +35,7 @@ test('for people', () => {
     [
       'warning: compiled without a node [unnamed-port]',
       '  help: name each port if there are several',
-      'a.yaml:2:8: error: port 70000: too large [bad-port]',
+      'a.yaml:2:8: error: port 70000: too large [bad-value]',
       '   port: 70000',
       '         ^',
       '  help: a port is a number from 1 to 65535',
@@ -65,7 +65,7 @@ test('for programs', () => {
     },
     {
       severity: 'error',
-      code: 'bad-port',
+      code: 'bad-value',
       text: 'port 70000: too large',
       help: 'a port is a number from 1 to 65535',
       arguments: tooLarge,

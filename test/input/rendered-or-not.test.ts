@@ -120,7 +120,7 @@ describe('a template of another language', () => {
     const text = `${service('$NAME')}---\n${service('web', 'nowhere')}`;
     const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
     expect(run.stderr.match(/error:/g)).toHaveLength(2);
-    expect(run.stderr).toContain('clusterIP "nowhere" is not an IP address');
+    expect(run.stderr).toContain('clusterIP cannot be "nowhere"');
   });
 
   test('is one error for all files of a folder', async () => {
@@ -184,7 +184,7 @@ describe('braces that are no template', () => {
     const run = await compile(write({ 'a.yaml': `${alert}---\n${service('web', 'nowhere')}` }), '-f', 'a.yaml');
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('clusterIP "nowhere" is not an IP address'),
+      stderr: expect.stringContaining('clusterIP cannot be "nowhere"'),
     });
   });
 });

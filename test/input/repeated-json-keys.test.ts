@@ -85,7 +85,7 @@ describe('a key that is in one JSON object twice', () => {
 
   test('does not hide what else is wrong with the object', () => {
     const text = `{${service},\n"spec": {},\n"spec": {"clusterIP": "x", "ports": [{"port": 80}]}}`;
-    expect(diagnose(text)).toEqual(['3:1 error duplicate-key', '3:23 error bad-address']);
+    expect(diagnose(text)).toEqual(['3:1 error duplicate-key', '3:23 error bad-value']);
   });
 
   test('is an error in a List, and in JSON after a line ---', () => {

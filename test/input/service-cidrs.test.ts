@@ -42,40 +42,43 @@ suite('a ServiceCIDR', () => {
     expect([...skipped]).toEqual([['ServiceCIDR of networking.k8s.io/v1alpha1', 1]]);
   });
 
-  const one = 'cidrs holds no network, or several of one family: write one network, or one of each family [bad-cidr]';
-  const none = 'cidrs holds no network, or several of one family: write one network, or one of each family [bad-cidr]';
+  const wrong = (cidrs: string) =>
+    `4:15 error: cidrs cannot be "${cidrs}": write one network, or one of each family [bad-value]`;
 
   test.each([
-    ['[]', [`4:15 error: ${none}`]],
-    ['null', [`4:15 error: ${none}`]],
-    ['[10.96.0.0/12, 10.112.0.0/12]', [`4:15 error: ${one}`]],
-    ['["fd00::/112", "fd01::/112"]', [`4:15 error: ${one}`]],
-    ['[10.96.0.0/12, "fd00::/112", 10.112.0.0/12]', [`4:15 error: ${one}`]],
-    ['[10.96.0.1/12]', ['4:16 error: cidrs[0] "10.96.0.1/12" is refused by Kubernetes: write 10.96.0.0/12 [bad-cidr]']],
+    ['[]', [wrong('')]],
+    ['null', [wrong('')]],
+    ['[10.96.0.0/12, 10.112.0.0/12]', [wrong('10.96.0.0/12,10.112.0.0/12')]],
+    ['["fd00::/112", "fd01::/112"]', [wrong('fd00::/112,fd01::/112')]],
+    ['[10.96.0.0/12, "fd00::/112", 10.112.0.0/12]', [wrong('10.96.0.0/12,fd00::/112,10.112.0.0/12')]],
+    [
+      '[10.96.0.1/12]',
+      ['4:16 error: cidrs[0] cannot be "10.96.0.1/12": Kubernetes refuses it: write 10.96.0.0/12 [bad-value]'],
+    ],
     [
       '[10.096.0.0/12]',
-      ['4:16 error: cidrs[0] "10.096.0.0/12" is refused by Kubernetes: write 10.96.0.0/12 [bad-cidr]'],
+      ['4:16 error: cidrs[0] cannot be "10.096.0.0/12": Kubernetes refuses it: write 10.96.0.0/12 [bad-value]'],
     ],
     [
       '[10.96.0.0/12, "FD00::/112"]',
-      ['4:30 error: cidrs[1] "FD00::/112" is refused by Kubernetes: write fd00::/112 [bad-cidr]'],
+      ['4:30 error: cidrs[1] cannot be "FD00::/112": Kubernetes refuses it: write fd00::/112 [bad-value]'],
     ],
     [
       '["::ffff:10.0.0.0/104"]',
-      ['4:16 error: cidrs[0] "::ffff:10.0.0.0/104" is refused by Kubernetes: write 10.0.0.0/8 [bad-cidr]'],
+      ['4:16 error: cidrs[0] cannot be "::ffff:10.0.0.0/104": Kubernetes refuses it: write 10.0.0.0/8 [bad-value]'],
     ],
     [
       '[10.96.0.0]',
-      ['4:16 error: cidrs[0] "10.96.0.0" is not a network: write 10.96.0.0/32 for this one address [bad-cidr]'],
+      ['4:16 error: cidrs[0] cannot be "10.96.0.0": write 10.96.0.0/32 for this one address [bad-value]'],
     ],
     [
       '["10.96.0.0/12 }; flush ruleset"]',
       [
-        '4:16 error: cidrs[0] "10.96.0.0/12 }; flush ruleset" is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]',
+        '4:16 error: cidrs[0] cannot be "10.96.0.0/12 }; flush ruleset": write a network such as 10.0.0.0/8 or fd00::/64 [bad-value]',
       ],
     ],
-    ['10.96.0.0/12', ['4:15 error: cidrs cannot be "10.96.0.0/12": write a list, each item after "- " [bad-type]']],
-    ['[10]', ['4:16 error: cidrs[0] is the number 10, not a string: put it in quotes [bad-type]']],
+    ['10.96.0.0/12', ['4:15 error: cidrs cannot be "10.96.0.0/12": write a list, each item after "- " [bad-value]']],
+    ['[10]', ['4:16 error: cidrs[0] is the number 10, not a string: put it in quotes [bad-value]']],
   ])('with cidrs %s is refused', (cidrs, expected) => {
     expect(diagnose(serviceCidr('kubernetes', cidrs))).toEqual(expected);
   });
@@ -83,7 +86,7 @@ suite('a ServiceCIDR', () => {
   test('needs a name, and one that is one', () => {
     const spec = 'spec: {cidrs: [10.96.0.0/12]}\n';
     expect(diagnose(`apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\n${spec}`)).toEqual([
-      '1:1 error: the object has no metadata.name: write one [missing-name]',
+      '1:1 error: the object has no name: write one [missing-field]',
     ]);
     expect(diagnose(serviceCidr('Kubernetes', '[10.96.0.0/12]'))).toHaveLength(1);
   });

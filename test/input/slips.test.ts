@@ -64,7 +64,7 @@ test.each([
 });
 
 test('a mapping of one key without that space is a text', () => {
-  const missing = ': put a space after the ":" [bad-type]';
+  const missing = ': put a space after the ":" [bad-value]';
   expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector:', '  app:web'))).toEqual([
     `8:5 error: selector cannot be "app:web"${missing}`,
   ]);
@@ -72,7 +72,7 @@ test('a mapping of one key without that space is a text', () => {
     `7:5 error: ports[0] cannot be "port:80"${missing}`,
   ]);
   expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector: web'))).toEqual([
-    '7:13 error: selector cannot be "web": write a mapping of strings [bad-type]',
+    '7:13 error: selector cannot be "web": write a mapping of strings [bad-value]',
   ]);
 });
 

@@ -58,27 +58,27 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'configSyncPeriod: soon',
-      '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'bindAddress: localhost',
-      '3:14 error: bindAddress "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
+      '3:14 error: bindAddress cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
     ],
     [
       'nodePortAddresses: [""]',
-      '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-cidr]',
+      '3:21 error: nodePortAddresses cannot be "": write a network such as 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-value]',
     ],
     [
       'conntrack: {maxPerCore: -1}',
-      '3:25 error: maxPerCore cannot be -1: a whole number from 0 to 2147483647 [bad-number]',
+      '3:25 error: maxPerCore cannot be -1: a whole number from 0 to 2147483647 [bad-value]',
     ],
     [
       'conntrack: {udpTimeout: -1s}',
-      '3:25 error: udpTimeout cannot be "-1s": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      '3:25 error: udpTimeout cannot be "-1s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'clientConnection: {burst: -1}',
-      '3:27 error: burst cannot be -1: a whole number from 0 to 2147483647 [bad-number]',
+      '3:27 error: burst cannot be -1: a whole number from 0 to 2147483647 [bad-value]',
     ],
   ])('%s', (config, message) => {
     expect(check(config)).toEqual([message]);
@@ -97,35 +97,38 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
   test.each([
     [
       'nftables: {minSyncPeriod: 31d}',
-      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'ipvs: {syncPeriod: "30"}',
-      'syncPeriod cannot be "30": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      'syncPeriod cannot be "30": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'iptables: {syncPeriod: ""}',
-      'syncPeriod cannot be "": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      'syncPeriod cannot be "": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'ipvs: {tcpTimeout: 1e3s}',
-      'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
+      'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'conntrack: {udpTimeout: null}',
-      'udpTimeout cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]',
+      'udpTimeout cannot be empty: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     [
       'configSyncPeriod: null',
-      'configSyncPeriod cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]',
+      'configSyncPeriod cannot be empty: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
-    ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-type]'],
-    ['clientConnection: {qps: "5"}', 'qps cannot be "5": write a number [bad-type]'],
-    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0 to 4294967295 [bad-number]'],
-    ['logging: {options: {json: {splitStream: "yes"}}}', 'splitStream cannot be "yes": write true or false [bad-type]'],
-    ['winkernel: {enableDSR: 1}', 'enableDSR cannot be 1: write true or false [bad-type]'],
-    ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-type]'],
-    ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-type]'],
+    ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-value]'],
+    ['clientConnection: {qps: "5"}', 'qps cannot be "5": write a number [bad-value]'],
+    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0 to 4294967295 [bad-value]'],
+    [
+      'logging: {options: {json: {splitStream: "yes"}}}',
+      'splitStream cannot be "yes": write true or false [bad-value]',
+    ],
+    ['winkernel: {enableDSR: 1}', 'enableDSR cannot be 1: write true or false [bad-value]'],
+    ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-value]'],
+    ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-value]'],
   ])('%s', (config, said) => {
     for (const mode of ['iptables', 'ipvs', 'nftables']) {
       expect(check(`mode: ${mode}\n${config}`)).toEqual([expect.stringContaining(` error: ${said}`)]);
@@ -150,7 +153,7 @@ suite('flags that are given empty, or twice', () => {
 
   test('one empty CIDR is none, but kube-proxy reads it in mode ClusterCIDR only', () => {
     const { diagnostics } = settingsOf({ clusterCidr: '' });
-    expect(describe(diagnostics)).toEqual([expect.stringContaining('error: --cluster-cidr "" is not a network')]);
+    expect(describe(diagnostics)).toEqual([expect.stringContaining('error: --cluster-cidr cannot be ""')]);
     expect(settingsOf({ clusterCidr: '', detectLocalMode: 'NodeCIDR' })).toMatchObject({
       diagnostics: [],
       settings: { clusterCIDRs: [] },
@@ -272,13 +275,13 @@ suite('flags', () => {
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'error: --bind-address "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
       'error: kube-proxy v1.37.2 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
-      'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-number]',
-      'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-number]',
-      'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
-      'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-setting]',
-      'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-setting]',
+      'error: --bind-address cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
+      'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-value]',
+      'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-value]',
+      'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+      'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-value]',
+      'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-value]',
     ]);
   });
 });

@@ -134,7 +134,7 @@ describe('a value of a type that the API server refuses is an error at its place
   ])('%s %j: %j', (name, path, value) => {
     const told = tell(withValue(examples[name](), path, value));
     expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(/^error bad-type at (?:\S)/);
+    expect(told[0]).toMatch(/^error bad-value at (?:\S)/);
   });
 });
 
@@ -157,17 +157,17 @@ test.each<[Example, Path]>([
   ['service', ['spec', 'selector', 'app']],
   ['slice', ['metadata', 'labels', 'app']],
   ['pod', ['metadata', 'labels', 'app']],
-])('a value that is null where a string belongs is a warning: %s %j', (name, path) => {
+])('null where a string belongs is the empty string: %s %j', (name, path) => {
   const told = tell(withValue(examples[name](), path, null));
-  expect(told).toEqual(['warning null-value at null']);
+  expect(told).toEqual([]);
 });
 
-describe('an address that no host has is told', () => {
-  const warned = 'warning special-address';
-  const refused = 'error bad-address';
+describe('an address that no endpoint can have is told', () => {
+  const warned = '';
+  const refused = 'error bad-value';
 
   test.each<[string, string, string, string]>([
-    // What the API server refuses of an endpoint or an external IP is an error, what it takes a warning.
+    // What the API server refuses of an endpoint or an external IP is an error.
     ['0.0.0.0', warned, refused, refused],
     ['127.0.0.1', warned, refused, refused],
     ['169.254.1.1', warned, refused, warned],
@@ -199,19 +199,14 @@ describe('an address that no host has is told', () => {
     expect(told('service', ['spec', 'externalIPs', 0])).toEqual(expected(ofEndpoint));
     expect(tell({ ...service(), spec, status: {} })).toEqual(expected(ofService));
   });
-
-  test('but not where kube-proxy does not use it', () => {
-    const ingress = { ip: '127.0.0.1', ipMode: 'Proxy' };
-    expect(tell(withValue(service(), ['status', 'loadBalancer', 'ingress', 0], ingress))).toEqual([]);
-  });
 });
 
 describe('the port of a slice', () => {
   test.each([
-    [0, ['warning bad-port at 0']],
-    [-1, ['error bad-port at -1']],
-    [65536, ['error bad-port at 65536']],
-    ['8080', ['error bad-port at "8080"']],
+    [0, ['warning bad-value at 0']],
+    [-1, ['error bad-value at -1']],
+    [65536, ['error bad-value at 65536']],
+    ['8080', ['error bad-value at "8080"']],
     [null, []],
   ])('%j', (port, expected) => {
     expect(tell(withValue(slice(), ['ports', 0, 'port'], port))).toEqual(expected);
@@ -222,5 +217,5 @@ test('what is wrong with a slice does not make its Service look as if it had non
   const objects = [service(), withValue(slice(), ['endpoints', 0, 'nodeName'], 5)];
   const text = objects.map((object) => JSON.stringify(object)).join('\n');
   const { diagnostics } = compile({ manifests: [{ name: 'in.json', text }], node: 'a', proxyMode: 'ipvs' });
-  expect(diagnostics.map(({ code }) => code)).toEqual(['no-node-port', 'bad-type']);
+  expect(diagnostics.map(({ code }) => code)).toEqual(['no-node-port', 'bad-value']);
 });

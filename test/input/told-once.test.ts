@@ -4,7 +4,7 @@ import { diagnose, service } from './diagnose.ts';
 
 test('ports that are wrong, or that stand in a spec that is missing, are not told to be missing as well', () => {
   expect(diagnose(service('clusterIP: 10.96.0.1', 'ports: { port: 80 }'))).toEqual([
-    '6:10 error: ports cannot be a mapping: write a list, each item after "- " [bad-type]',
+    '6:10 error: ports cannot be a mapping: write a list, each item after "- " [bad-value]',
   ]);
   expect(diagnose('apiVersion: v1\nkind: Service\nmetadata: { name: web }\n')).toEqual([
     '1:1 error: the Service has no spec: write one with ports [missing-field]',

@@ -22,7 +22,7 @@ test.each(['\\u202eabc', '\\u2028', '\\e[31m', '##[error]x', 'a\\tb'])(
       manifests.replace(/nodeName: worker-1\n/, (found) => `${found}    hints: ${hints}\n`),
     );
     const run = await runKpc(['compile', '-f', file, '-o', bundle]);
-    expect(run).toMatchObject({ status: 0, stderr: expect.stringContaining('bad-name') });
+    expect(run).toMatchObject({ status: 0, stderr: expect.stringContaining('bad-value') });
     const { status, err } = await callApply(createFakeNode().host, 'apply', bundle);
     expect({ status, err }).toMatchObject({ status: 0 });
   },

@@ -74,7 +74,7 @@ describe('compile', () => {
   test('refuses a node whose name no node can have', () => {
     const { bundle, diagnostics } = compile({ manifests: [quickstart], node: 'no node!' });
     expect(bundle).toBeUndefined();
-    expect(diagnostics).toContainEqual(expect.objectContaining({ severity: 'error', code: 'bad-name' }));
+    expect(diagnostics).toContainEqual(expect.objectContaining({ severity: 'error', code: 'bad-value' }));
   });
 
   test.each([
@@ -92,11 +92,11 @@ describe('compile', () => {
   });
 
   test.each([
-    ['conntrackMin', -1, 'bad-number'],
-    ['conntrackMaxPerCore', 1.5, 'bad-number'],
-    ['conntrackMaxPerCore', Number.NaN, 'bad-number'],
-    ['masqueradeAll', {}, 'bad-setting'],
-    ['ipvsStrictArp', -1, 'bad-setting'],
+    ['conntrackMin', -1, 'bad-value'],
+    ['conntrackMaxPerCore', 1.5, 'bad-value'],
+    ['conntrackMaxPerCore', Number.NaN, 'bad-value'],
+    ['masqueradeAll', {}, 'bad-value'],
+    ['ipvsStrictArp', -1, 'bad-value'],
   ])('refuses %s: %s', (name, value, code) => {
     const { bundle, diagnostics } = compile({ manifests: [quickstart], [name]: value });
     expect(bundle).toBeUndefined();

@@ -128,7 +128,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const far = await kpc('diff', '--to-kubernetes-version', '1.38', 'web-132.yaml');
     expect(far).toMatchObject({ status: 2, stdout: '' });
     expect(far.stderr).toContain(
-      '--to-kubernetes-version cannot be "1.38" [bad-setting]\n  help: write a release of Kubernetes 1.30 to 1.37, or auto',
+      '--to-kubernetes-version cannot be "1.38" [bad-value]\n  help: write a release of Kubernetes 1.30 to 1.37, or auto',
     );
     const two = await kpc('diff', '--to-kubernetes-version', '1.36', 'web-132.yaml', 'web.yaml');
     expect(two).toMatchObject({ status: 2, stdout: '' });
@@ -296,7 +296,7 @@ test('primary is no value of nodePortAddresses up to 1.30, and a warning says so
   const told = 'does not take this, and does not start';
   const before = await kpc(...flags, '--kubernetes-version', '1.30');
   expect(before.status, before.stderr).toBe(0);
-  expect(before.stderr).toContain(`warning: --nodeport-addresses "primary": kube-proxy v1.30.14 ${told}`);
+  expect(before.stderr).toContain(`warning: --nodeport-addresses cannot be "primary": kube-proxy v1.30.14 ${told}`);
   const since = await kpc(...flags, '--kubernetes-version', '1.31');
   expect(since.status, since.stderr).toBe(0);
   expect(since.stderr).not.toContain(told);

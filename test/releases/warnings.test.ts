@@ -68,8 +68,8 @@ describe('what a release does not take is said of the release that a node runs',
     const run = await kpc('compile', '-f', 'all.yaml', ...flags);
     expect(run.status, run.stderr).toBe(0);
     expect(countOf('unloadable-range', run.stderr), run.stderr).toBe(1);
-    expect(countOf('bad-cidr', run.stderr)).toBe(1);
-    expect(run.stderr).toContain('nodeport-addresses "primary": kube-proxy v1.30.14 does not take this');
+    expect(countOf('bad-value', run.stderr)).toBe(1);
+    expect(run.stderr).toContain('nodeport-addresses cannot be "primary": kube-proxy v1.30.14 does not take this');
   });
 
   test.each([
@@ -80,7 +80,7 @@ describe('what a release does not take is said of the release that a node runs',
     const flags = ['--kubernetes-version', from, '--to-kubernetes-version', to, ...primary, '--node', 'new'];
     const run = await kpc('diff', '-f', 'all.yaml', ...flags);
     expect([0, 1], run.stderr).toContain(run.status);
-    expect(countOf('bad-cidr', run.stderr), run.stderr).toBe(times);
+    expect(countOf('bad-value', run.stderr), run.stderr).toBe(times);
   });
 
   test('an upgrade says of the source range once, which of the two releases it is', async () => {

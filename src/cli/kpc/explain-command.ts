@@ -23,7 +23,7 @@ export function addExplainCommand(program: Command, terminal: Terminal, done: Do
     .description(
       'Explain the code of a message: why there is such a message, an example, and what to do; or list the codes.',
     )
-    .argument('[code]', 'the code, as in [bad-port] at the end of a message')
+    .argument('[code]', 'the code, as in [bad-value] at the end of a message')
     .action(async (code: string | undefined) => done(await explain(code, terminal, run)));
 }
 

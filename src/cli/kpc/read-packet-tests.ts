@@ -135,14 +135,14 @@ function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string
   const modes = givenList(raw.mode)?.flatMap((name) => {
     const mode = proxyModes.find((each) => each === name);
     const expected = findNearest(name, proxyModes) ?? proxyModeNames;
-    if (!mode) report.add([...path, 'mode'], 'bad-type', { field: 'mode', found: findingOf(name), expected });
+    if (!mode) report.add([...path, 'mode'], 'bad-value', { field: 'mode', found: findingOf(name), expected });
     return mode ?? [];
   });
   const releases = givenList(raw.release);
   for (const release of releases ?? []) {
     if (parseRelease(release)) continue;
     const details = { field: 'release', found: findingOf(release), expected: 'a release such as "1.36"' } as const;
-    report.add([...path, 'release'], 'bad-type', details);
+    report.add([...path, 'release'], 'bad-value', details);
   }
   return { nodes: givenList(raw.nodes ?? raw.node), modes, releases };
 }

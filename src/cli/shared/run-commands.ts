@@ -167,7 +167,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc test fixtures/packet-tests/nginx.yaml --proxy-mode iptables',
       'kpc test --init -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
     ],
-    explain: ['kpc explain', 'kpc explain bad-port'],
+    explain: ['kpc explain', 'kpc explain bad-value'],
     completion: ['source <(kpc completion bash)', 'kpc completion fish | source'],
     version: ['kpc version', 'kpc version --output json'],
   },

@@ -1,50 +1,9 @@
-import { namesOf } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
-import {
-  fullName,
-  type EndpointPort,
-  type Endpoints,
-  type EndpointSlice,
-  type FieldPath,
-  type Service,
-  type Sourced,
-} from '../objects.ts';
+import type { ServiceWithSlices } from '../endpoints.ts';
+import { fullName, type EndpointPort, type EndpointSlice, type Service, type Sourced } from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Selecting } from './select-pods.ts';
-
-/**
- * One note for all slices and Endpoints that name no Service of the input. A cluster's output may hold many of them, as where
- * only some Services are given.
- */
-export function describeStrays(
-  services: readonly ServiceWithSlices[],
-  slices: readonly Sourced<EndpointSlice>[],
-  endpoints: readonly Sourced<Endpoints>[],
-): readonly Diagnostic[] {
-  if (services.length === 0) return [];
-  // Mostly each slice is one of a Service: then no name is looked up.
-  if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
-  const known = namesOf(services.map(({ object }) => object.metadata));
-  const strays = new Map<string, Place>();
-  const add = (namespace: string, name: string | undefined, { source }: Sourced<unknown>, path: FieldPath): void => {
-    if (!name || known.has(namespace, name)) return;
-    const key = fullName({ namespace, name });
-    if (!strays.has(key)) strays.set(key, source.place(path));
-  };
-  for (const slice of slices) {
-    const { namespace, labels } = slice.object.metadata;
-    add(namespace, labels[serviceNameLabel], slice, ['metadata', 'labels', serviceNameLabel]);
-  }
-  for (const each of endpoints) {
-    const { namespace, name } = each.object.metadata;
-    add(namespace, name, each, ['metadata', 'name']);
-  }
-  const names = [...strays.keys()].toSorted(compareText);
-  const [first] = names;
-  return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
-}
 
 /** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
 export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Diagnostic[] {
@@ -55,8 +14,9 @@ export function describeSlicePorts(services: readonly ServiceWithSlices[]): read
     for (const { name, protocol, port } of object.spec.ports) {
       if (filled.some(({ object: slice }) => slice.ports.some((each) => isPort(each, name, protocol)))) continue;
       const found = listPorts(filled.flatMap(({ object: slice }) => slice.ports));
-      const details = { service: fullName(object.metadata), port, protocol, name, found };
-      diagnostics.push(diagnose('unknown-slice-port', details, placeOfOtherPort(object, filled)));
+      const owner = `no EndpointSlice or Endpoints of ${fullName(object.metadata)}`;
+      const place = placeOfOtherPort(object, filled);
+      diagnostics.push(diagnose('unknown-port', { owner, port, protocol, name, found }, place));
     }
   }
   return diagnostics;
@@ -98,12 +58,13 @@ export function describeTargetPorts(services: readonly Selecting[]): readonly Di
   return services.flatMap(({ service: { object, source }, label, pods }) => {
     // kube-proxy programs nothing for a headless Service, whatever its ports are.
     if (pods.length === 0 || object.spec.clusterIP === 'None') return [];
-    return object.spec.ports.flatMap(({ targetPort, protocol }, i): Diagnostic[] => {
+    return object.spec.ports.flatMap(({ port, targetPort, protocol }, i): Diagnostic[] => {
       if (typeof targetPort === 'number') return [];
       if (pods.some((pod) => pod.object.spec.ports.some((each) => isPort(each, targetPort, protocol)))) return [];
       const found = listPorts(pods.flatMap((pod) => pod.object.spec.ports).filter(({ name }) => name !== ''));
       const place = source.place(['spec', 'ports', i, 'targetPort']);
-      return [diagnose('unknown-target-port', { service: label, targetPort, protocol, found }, place)];
+      const owner = `no container of the Pods that ${label} selects`;
+      return [diagnose('unknown-port', { owner, port, protocol, name: targetPort, found }, place)];
     });
   });
 }

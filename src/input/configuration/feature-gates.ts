@@ -3,7 +3,13 @@ import type { GateProblem } from '../../diagnostics/settings.ts';
 import { isSince, releases, type FeatureGates, type Release } from '../../kube-proxy/releases.ts';
 import table from './feature-gates.json' with { type: 'json' };
 import { featureGatesField, featureGatesFlag } from '../../kube-proxy/settings/feature-gates.ts';
-import { onCommandLine, refuse, type SettingSource, readSwitch } from '../../kube-proxy/settings/setting.ts';
+import {
+  onCommandLine,
+  refuse,
+  refuseValue,
+  type SettingSource,
+  readSwitch,
+} from '../../kube-proxy/settings/setting.ts';
 
 /** What a release makes of a feature gate. */
 interface Gate {
@@ -140,6 +146,6 @@ function readGate(source: GatesSource, text: string): readonly (readonly [name: 
   const isOn = readSwitch(values.join('=').trim());
   if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
   const expected = 'the name of a gate, = and true or false';
-  refuse(source, onCommandLine, 'bad-setting', { name: featureGatesFlag.name, value: text, expected });
+  refuseValue(source, { name: featureGatesFlag.name, value: text, path: undefined }, expected);
   return [];
 }

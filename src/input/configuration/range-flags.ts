@@ -1,5 +1,5 @@
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
-import type { RangeFlag } from '../../diagnostics/command-line.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/socket-address.ts';
@@ -17,12 +17,28 @@ export interface ParsedRanges {
   readonly diagnostics: readonly Diagnostic[];
 }
 
+/** What each flag takes. */
+const rangeForms = {
+  '--assume-endpoints': 'one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56',
+  '--load-balancer-ip-range': 'networks such as 203.0.113.0/24 or 2001:db8::/120',
+  '--service-cluster-ip-range': 'one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112',
+  '--service-node-port-range': 'the first and the last port, such as 30000-32767',
+} as const;
+
+function refuseRange(flag: keyof typeof rangeForms, value: string): Diagnostic {
+  return diagnose('bad-value', { field: flag, found: findingOf(value), expected: rangeForms[flag] });
+}
+
 /** Reads --service-cluster-ip-range (one network, or one of each family) --service-node-port-range and --load-balancer-ip-range. */
 export function parseAssignmentRanges(flags: RangeFlags): ParsedRanges {
   const diagnostics: Diagnostic[] = [];
-  const read = <T>(flag: RangeFlag['flag'], value: string | undefined, parse: (text: string) => T | undefined) => {
+  const read = <T>(
+    flag: keyof typeof rangeForms,
+    value: string | undefined,
+    parse: (text: string) => T | undefined,
+  ) => {
     const parsed = value === undefined ? undefined : parse(value);
-    if (value !== undefined && parsed === undefined) diagnostics.push(diagnose('bad-range', { flag, value }));
+    if (value !== undefined && parsed === undefined) diagnostics.push(refuseRange(flag, value));
     return parsed;
   };
   const clusterIPs = read('--service-cluster-ip-range', flags.serviceClusterIpRange, parseOneOfEachFamily) ?? [];
@@ -65,7 +81,7 @@ export function parsePodNetworks(text: string | true | undefined): PodNetworks {
   if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
   const networks = parseOneOfEachFamily(text);
   if (networks) return { networks, diagnostics: [] };
-  return { networks: [], diagnostics: [diagnose('bad-range', { flag: '--assume-endpoints', value: text })] };
+  return { networks: [], diagnostics: [refuseRange('--assume-endpoints', text)] };
 }
 
 /**

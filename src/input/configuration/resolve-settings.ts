@@ -8,6 +8,7 @@ import {
   startsIn,
 } from '../../kube-proxy/releases.ts';
 import { splitList, type SettingFault, type SettingSource } from '../../kube-proxy/settings/setting.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
 import { diagnose, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { type ProxyFlags, readSettings } from '../../kube-proxy/settings/table.ts';
@@ -88,7 +89,8 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
 function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
-  return { mode: 'ipvs', errors: [diagnose('bad-setting', { name, value, expected: proxyModeNames }, place)] };
+  const details = { field: name, found: findingOf(value), expected: proxyModeNames };
+  return { mode: 'ipvs', errors: [diagnose('bad-value', details, place)] };
 }
 
 /** Why the kube-proxy does not start in a mode, or not as kpc knows it. `name` is the flag or field that names the mode. */

@@ -80,7 +80,7 @@ function listFiles(
   try {
     if (!statSync(source).isDirectory()) return [{ path: source }];
     const { files, ignored } = listFolder(source, exclude);
-    if (files.length === 0) diagnostics.push(diagnose('empty-folder', {}, placeAtLine(source)));
+    if (files.length === 0) diagnostics.push(diagnose('empty-file', { isFolder: true }, placeAtLine(source)));
     if (ignored.length > 0) diagnostics.push(diagnose('ignored-files', { by: ignoreFile, files: ignored }));
     const root = realPath(source);
     const inside: ListedFile[] = [];

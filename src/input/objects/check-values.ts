@@ -1,12 +1,6 @@
 import type { FieldPath, ServiceCidr, ObjectMeta } from '../../cluster/objects.ts';
-import {
-  describeSpecial,
-  describeUnusable,
-  parseAddress,
-  parseNetwork,
-  type Address,
-  type Network,
-} from '../../kernel/address.ts';
+import { describeUnusable, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import { aNetwork, anAddress, findingOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { StatusSharing } from '../../cluster/endpoint-status.ts';
@@ -50,7 +44,7 @@ export class CommonNames {
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */
 export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
   if (isName(text, rule)) return;
-  report.add(path, 'bad-name', { field: fieldName(path), value: text, rule });
+  report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected: nameForms[rule] });
 }
 
 /** Checks an object's metadata and fills in the namespace. A Node has none. */
@@ -64,7 +58,8 @@ export function readMetadata(
   const given = raw?.namespace || 'default';
   const namespace = names.namespaces.find(given);
   if (name === '') {
-    report.add(['metadata', 'name'], 'missing-name', { isGenerated: Boolean(raw?.generateName) });
+    const generated = raw?.generateName ? ', or give the object as the cluster has it, with the name that it made' : '';
+    report.addMissing(['metadata', 'name'], 'the object', `one${generated}`);
   } else {
     checkName(name, rule, ['metadata', 'name'], report);
   }
@@ -72,31 +67,19 @@ export function readMetadata(
   return {
     name,
     namespace: namespace ?? given,
-    labels: readTexts(raw?.labels, 'label', paths.labels, report),
-    annotations: readTexts(raw?.annotations, 'annotation', paths.annotations, report),
+    labels: readTexts(raw?.labels),
+    annotations: readTexts(raw?.annotations),
   };
 }
-
-const paths = { labels: ['metadata', 'labels'], annotations: ['metadata', 'annotations'] };
 
 type Texts = Readonly<Record<string, string>>;
 
 const noTexts: Texts = {};
 
-/** Null is the empty text here, as it is to Kubernetes: few mean that. */
-export function readTexts(
-  map: Readonly<Record<string, string | null>> | null | undefined,
-  of: 'label' | 'annotation' | 'selector',
-  path: FieldPath,
-  report: Report,
-): Texts {
+/** Null is the empty text here, as it is to Kubernetes. */
+export function readTexts(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
   let texts: Record<string, string> | undefined;
-  for (const name in map) {
-    if (map[name] !== null) continue;
-    report.add([...path, name], 'null-value', { of, name });
-    texts ??= { ...map } as Record<string, string>;
-    texts[name] = '';
-  }
+  for (const name in map) if (map[name] === null) (texts ??= { ...map } as Record<string, string>)[name] = '';
   return texts ?? (map as Texts | null | undefined) ?? noTexts;
 }
 
@@ -104,7 +87,7 @@ export function readTexts(
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
-    report.add(path, 'bad-address', { field: fieldName(path), value: text, expected: 'an IP address' });
+    report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected: anAddress });
   } else if (text !== address.text) {
     report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text });
   }
@@ -112,48 +95,33 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
 }
 
 /** Like checkAddress, but also refuses addresses that the API server takes for no Service or endpoint. */
-export function checkUsableAddress(text: string, path: FieldPath, report: Report): Address | undefined {
+export function checkHostAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = checkAddress(text, path, report);
   const kind = address && describeUnusable(address);
   if (kind === undefined) return address;
-  const expected = `an address that Kubernetes takes here: it is ${kind}`;
-  report.add(path, 'bad-address', { field: fieldName(path), value: text, expected });
+  const because = `it is ${kind}`;
+  report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), because, expected: anAddress });
   return undefined;
-}
-
-/** Warns of an address that no host on a network has, though Kubernetes accepts it. */
-export function warnOfSpecial(address: Address, text: string, path: FieldPath, report: Report): void {
-  const kind = describeSpecial(address);
-  if (kind === undefined) return;
-  const isRefused = describeUnusable(address) !== undefined;
-  report.add(path, 'special-address', { field: fieldName(path), value: text, kind, isRefused });
-}
-
-/** Like checkUsableAddress, and warns of an address that no host on a network has. */
-export function checkHostAddress(text: string, path: FieldPath, report: Report): Address | undefined {
-  const address = checkUsableAddress(text, path, report);
-  if (address) warnOfSpecial(address, text, path, report);
-  return address;
 }
 
 /** The network as kube-proxy reads it; undefined, with an error in the report, for anything else. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
-  const written = { field: fieldName(path), value: text };
-  if (!network) report.add(path, 'bad-cidr', { problem: 'no-network', ...written, address: networkOfOne(text) });
-  else if (text !== network.text) {
-    // With host bits set, the single address may be meant.
-    const address = networkOfOne(text.slice(0, text.indexOf('/')), network.address);
-    report.add(path, 'odd-cidr', { ...written, network: network.text, address });
-  }
+  const field = fieldName(path);
+  if (!network) report.add(path, 'bad-value', { field, found: findingOf(text), expected: networkFor(text) });
+  else if (text !== network.text) report.add(path, 'odd-address', { field, value: text, address: network.text });
   return network;
 }
 
-/** The network of a single address; undefined if the text is no address, or is `other`. */
-function networkOfOne(text: string, other?: Address): string | undefined {
+/** What to write in place of a text that is no network: often, it is one address. */
+export function networkFor(text: string): string {
   const address = parseAddress(text);
-  if (!address || address.text === other?.text) return undefined;
-  return `${other ? address.text : text}/${address.family === 'ipv6' ? 128 : 32}`;
+  return address ? `${text}/${address.family === 'ipv6' ? 128 : 32} for this one address` : aNetwork;
+}
+
+/** Whether these are one network, or one of each family. */
+export function areOfEachFamily(networks: readonly Network[]): boolean {
+  return networks.length > 0 && new Set(networks.map(({ family }) => family)).size === networks.length;
 }
 
 /** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
@@ -161,16 +129,15 @@ export function readServiceCidr(raw: RawServiceCidr, report: Report, names: Comm
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const path = ['spec', 'cidrs'];
   const texts = raw.spec?.cidrs ?? [];
-  const cidrs = texts.map((text, i) => {
+  const cidrs = texts.flatMap((text, i) => {
     const network = parseNetwork(text);
-    if (!network || text === network.text) return checkNetwork(text, [...path, i], report);
-    const details = { problem: 'not-canonical', field: fieldName([...path, i]), value: text } as const;
-    return report.add([...path, i], 'bad-cidr', { ...details, network: network.text });
+    if (!network || text === network.text) return checkNetwork(text, [...path, i], report) ?? [];
+    const details = { field: fieldName([...path, i]), found: findingOf(text), because: 'Kubernetes refuses it' };
+    report.add([...path, i], 'bad-value', { ...details, expected: network.text });
+    return network;
   });
-  const known = cidrs.filter((network) => typeof network === 'object');
-  const families = new Set(known.map(({ family }) => family));
-  if (texts.length === 0 || texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
-    report.add(path, 'bad-cidr', { problem: 'families', field: 'cidrs' });
+  if (cidrs.length === texts.length && !areOfEachFamily(cidrs)) {
+    report.add(path, 'bad-value', { field: 'cidrs', found: findingOf(texts.join()), expected: oneOfEachFamily });
   }
-  return { metadata, cidrs: known };
+  return { metadata, cidrs };
 }

@@ -1,4 +1,4 @@
-import { findingOf } from '../../diagnostics/fields.ts';
+import { findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import { fieldName, printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
@@ -9,9 +9,9 @@ import type {
   FieldPath,
   SliceEndpoint,
 } from '../../cluster/objects.ts';
-import { describeSpecial, parseAddress, type Address } from '../../kernel/address.ts';
+import { describeUnusable, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { checkHostAddress, checkName, checkUsableAddress, type CommonNames, readMetadata } from './check-values.ts';
+import { checkHostAddress, checkName, type CommonNames, readMetadata } from './check-values.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Report } from './report.ts';
 import type {
@@ -46,8 +46,8 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
-/** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
-const most = { endpoints: 1000, ports: 20_000 };
+/** The API server's limits for a slice and an endpoint: no cluster has more, though kube-proxy would accept it. */
+const most = { endpoints: 1000, ports: 20_000, addresses: 100 };
 
 function checkSize(slice: RawEndpointSlice, report: Report): void {
   for (const field of ['endpoints', 'ports'] as const) {
@@ -60,13 +60,8 @@ function checkSize(slice: RawEndpointSlice, report: Report): void {
 function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
   for (let i = 0; i < ports.length; i++) {
     if (ports[i]?.port !== 0) continue;
-    report.add(['ports', i, 'port'], 'bad-port', {
-      field: `ports[${i}].port`,
-      found: findingOf(0),
-      types: ['integer'],
-      expected: 'a port is a number from 1 to 65535',
-      isLeftOut: true,
-    });
+    const details = { field: `ports[${i}].port`, found: findingOf(0), types: ['integer'], ...leftOut };
+    report.add(['ports', i, 'port'], 'bad-value', { ...details, expected: 'a port is a number from 1 to 65535' });
   }
 }
 
@@ -106,8 +101,9 @@ function readEndpoint(
   if (addresses.length === 0) {
     report.addMissing(['endpoints', index, 'addresses'], `endpoints[${index}]`, 'one, or leave the endpoint out');
   }
-  if (addresses.length > 1) {
-    report.add(['endpoints', index, 'addresses'], 'extra-addresses', { index, count: addresses.length });
+  if (addresses.length > most.addresses) {
+    const details = { field: 'addresses', count: addresses.length, limit: most.addresses };
+    report.add(['endpoints', index, 'addresses'], 'too-many', details);
   }
   const address =
     addressType === 'FQDN'
@@ -122,7 +118,8 @@ function readEndpoint(
   if (raw.zone && zone === undefined) {
     // No rule depends on it: the hints name zones, too.
     const path = ['endpoints', index, 'zone'];
-    report.add(path, 'bad-name', { field: 'zone', value: raw.zone, rule: 'label-value', isUnused: true });
+    const details = { field: 'zone', found: findingOf(raw.zone), ...leftOut };
+    report.add(path, 'bad-value', { ...details, expected: nameForms['label-value'] });
   }
   return {
     address,
@@ -160,13 +157,11 @@ function checkEndpointAddresses(
     const address = parseAddress(text);
     if (i === 0) first = address;
     const fits = address && (!addressType || address.family === familyOf[addressType]);
-    if (fits && address.text === text && describeSpecial(address) === undefined) continue;
+    if (fits && address.text === text && describeUnusable(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
-    if (!address || fits || !addressType) checkHostAddress(text, path, report);
-    else if (checkUsableAddress(text, path, report)) {
-      const expected = `an ${addressType} address, as addressType says`;
-      report.add(path, 'bad-address', { field: fieldName(path), value: text, expected });
-    }
+    if (!checkHostAddress(text, path, report) || fits || !addressType) continue;
+    const expected = `an ${addressType} address, as addressType says`;
+    report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected });
   }
   return first;
 }
@@ -184,13 +179,9 @@ function readHints(
   return raw.map(({ name }, i) => {
     const hint = known.find(name ?? '');
     if (hint !== undefined) return hint;
-    const details = {
-      field: `${field}[${i}]`,
-      value: name ?? '',
-      rule: field === 'forZones' ? 'label-value' : 'subdomain',
-      isUnused: true,
-    } as const;
-    report.add([...path, i], 'bad-name', details);
+    const expected = nameForms[field === 'forZones' ? 'label-value' : 'subdomain'];
+    const details = { field: `${field}[${i}]`, found: findingOf(name ?? ''), expected, isWarning: true };
+    report.add([...path, i], 'bad-value', details);
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');
   });

@@ -12,7 +12,9 @@ import type {
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
+import { findingOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
 import {
+  areOfEachFamily,
   checkHostAddress,
   checkName,
   checkNetwork,
@@ -31,15 +33,17 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
   const listed = raw.spec?.podCIDRs ?? [];
   const single = raw.spec?.podCIDR;
   const podCIDRs = listed.length === 0 && single ? [single] : listed;
-  const networks = podCIDRs.map((cidr, i) => {
-    return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report);
+  const networks = podCIDRs.flatMap((cidr, i) => {
+    return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report) ?? [];
   });
-  if (listed.length > 2 || (listed.length === 2 && networks[0] && networks[0].family === networks[1]?.family)) {
-    report.add(['spec', 'podCIDRs'], 'bad-cidr', { problem: 'families', field: 'podCIDRs' });
+  if (listed.length > 0 && networks.length === listed.length && !areOfEachFamily(networks)) {
+    const found = findingOf(listed.join());
+    report.add(['spec', 'podCIDRs'], 'bad-value', { field: 'podCIDRs', found, expected: oneOfEachFamily });
   }
   const zone = metadata.labels[zoneLabel];
   if (zone !== undefined && !isLabelValue(zone)) {
-    report.add(['metadata', 'labels', zoneLabel], 'bad-name', { field: 'the zone', value: zone, rule: 'label-value' });
+    const details = { field: 'the zone', found: findingOf(zone), expected: nameForms['label-value'] };
+    report.add(['metadata', 'labels', zoneLabel], 'bad-value', details);
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',
@@ -65,11 +69,12 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   if (cpu === '') return 0n;
   const amount = parseQuantity(String(cpu));
   if (amount !== undefined) return amount;
-  report.add(['status', 'allocatable', 'cpu'], 'bad-setting', {
-    name: 'allocatable.cpu',
-    value: String(cpu),
+  const details = {
+    field: 'allocatable.cpu',
+    found: findingOf(String(cpu)),
     expected: 'a quantity such as 4 or 3920m',
-  });
+  };
+  report.add(['status', 'allocatable', 'cpu'], 'bad-value', details);
   return 0n;
 }
 
@@ -167,8 +172,6 @@ function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonl
   });
 }
 
-const templateLabels = ['spec', 'template', 'metadata', 'labels'];
-
 type RawSpec = NonNullable<RawWorkload['spec']>;
 
 /** Checks what of a workload its Pods are made of, as the API server would, and fills in its defaults. */
@@ -176,7 +179,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
   const podSpec = readPodSpec(spec.template?.spec ?? {}, ['spec', 'template', 'spec'], report, names);
-  const labels = readTexts(spec.template?.metadata?.labels, 'label', templateLabels, report);
+  const labels = readTexts(spec.template?.metadata?.labels);
   const isStateful = kind === 'StatefulSet';
   return {
     kind,

@@ -1,5 +1,5 @@
 import { findNearest } from '../../base/find-nearest.ts';
-import { findingOf } from '../../diagnostics/fields.ts';
+import { findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import {
@@ -10,7 +10,6 @@ import {
   type CommonNames,
   readMetadata,
   readTexts,
-  warnOfSpecial,
 } from './check-values.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Report } from './report.ts';
@@ -21,8 +20,6 @@ const defaultAffinitySeconds = 10800;
 
 /** Most Services lack most lists: all of them have this one. */
 const none: readonly never[] = [];
-
-const selectorPath = ['spec', 'selector'];
 
 type RawSpec = NonNullable<RawService['spec']>;
 type Type = Service['spec']['type'];
@@ -49,7 +46,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
     // The API server takes blanks around a range, and so does kube-proxy.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
   });
-  if (!report.isDoubtful(['spec', 'type'])) checkCombinations(raw, spec, type, report);
+  if (!report.isDoubtful(['spec', 'type'])) checkCombinations(spec, type, report);
   const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   return {
     metadata,
@@ -71,10 +68,10 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
-      selector: spec.selector ? readTexts(spec.selector, 'selector', selectorPath, report) : undefined,
+      selector: spec.selector ? readTexts(spec.selector) : undefined,
       trafficDistribution: spec.trafficDistribution ?? '',
     },
-    ingress: readIngress(raw.status?.loadBalancer?.ingress, type !== 'ExternalName' && clusterIP !== 'None', report),
+    ingress: readIngress(raw.status?.loadBalancer?.ingress, report),
     terminating: raw.metadata?.deletionTimestamp ? true : undefined,
   };
 }
@@ -118,8 +115,8 @@ function checkClusterIP(
   if (!address) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address)) {
     const expected = 'an address that a Service can have';
-    report.add(path, 'bad-address', { field: 'clusterIP', value: text, expected });
-  } else warnOfSpecial(address, text, path, report);
+    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf(text), expected });
+  }
   const wanted = spec.ipFamilies?.[index];
   if (wanted && wanted.toLowerCase() !== address.family) {
     report.add(path, 'bad-cluster-ips', { problem: 'other-family', value: text, family: wanted, index });
@@ -141,7 +138,7 @@ function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[]
   }
   const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
   if (external >= 0 && type === 'ClusterIP' && !report.isExplainedBy(['spec', 'type'])) {
-    report.add(['spec', 'ports', external, 'nodePort'], 'bad-type', {
+    report.add(['spec', 'ports', external, 'nodePort'], 'bad-value', {
       field: 'nodePort',
       found: findingOf(ports[external]?.nodePort),
       types: ['integer'],
@@ -169,7 +166,7 @@ function readPort(raw: RawServicePort, index: number, count: number, report: Rep
 function checkTargetPort(targetPort: number | string, path: FieldPath, report: Report): void {
   const isNumber = typeof targetPort === 'number' || /^\d+$/.test(targetPort);
   if (typeof targetPort === 'number' ? targetPort >= 0 && targetPort <= 65535 : isPortName(targetPort)) return;
-  report.add(path, 'bad-port', {
+  report.add(path, 'bad-value', {
     field: 'targetPort',
     found: findingOf(targetPort),
     ...(isNumber
@@ -221,25 +218,14 @@ function findRepeated<T>(
   });
 }
 
-/** `isServed`: whether kube-proxy writes rules for the Service. */
-function readIngress(
-  raw: readonly RawIngress[] | null | undefined,
-  isServed: boolean,
-  report: Report,
-): readonly LoadBalancerIngress[] {
+function readIngress(raw: readonly RawIngress[] | null | undefined, report: Report): readonly LoadBalancerIngress[] {
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
-      const details = { field: 'hostname', value: ingress.hostname, rule: 'subdomain', isUnused: true } as const;
-      report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', details);
+      const details = { field: 'hostname', found: findingOf(ingress.hostname), expected: nameForms.subdomain };
+      report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-value', { ...details, isWarning: true });
     }
-    if (ingress.ip) {
-      const path = ['status', 'loadBalancer', 'ingress', i, 'ip'];
-      const address = checkAddress(ingress.ip, path, report);
-      // kube-proxy leaves the addresses of a proxy alone.
-      const isUsed = isServed && ingress.ipMode !== 'Proxy';
-      if (address && isUsed) warnOfSpecial(address, ingress.ip, path, report);
-    }
+    if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
     return {
       ip: ingress.ip || undefined,
       hostname: ingress.hostname || undefined,
@@ -254,7 +240,7 @@ const trafficDistributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
  * Reports fields that contradict a Service's type or each other, which the API server refuses (validateService in
  * pkg/apis/core/validation). What means nothing then is a warning: kube-proxy does not look at it.
  */
-function checkCombinations(raw: RawService, spec: RawSpec, type: Type, report: Report): void {
+function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   if (type === 'ExternalName') checkExternalName(spec, report);
   else checkFamilies(spec, report);
   const isExternal = type === 'NodePort' || type === 'LoadBalancer';
@@ -268,12 +254,17 @@ function checkCombinations(raw: RawService, spec: RawSpec, type: Type, report: R
   if (spec.healthCheckNodePort && !(type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local')) {
     ignore('healthCheckNodePort', 'type LoadBalancer with externalTrafficPolicy Local', report);
   }
-  if (type !== 'LoadBalancer') checkLoadBalancerFields(raw, spec, type, report);
+  if (type !== 'LoadBalancer') {
+    const needed = 'type LoadBalancer';
+    if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', needed, report);
+    if (typeof spec.allocateLoadBalancerNodePorts === 'boolean')
+      ignore('allocateLoadBalancerNodePorts', needed, report);
+  }
   const value = spec.trafficDistribution;
   if (!value || trafficDistributions.includes(value)) return;
   const expected = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
-  const details = { field: 'trafficDistribution', found: findingOf(value), expected, isLeftOut: true };
-  report.add(['spec', 'trafficDistribution'], 'bad-word', details);
+  const details = { field: 'trafficDistribution', found: findingOf(value), expected, ...leftOut };
+  report.add(['spec', 'trafficDistribution'], 'bad-value', details);
 }
 
 /** Whether an optional list or text says anything. */
@@ -301,29 +292,15 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   if (again) {
     const field = `ipFamilies[${again.index}]`;
     const details = { field, found: findingOf(again.key), expected: 'each family once' };
-    report.add(['spec', 'ipFamilies', again.index], 'bad-word', details);
+    report.add(['spec', 'ipFamilies', again.index], 'bad-value', details);
   } else if (ipFamilyPolicy === 'SingleStack' && families.length > 1) {
     const expected = 'PreferDualStack or RequireDualStack for two ipFamilies';
-    const details = { field: 'ipFamilyPolicy', found: findingOf(ipFamilyPolicy), expected, isLeftOut: true };
-    report.add(['spec', 'ipFamilyPolicy'], 'bad-word', details);
+    const details = { field: 'ipFamilyPolicy', found: findingOf(ipFamilyPolicy), expected, ...leftOut };
+    report.add(['spec', 'ipFamilyPolicy'], 'bad-value', details);
   }
   if (!clusterIP && isSet(clusterIPs)) {
     report.add(['spec', 'clusterIPs'], 'missing-cluster-ip', { first: clusterIPs?.[0] ?? '' });
   }
-}
-
-function checkLoadBalancerFields(
-  raw: RawService,
-  spec: RawSpec,
-  type: Exclude<Type, 'LoadBalancer'>,
-  report: Report,
-): void {
-  const needed = 'type LoadBalancer';
-  if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', needed, report);
-  if (typeof spec.allocateLoadBalancerNodePorts === 'boolean') ignore('allocateLoadBalancerNodePorts', needed, report);
-  const ingress = raw.status?.loadBalancer?.ingress ?? [];
-  if (type === 'ExternalName' || !ingress.some(({ ip }) => Boolean(ip))) return;
-  report.add(['status', 'loadBalancer', 'ingress'], 'stale-ingress', { type });
 }
 
 /** Warns of a field without effect, unless the Service has errors anyway. `needs` is what gives the field an effect. */

@@ -1,17 +1,18 @@
-import { duration, text, texts } from '../../diagnostics/json-schema.ts';
+import { aNetwork } from '../../diagnostics/fields.ts';
+import { duration, expectedDuration, text, texts } from '../../diagnostics/json-schema.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { listOf, textThat } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../../kernel/ipvs/ipvs.ts';
 import { programs } from '../modes.ts';
-import { expectedDuration, noNetwork, parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
+import { parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
 import {
   ignoredUnlessIn,
   itemsOf,
   plainSetting,
   proxyField,
   proxyFlag,
-  refuse,
+  refuseValue,
   type Given,
   type SettingSource,
 } from './setting.ts';
@@ -23,15 +24,10 @@ export const ipvs = {
     field: proxyField('ipvs.scheduler', text),
     defaultIn: () => 'rr',
     read: (written, source) => {
-      const { name, value } = written;
+      const { value } = written;
       if (value === '' || schedulers.includes(value)) return value || undefined;
       const ignoredIn = ignoredUnlessIn('ipvs', source);
-      return refuse(source, written, 'bad-setting', {
-        name,
-        value,
-        expected: `one of ${schedulers.join(', ')}`,
-        ignoredIn,
-      });
+      return refuseValue(source, written, `one of ${schedulers.join(', ')}`, { ignoredIn });
     },
     stored: textThat(`one of ${schedulers.join(', ')}`, (name) => schedulers.includes(name)),
   }),
@@ -48,7 +44,7 @@ export const ipvs = {
     read: (written, source) =>
       itemsOf(written).flatMap((item) => {
         if (parseNetwork(item.value)) return [item.value];
-        refuse(source, item, 'bad-cidr', { ...noNetwork(item), ignoredIn: ignoredUnlessIn('ipvs', source) });
+        refuseValue(source, item, aNetwork, { ignoredIn: ignoredUnlessIn('ipvs', source) });
         return [];
       }),
     stored: listOf(textThat('a CIDR', (cidr) => parseNetwork(cidr) !== undefined)),
@@ -75,13 +71,12 @@ function timeoutSetting<const F extends string, const N extends string>(flag: F,
 
 /** Whole seconds: the kernel takes nothing finer. */
 function readTimeout(written: Given<string>, source: SettingSource): number | undefined {
-  const { name, value } = written;
-  const seconds = parseDuration(value);
+  const seconds = parseDuration(written.value);
   if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {
     return readSeconds(written, source);
   }
   const whole = Math.floor(seconds);
   if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
   const expected = `${expectedDuration} to ${mostIpvsSeconds / 3600}h`;
-  return refuse(source, written, 'bad-setting', { name, value, expected, ignoredIn: ignoredUnlessIn('ipvs', source) });
+  return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }

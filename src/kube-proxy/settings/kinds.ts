@@ -1,4 +1,5 @@
-import { flag, integer, type Schema } from '../../diagnostics/json-schema.ts';
+import { expectedDuration, flag, integer, type Schema } from '../../diagnostics/json-schema.ts';
+import { aNetwork } from '../../diagnostics/fields.ts';
 import { amount, boolean, wholeNumber } from '../../base/json-shape.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import {
@@ -7,6 +8,7 @@ import {
   proxyFlag,
   readSwitch,
   refuse,
+  refuseValue,
   type Given,
   type Requirement,
   type SettingSource,
@@ -36,7 +38,7 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   // Users of the library may give anything.
   const isOn = readSwitch(String(value));
   if (isOn === undefined) {
-    refuse(source, { path: undefined }, 'bad-setting', { name, value: String(value), expected: 'true or false' });
+    refuseValue(source, { name, value: String(value), path: undefined }, 'true or false');
   }
   return isOn;
 }
@@ -71,9 +73,7 @@ function readAmount({ value: given, name }: Given<string | number>, source: Sett
   const value = String(given);
   const number = Number(value);
   if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
-  const found = { type: 'string', value } as const;
-  const expected = `a number from 0 to ${mostInt32}`;
-  return refuse(source, { path: undefined }, 'bad-number', { field: name, found, expected });
+  return refuseValue(source, { name, value, path: undefined }, `a number from 0 to ${mostInt32}`);
 }
 
 /** A time, in seconds. */
@@ -108,25 +108,15 @@ function warnUnmet(
   return value;
 }
 
-/** How a duration is written. */
-export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
-
 /** The seconds of a duration in Go's format. Reports anything else, and then returns undefined. */
 export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
-  const { name, value } = written;
-  const seconds = parseDuration(value);
-  if (seconds !== undefined && seconds >= 0) return seconds;
-  return refuse(source, written, 'bad-setting', { name, value, expected: expectedDuration });
+  const seconds = parseDuration(written.value);
+  return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);
 }
 
 /** Reads a network. Reports anything else, and then gives undefined. */
 export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
-  return parseNetwork(written.value) ?? refuse(source, written, 'bad-cidr', noNetwork(written));
-}
-
-/** What a diagnostic says of a text that is no network. */
-export function noNetwork({ name, value }: Given<string>) {
-  return { problem: 'no-network', field: name, value } as const;
+  return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
 }
 
 const unitSeconds: Readonly<Record<string, number>> = {

@@ -1,11 +1,12 @@
 import { findNearest } from '../../base/find-nearest.ts';
+import { oneOfEachFamily } from '../../diagnostics/fields.ts';
 import { text } from '../../diagnostics/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../../base/object-names.ts';
 import { printable } from '../../base/printable.ts';
 import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { readNetwork } from './kinds.ts';
-import { given, plainSetting, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
+import { given, plainSetting, proxyField, proxyFlag, refuseValue, setting, type SettingSource } from './setting.ts';
 
 const modeFlag = proxyFlag(
   'text',
@@ -61,9 +62,8 @@ export const detectLocal = setting({
     const mode = detectLocalModes.find((known) => known === written?.value);
     if (mode === 'ClusterCIDR' || mode === 'NodeCIDR') return { mode };
     if (mode || !written?.value) return mode && readInterface(source, mode);
-    const { name, value } = written;
-    const expected = findNearest(value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
-    return refuse(source, written, 'bad-setting', { name, value, expected });
+    const expected = findNearest(written.value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
+    return refuseValue(source, written, expected);
   },
   stored: storedDetectLocal,
 });
@@ -71,14 +71,13 @@ export const detectLocal = setting({
 function readInterface(source: SettingSource, mode: keyof typeof interfaces): DetectLocal {
   const { key, flag, field, isRight, most } = interfaces[mode];
   const value = given<'text', string | null>(source, flag, field)?.value ?? '';
-  const inSection = source.hasSection('detectLocal');
+  const isConfigured = source.hasSection('detectLocal');
   if (!isRight(value)) {
-    refuse(source, inSection ? field : modeField, 'bad-detect-local', {
-      mode,
-      field: inSection ? field.name : flag.name,
-      value,
-      most,
-    });
+    const name = isConfigured ? field.name : flag.name;
+    const { path } = isConfigured ? field : modeField;
+    const because = `detectLocalMode ${mode} needs an interface`;
+    const expected = `at most ${most} bytes without blanks, quotes, slashes and *`;
+    refuseValue(source, { name, value, path }, expected, { because });
   }
   return { mode, [key]: value } as DetectLocal;
 }
@@ -99,7 +98,7 @@ export const clusterCIDRs = plainSetting({
     const networks = cidrs.map((value) => readNetwork({ ...written, value }, source));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
-      refuse(source, written, 'bad-cidr', { problem: 'families', field: written.name });
+      refuseValue(source, written, oneOfEachFamily);
     }
     return cidrs;
   },

@@ -5,10 +5,10 @@ import { readSwitchOf } from './kinds.ts';
 import {
   given,
   ignoredUnlessIn,
-  onCommandLine,
   proxyField,
   proxyFlag,
   refuse,
+  refuseValue,
   setting,
   type SettingSource,
 } from './setting.ts';
@@ -69,15 +69,13 @@ function flaggedBit(source: SettingSource): number | undefined {
   const value = source.flag(bitFlag);
   if (value === undefined) return undefined;
   if (/^\d{1,2}$/.test(value) && Number(value) <= 31) return Number(value);
-  const found = { type: 'string', value } as const;
-  const expected = 'a number from 0 to 31';
-  return refuse(source, onCommandLine, 'bad-number', { field: bitFlag.name, found, expected });
+  return refuseValue(source, { name: bitFlag.name, value, path: undefined }, 'a number from 0 to 31');
 }
 
 function nftablesBit(source: SettingSource): number | undefined {
   const value = source.field(bitFields.nftables);
   if (value === undefined || (value >= 0 && value <= 31)) return value;
-  return refuse(source, bitFields.nftables, 'bad-number', {
+  return refuse(source, bitFields.nftables, 'bad-value', {
     field: 'masqueradeBit',
     found: { type: 'number', value },
     types: ['integer'],

@@ -1,10 +1,20 @@
+import { aNetwork } from '../../diagnostics/fields.ts';
 import { texts } from '../../diagnostics/json-schema.ts';
+import { joinWords } from '../../base/join-words.ts';
 import { listOf, text } from '../../base/json-shape.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import { isNodePortWord, modeFacts, nodePortWords, type NodePortWord } from '../modes.ts';
-import { behavioursOf } from '../releases.ts';
-import { noNetwork, readNetwork, switchSetting } from './kinds.ts';
-import { itemsOf, plainSetting, proxyField, proxyFlag, refuse, type Given, type SettingSource } from './setting.ts';
+import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../releases.ts';
+import { readNetwork, switchSetting } from './kinds.ts';
+import {
+  itemsOf,
+  plainSetting,
+  proxyField,
+  proxyFlag,
+  refuseValue,
+  type Given,
+  type SettingSource,
+} from './setting.ts';
 
 /** CIDRs and words (validateKubeProxyNodePortAddress). Up to Kubernetes 1.36, the one word is primary, alone. */
 export const nodePortAddresses = plainSetting({
@@ -37,29 +47,30 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
   const items = itemsOf(written);
   const word = repeatedWord(written.value);
   const repeated = items.findLast(({ value }) => value === word);
-  if (repeated && word)
-    refuse(source, repeated, 'bad-cidr', { problem: 'repeated-word', field: written.name, value: word });
+  if (repeated) refuseValue(source, repeated, 'each word once');
   for (const item of items) {
     if (isNodePortWord(item.value) || parseNetwork(item.value)) continue;
-    refuse(source, item, 'bad-cidr', { ...noNetwork(item), words: nodePortWords });
+    refuseValue(source, item, `${aNetwork}, or one of the words ${joinWords(nodePortWords)}`);
   }
 }
 
 /** Of a release that takes either CIDRs or the one word primary. */
 function checkUnmixed(written: Given<readonly string[]>, source: SettingSource): void {
-  const { value: list, name: field } = written;
-  const { release } = source;
+  const { value: list } = written;
+  const version = kubeProxyVersions[source.release];
+  const because = `kube-proxy ${version} does not take this, and does not start`;
+  const expected = `networks; Kubernetes ${behaviourChanges['node-port-words'].since} takes the words, too`;
   if (!list.includes('primary')) {
     for (const item of itemsOf(written)) {
-      const { value } = item;
-      if (!isNodePortWord(value)) readNetwork(item, source);
-      else refuse(source, item, 'bad-cidr', { problem: 'word-of-release', field, value, release, isRead: false });
+      if (isNodePortWord(item.value)) refuseValue(source, item, expected, { because });
+      else readNetwork(item, source);
     }
     return;
   }
-  const isRead = list.length === 1;
-  if (isRead && behavioursOf(release).has('primary-node-ports')) return;
-  refuse(source, written, 'bad-cidr', { problem: 'word-of-release', field, value: list.join(','), release, isRead });
+  const isWarning = list.length === 1;
+  if (isWarning && behavioursOf(source.release).has('primary-node-ports')) return;
+  const taken = isWarning ? '; compiled as later releases read it' : '';
+  refuseValue(source, { ...written, value: list.join(',') }, expected, { because: because + taken, isWarning });
 }
 
 /** modeFacts says which modes use it. */

@@ -1,9 +1,10 @@
+import { anAddress, nameForms } from '../../diagnostics/fields.ts';
 import { text } from '../../diagnostics/json-schema.ts';
 import { oneOf, textThat } from '../../base/json-shape.ts';
 import { isName } from '../../base/object-names.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { proxyModeNames, proxyModes } from '../modes.ts';
-import { plainSetting, proxyField, proxyFlag, refuse } from './setting.ts';
+import { plainSetting, proxyField, proxyFlag, refuseValue } from './setting.ts';
 
 /** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/resolve-settings.ts). */
 export const mode = plainSetting({
@@ -28,7 +29,7 @@ export const hostnameOverride = plainSetting({
   read: (written, source) => {
     const name = written.value.trim().toLowerCase();
     if (isName(name, 'subdomain')) return name;
-    return refuse(source, written, 'bad-name', { field: written.name, value: written.value, rule: 'subdomain' });
+    return refuseValue(source, written, nameForms.subdomain);
   },
   stored: textThat("a node's name", (name) => name === '' || isName(name, 'subdomain')),
 });
@@ -40,9 +41,8 @@ export const bindAddress = plainSetting({
   skipsEmpty: true,
   defaultIn: () => '',
   read: (written, source) => {
-    const { name, value } = written;
-    const address = parseAddress(value);
-    if (!address) return refuse(source, written, 'bad-address', { field: name, value, expected: 'an IP address' });
+    const address = parseAddress(written.value);
+    if (!address) return refuseValue(source, written, anAddress);
     return address.text === '0.0.0.0' || address.text === '::' ? '' : address.text;
   },
   stored: textThat('an IP address', (address) => address === '' || parseAddress(address) !== undefined),

@@ -197,6 +197,17 @@ export function refuse<Code extends DiagnosticCode>(
   source.report({ ...faultOf(code, details), path });
 }
 
+/** Reports a text that a setting does not take, and what it takes. */
+export function refuseValue(
+  source: Pick<SettingSource, 'report'>,
+  { name, value, path }: Given<string>,
+  expected: string,
+  more: Pick<ArgumentsOf<'bad-value'>, 'because' | 'isWarning' | 'ignoredIn'> = {},
+): undefined {
+  const found = { type: 'string', value } as const;
+  return refuse(source, { path }, 'bad-value', { field: name, found, expected, ...more });
+}
+
 /** The mode to compile for, if kube-proxy ignores a setting in it; `mode` is the only one that reads the setting. */
 export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
   return source.mode === mode ? undefined : source.mode;

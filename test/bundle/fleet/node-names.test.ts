@@ -56,7 +56,7 @@ test.each(['.', '..', 'CON', 'a/b', '../x', '.hidden', 'a\nb', '-o'])(
       fleet,
     ]);
     expect(status).toBe(2);
-    expect(stderr).toContain('bad-name');
+    expect(stderr).toContain('bad-value');
     expect(() => readdirSync(fleet)).toThrow(/ENOENT/);
   },
 );

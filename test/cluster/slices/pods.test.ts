@@ -301,7 +301,7 @@ describe('what the API server refuses', () => {
   };
 
   test.each([
-    [pod('a', '10.244.1.300'), 'ip "10.244.1.300" is not an IP address [bad-address]'],
+    [pod('a', '10.244.1.300'), 'ip cannot be "10.244.1.300" [bad-value]'],
     [pod('a', '127.0.0.1'), 'is a loopback address'],
     [pod('a', '10.244.1.1', { spec: { nodeName: 'Worker_1' } }), 'nodeName cannot be "Worker_1"'],
     [pod('a', '10.244.1.1', { metadata: { name: 'a b' } }), 'name cannot be "a b"'],

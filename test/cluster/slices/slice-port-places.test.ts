@@ -11,7 +11,7 @@ spec: { clusterIP: 10.96.0.11, ports: [{ port: 80, name: http }, { port: 81, nam
 /** Where kpc sees the port that the Service port's name misses. */
 async function placeOf(endpoints: string): Promise<string | undefined> {
   const { stderr } = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: service + endpoints });
-  return /^-:(\d+:\d+): warning: .*\[unknown-slice-port\]$/m.exec(stderr)?.[1];
+  return /^-:(\d+:\d+): warning: .*\[unknown-port\]$/m.exec(stderr)?.[1];
 }
 
 test('a port of Endpoints is told at that port', async () => {

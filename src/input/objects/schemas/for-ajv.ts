@@ -20,7 +20,7 @@ export const ajvOptions = {
   // Nothing reads ajv's own words.
   messages: false,
   allowUnionTypes: true,
-  keywords: ['code', 'expected'],
+  keywords: ['expected'],
 };
 
 /** The schemas of the kinds for ajv, which refer to what they have in common. */

@@ -31,7 +31,6 @@ const packetTestSchema = item({
       minimum: 0,
       maximum: 1,
       expected: 'a share of connections, from 0 to 1',
-      code: 'bad-number',
     },
     expected:
       'a list of endpoints (address:port or a Pod), endpoints with their shares of connections, or one of delivered, refused, dropped, forwarded, local and unknown',

@@ -22,7 +22,6 @@ const ingress = item({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy']),
 const family: Schema<'IPv4' | 'IPv6'> = {
   type: 'string',
   enum: ['IPv4', 'IPv6'],
-  code: 'bad-word',
   expected: 'IPv4 or IPv6',
 };
 

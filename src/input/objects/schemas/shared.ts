@@ -5,13 +5,13 @@ export const textMap = map(text, 'a mapping of strings');
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
 export function word<const Word extends string>(words: readonly Word[]): Schema<Word | '' | null> {
-  return { type: ['string', 'null'], enum: [...words, '', null], code: 'bad-word', expected: joinWords(words, 'or') };
+  return { type: ['string', 'null'], enum: [...words, '', null], expected: joinWords(words, 'or') };
 }
 
-export const port = integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port');
+export const port = integer(1, 65535, 'a port is a number from 1 to 65535');
 
 /** A port where 0 means that there is none. */
-export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535', 'bad-port');
+export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535');
 
 export const protocol = word(['TCP', 'UDP', 'SCTP']);
 

@@ -25,7 +25,7 @@ const policyPorts = list(
   openItem({
     protocol,
     port: portOrName,
-    endPort: integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port'),
+    endPort: integer(1, 65535, 'a port is a number from 1 to 65535'),
   }),
 );
 
