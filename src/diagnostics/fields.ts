@@ -133,7 +133,10 @@ const yesIsTrue = ' (to YAML, yes and on are true, no and off are false)';
 
 /** Fields that do not fit their schema. */
 const shapeDiagnostics = {
-  'bad-number': shapeRow('a value is not a number, or is out of range', manifests(web, '--conntrack-min few')),
+  'bad-number': shapeRow(
+    'a value is not a number, or is out of range',
+    withFields('sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: few } }'),
+  ),
   'bad-port': shapeRow(
     'a port is not a number from 1 to 65535, nor the name of a container port',
     withPorts('{ port: 70000 }'),

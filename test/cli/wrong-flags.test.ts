@@ -49,7 +49,7 @@ const wrongPlaces = [
   '6:21 bad-setting',
   '7:27 bad-range',
   '8:21 bad-cidr',
-  '9:26 bad-number',
+  '9:26 bad-setting',
   '10:17 bad-kpc-yaml',
   '11:12 bad-name',
   '12:19 bad-range',

@@ -60,7 +60,7 @@ suite('masquerading', () => {
   });
 
   test('a bit of the flag that is none is an error in each mode', () => {
-    const expected = [`error: --iptables-masquerade-bit cannot be "32": write a number from 0 to 31 [bad-number]`];
+    const expected = [`error: --iptables-masquerade-bit cannot be "32": write a number from 0 to 31 [bad-setting]`];
     for (const proxyMode of proxyModes) {
       expect(resolve('', { proxyMode, iptablesMasqueradeBit: '32' }).diagnostics).toEqual(expected);
     }

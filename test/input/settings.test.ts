@@ -190,7 +190,7 @@ suite('what is wrong with a config', () => {
     expect(describe(diagnostics)).toEqual(
       [
         'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
-        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-number]',
+        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-setting]',
         'error: --masquerade-all cannot be "maybe": write true or false [bad-setting]',
         'error: --hostname-override cannot be " ": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-name]',
         'error: --proxy-mode cannot be "userspace": write ipvs, iptables or nftables [bad-setting]',

@@ -274,8 +274,8 @@ suite('flags', () => {
     expect(describe(diagnostics)).toEqual([
       'error: --bind-address "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1, without a prefix length [bad-address]',
       'error: kube-proxy v1.37.2 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
-      'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-number]',
-      'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-number]',
+      'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-setting]',
+      'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-setting]',
       'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-setting]',
       'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-setting]',
       'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-setting]',

@@ -92,9 +92,9 @@ describe('compile', () => {
   });
 
   test.each([
-    ['conntrackMin', -1, 'bad-number'],
-    ['conntrackMaxPerCore', 1.5, 'bad-number'],
-    ['conntrackMaxPerCore', Number.NaN, 'bad-number'],
+    ['conntrackMin', -1, 'bad-setting'],
+    ['conntrackMaxPerCore', 1.5, 'bad-setting'],
+    ['conntrackMaxPerCore', Number.NaN, 'bad-setting'],
     ['masqueradeAll', {}, 'bad-setting'],
     ['ipvsStrictArp', -1, 'bad-setting'],
   ])('refuses %s: %s', (name, value, code) => {

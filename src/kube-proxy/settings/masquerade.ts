@@ -1,7 +1,7 @@
 import { anyInteger, flag, integer } from '../../diagnostics/json-schema.ts';
 import { boolean, wholeNumber } from '../../base/json-shape.ts';
 import { modeFacts, type ModeFacts } from '../modes.ts';
-import { readSwitchOf } from './kinds.ts';
+import { readNumber, readSwitchOf } from './kinds.ts';
 import {
   given,
   ignoredUnlessIn,
@@ -67,11 +67,7 @@ export const masqueradeBit = setting({
 
 function flaggedBit(source: SettingSource): number | undefined {
   const value = source.flag(bitFlag);
-  if (value === undefined) return undefined;
-  if (/^\d{1,2}$/.test(value) && Number(value) <= 31) return Number(value);
-  const found = { type: 'string', value } as const;
-  const expected = 'a number from 0 to 31';
-  return refuse(source, onCommandLine, 'bad-number', { field: bitFlag.name, found, expected });
+  return value === undefined ? undefined : readNumber({ value, name: bitFlag.name, ...onCommandLine }, source, 31);
 }
 
 function nftablesBit(source: SettingSource): number | undefined {
