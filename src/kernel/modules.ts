@@ -64,5 +64,5 @@ export function matchModules(tables: readonly Tables[]): readonly string[] {
       }
     }
   }
-  return modulesOf.flatMap(([kind, modules]) => (used.has(kind) ? modules : []));
+  return [...new Set(modulesOf.flatMap(([kind, modules]) => (used.has(kind) ? modules : [])))];
 }

@@ -85,16 +85,12 @@ export const localhostNodePorts`,
 const typeCheck = `
 import type { Manifest } from './bundle/manifest.ts';
 import type { ProxySettings } from './cluster/objects.ts';
-import type { KubeProxyConfig } from './input/objects/schemas/kube-proxy-configuration.ts';
 import type { CompileOptions } from './library/compile.ts';
 
 export const options: Partial<CompileOptions> = { iptablesNeverMasquerade: true, conntrackTcpTimeoutFin: '30s' };
-export const config: KubeProxyConfig = { iptables: { neverMasquerade: true }, conntrack: { tcpFinTimeout: '30s' } };
 export function read(settings: ProxySettings, stored: Manifest['settings']): readonly [boolean, number] {
   return [settings.neverMasquerade, stored.conntrack.tcpFinTimeout];
 }
-// @ts-expect-error: the field is true or false.
-export const wrongField: KubeProxyConfig = { iptables: { neverMasquerade: 'yes' } };
 // @ts-expect-error: the flag is a text.
 export const wrongFlag: Partial<CompileOptions> = { conntrackTcpTimeoutFin: 30 };
 `;

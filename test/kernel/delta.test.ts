@@ -5,7 +5,7 @@ import { families } from '../../src/kernel/family.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
-import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseRule } from './parse-rule.ts';
 import { type IpSet, diffSets, formatSetsDelta, temporarySetName } from '../../src/kernel/ipset/ipset.ts';
 import { parseEntry } from '../../src/kernel/ipset/set-entry.ts';
 import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs/ipvs-delta.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isBuiltInChain, type TableName, type Tables } from '../../src/kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
-import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseRule } from './parse-rule.ts';
 
 // Small stand-ins for the tools, which refuse what the tools refuse.
 

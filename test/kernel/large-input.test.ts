@@ -3,7 +3,7 @@ import { decompileIptables } from '../../src/describe/decompile-iptables.ts';
 import { diffStates } from '../../src/kernel/delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
-import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseRule } from './parse-rule.ts';
 import { parseIpAddrJson } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 

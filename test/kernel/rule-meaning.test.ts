@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatRule } from '../../src/kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
-import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseRule } from './parse-rule.ts';
 
 function meaning(text: string): string {
   return ruleMeaning(parseRule(text) ?? { args: [] });

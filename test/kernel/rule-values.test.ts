@@ -4,7 +4,7 @@ import { parseAddress } from '../../src/kernel/address.ts';
 import { parseAddressRange } from '../../src/kernel/address-range.ts';
 import { formatRule } from '../../src/kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
-import { parseRule } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseRule } from './parse-rule.ts';
 
 function read(text: string) {
   const rule = parseRule(text);

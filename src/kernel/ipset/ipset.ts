@@ -79,8 +79,8 @@ function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefi
   const words = splitSetWords(line);
   if (!words) return 'a quote that is not closed';
   const [command, name, third, ...options] = words;
-  const creates = command === 'create' || command === '-N';
-  if (name === undefined || third === undefined || !(creates || command === 'add' || command === '-A')) {
+  const creates = command === 'create';
+  if (name === undefined || third === undefined || !(creates || command === 'add')) {
     return 'neither a set nor an entry';
   }
   const set = sets.get(name);

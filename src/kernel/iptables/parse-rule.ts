@@ -1,16 +1,10 @@
-import type { Rule, RuleArg } from './iptables.ts';
+import type { RuleArg } from './iptables.ts';
 import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
 /**
- * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, without `-A CHAIN`. Matches and targets
- * that kpc does not know are kept as words. Undefined if a quote is not closed.
+ * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, from its words after `-A CHAIN`, which begin
+ * at `start`. Takes any words: matches and targets that kpc does not know are kept as they are.
  */
-export function parseRule(text: string): Rule | undefined {
-  const words = splitWords(text);
-  return words && { args: parseRuleWords(words, 0) };
-}
-
-/** As parseRule, from words already split, beginning at `start`. Takes any words. */
 export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
   const args: RuleArg[] = [];
   let at = start;

@@ -66,14 +66,14 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   }
   const links: Link[] = [];
   const unread: UnreadLine[] = [];
-  const refuse = (item: unknown, reason: string): void => {
-    unread.push({ line: 1, text: excerpt(item), reason });
+  const refuse = (reason: string): void => {
+    unread.push({ line: 1, text: text.slice(0, 80), reason });
   };
   for (const item of items as readonly unknown[]) {
     const name = field(item, 'ifname');
     if (!isPlain(name)) {
       // `ip -j addr show dev X` prints empty objects for the links it leaves out.
-      if (!isRecord(item) || Object.keys(item).length > 0) refuse(item, 'a link without a name');
+      if (!isRecord(item) || Object.keys(item).length > 0) refuse('a link without a name');
       continue;
     }
     const kind = field(field(item, 'linkinfo'), 'info_kind');
@@ -82,20 +82,11 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     for (const info of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
       const address = readAddressInfo(info);
       if (address) addresses.push(address);
-      else refuse(info, 'neither an IPv4 nor an IPv6 address');
+      else refuse('neither an IPv4 nor an IPv6 address');
     }
     links.push({ name, kind: isPlain(kind) ? kind : undefined, addresses });
   }
   return { links, unread };
-}
-
-function excerpt(item: unknown): string {
-  try {
-    return JSON.stringify(item).slice(0, 200);
-  } catch {
-    // JSON.parse takes any depth, and JSON.stringify does not.
-    return '';
-  }
 }
 
 /** The kernel has no names with blanks or slashes; nothing else may get into a line for `ip`. */

@@ -50,26 +50,18 @@ function readExpression(words: Words, family: Family): Expression | undefined {
   return readMatch(words);
 }
 
+const plainVerdicts: ReadonlyMap<string, Verdict> = new Map(
+  (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
+);
+
 /** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, if there is none. */
 export function readVerdict(words: Words): Verdict | undefined {
-  const kind = words.peek();
-  switch (kind) {
-    case 'accept':
-    case 'drop':
-    case 'return':
-    case 'continue':
-      words.next();
-      return { kind };
-    case 'jump':
-    case 'goto': {
-      const chain = words.peek(1);
-      if (chain === undefined) return undefined;
-      words.position += 2;
-      return { kind, chain };
-    }
-    default:
-      return undefined;
-  }
+  const kind = words.peek() ?? '';
+  const chain = words.peek(1);
+  const goesOn = (kind === 'goto' || kind === 'jump') && chain !== undefined;
+  const verdict: Verdict | undefined = goesOn ? { kind, chain } : plainVerdicts.get(kind);
+  if (verdict) words.position += goesOn ? 2 : 1;
+  return verdict;
 }
 
 /** What nft writes for `reject` alone, with a number where the option -n asks for it. */
@@ -126,18 +118,14 @@ function readRandom<T>(words: Words, map: 'map' | 'vmap', readItem: () => T | un
   return count === items.size && count > 0 && ordered.every((item) => item !== undefined) ? ordered : undefined;
 }
 
-const markOperators: ReadonlyMap<string, 'or' | 'xor'> = new Map([
-  ['or', 'or'],
-  ['|', 'or'],
-  ['xor', 'xor'],
-  ['^', 'xor'],
-]);
-
 function readSetMark(words: Words): Expression | undefined {
   const hasOwn = words.take('mark') || words.take('meta', 'mark');
-  const operation = hasOwn ? markOperators.get(words.next()) : 'set';
+  const operator = hasOwn ? words.next() : '';
   const value = readNumber(words.next());
-  return operation && value !== undefined ? { kind: 'set-mark', operation, value } : undefined;
+  if (value === undefined) return undefined;
+  if (operator === '') return { kind: 'set-mark', operation: 'set', value };
+  if (operator === 'or' || operator === '|') return { kind: 'set-mark', operation: 'or', value };
+  return operator === 'xor' || operator === '^' ? { kind: 'set-mark', operation: 'xor', value } : undefined;
 }
 
 function readSetName(words: Words): string | undefined {
@@ -241,51 +229,33 @@ const names = {
   protocol: { 6: 'tcp', 17: 'udp', 132: 'sctp' },
   'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
   'ct-status': { 1: 'expected', 2: 'seen-reply', 4: 'assured', 8: 'confirmed', 16: 'snat', 32: 'dnat', 512: 'dying' },
-  'address-type': {
-    0: 'unspec',
-    1: 'unicast',
-    2: 'local',
-    3: 'broadcast',
-    4: 'anycast',
-    5: 'multicast',
-    6: 'blackhole',
-    7: 'unreachable',
-    8: 'prohibit',
-  },
+  'address-type': 'unspec unicast local broadcast anycast multicast blackhole unreachable prohibit'.split(' '),
 } as const satisfies Readonly<Record<string, Readonly<Record<number, string>>>>;
+
+const dataTypes: ReadonlyMap<string, ValueType> = new Map([
+  ['ipv4_addr', 'address'],
+  ['ipv6_addr', 'address'],
+  ['inet_service', 'number'],
+  ['mark', 'number'],
+  ['inet_proto', 'protocol'],
+]);
 
 /** What the parts of a set's key are, by nft's name of their type. */
 export function valueTypeOf(dataType: string): ValueType {
-  switch (dataType) {
-    case 'ipv4_addr':
-    case 'ipv6_addr':
-      return 'address';
-    case 'inet_service':
-    case 'mark':
-      return 'number';
-    case 'inet_proto':
-      return 'protocol';
-    default:
-      return 'word';
-  }
+  return dataTypes.get(dataType) ?? 'word';
 }
 
 /** The fields that kpc reads, besides those of fib: for others, the number of words is not known. */
-const fieldTypes: ReadonlyMap<string, ValueType> = new Map(
-  (
-    [
-      ['address', 'ip saddr, ip daddr, ip6 saddr, ip6 daddr'],
-      [
-        'number',
-        'th sport, th dport, tcp sport, tcp dport, udp sport, udp dport, sctp sport, sctp dport, mark, ct mark',
-      ],
-      ['protocol', 'meta l4proto'],
-      ['ct-state', 'ct state'],
-      ['ct-status', 'ct status'],
-      ['word', 'ip protocol, ip6 nexthdr, iifname, oifname, iif, oif'],
-      ['word', 'meta nfproto, meta skuid, meta skgid, meta pkttype'],
-    ] as const
-  ).flatMap(([type, listed]) => listed.split(', ').map((name) => [name, type] as const)),
+const fieldsOfType: readonly (readonly [ValueType, string])[] = [
+  ['address', 'ip saddr, ip daddr, ip6 saddr, ip6 daddr'],
+  ['number', 'th sport, th dport, tcp sport, tcp dport, udp sport, udp dport, sctp sport, sctp dport, mark, ct mark'],
+  ['protocol', 'meta l4proto'],
+  ['ct-state', 'ct state'],
+  ['ct-status', 'ct status'],
+  ['word', 'ip protocol, ip6 nexthdr, iifname, oifname, iif, oif, meta nfproto, meta skuid, meta skgid, meta pkttype'],
+];
+const fieldTypes = new Map(
+  fieldsOfType.flatMap(([type, listed]) => listed.split(', ').map((name) => [name, type] as const)),
 );
 
 function fieldType({ name }: Field): ValueType {

@@ -63,7 +63,7 @@ export const conntrack = {
 };
 
 /** Without a usual value, it leaves the kernel's own, and its field may not be null. */
-function timeoutSetting<const F extends string, const N extends string>(flag: F, name: N, help: string, usual = 0) {
+function timeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
   const schema = usual === 0 ? duration : optionalDuration;
   const row = { usual, must };
   return secondsSetting(`--conntrack-${flag} <duration>`, help, `conntrack.${name}`, schema, row);

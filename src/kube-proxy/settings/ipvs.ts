@@ -54,7 +54,7 @@ export const ipvs = {
   udpTimeout: timeoutSetting('udp', 'udpTimeout', 'timeout of UDP packets'),
 };
 
-function timeoutSetting<const F extends string, const N extends string>(flag: F, name: N, help: string) {
+function timeoutSetting<const F extends string>(flag: F, name: string, help: string) {
   const must = {
     text: `be ${mostIpvsSeconds} seconds at most`,
     isMet: (seconds: number) => seconds <= mostIpvsSeconds,

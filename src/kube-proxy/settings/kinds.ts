@@ -18,12 +18,7 @@ import {
 type Usage = `--${string} ${string}`;
 
 /** A setting that is on or off. */
-export function switchSetting<const U extends Usage, const N extends string>(
-  usage: U,
-  help: string,
-  name: N,
-  usual: boolean,
-) {
+export function switchSetting<const U extends Usage>(usage: U, help: string, name: string, usual: boolean) {
   return plainSetting({
     flag: proxyFlag('switch', usage, help),
     field: proxyField(name, flag),
@@ -52,35 +47,30 @@ interface NumberRow {
 const mostInt32 = 2 ** 31 - 1;
 
 /** A number of things. */
-export function amountSetting<const U extends Usage, const N extends string>(
-  usage: U,
-  help: string,
-  name: N,
-  { usual, must }: NumberRow,
-) {
+export function amountSetting<const U extends Usage>(usage: U, help: string, name: string, { usual, must }: NumberRow) {
   return plainSetting({
     flag: proxyFlag('text', usage, help),
     field: proxyField(name, integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`)),
     defaultIn: () => usual,
-    read: (written, source) => warnUnmet(source, written, readAmount(written, source), must),
+    read: (written, source) => warnUnmet(source, written, readNumber(written, source, mostInt32), must),
     stored: wholeNumber(0),
     must,
   });
 }
 
-function readAmount({ value: given, name }: Given<string | number>, source: SettingSource): number | undefined {
-  // Users of the library may give a number, and any.
-  const value = String(given);
-  const number = Number(value);
-  if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
-  return refuseValue(source, { name, value, path: undefined }, `a number from 0 to ${mostInt32}`);
+/** Reads a number from 0 on. Reports anything else, and then returns undefined. Users of the library may give a number, and any. */
+export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
+  const { name } = written;
+  const value = String(written.value);
+  if (/^\d{1,10}$/.test(value) && Number(value) <= most) return Number(value);
+  return refuseValue(source, { name, value, path: undefined }, `a number from 0 to ${most}`);
 }
 
 /** A time, in seconds. */
-export function secondsSetting<const U extends Usage, const N extends string>(
+export function secondsSetting<const U extends Usage>(
   usage: U,
   help: string,
-  name: N,
+  name: string,
   schema: Schema<string | null>,
   { usual, must }: NumberRow,
   read = readSeconds,

@@ -1,17 +1,8 @@
 import { anyInteger, flag, integer } from '../../diagnostics/json-schema.ts';
 import { boolean, wholeNumber } from '../../base/json-shape.ts';
 import { modeFacts, type ModeFacts } from '../modes.ts';
-import { readSwitchOf } from './kinds.ts';
-import {
-  given,
-  ignoredUnlessIn,
-  proxyField,
-  proxyFlag,
-  refuse,
-  refuseValue,
-  setting,
-  type SettingSource,
-} from './setting.ts';
+import { readNumber, readSwitchOf } from './kinds.ts';
+import { given, ignoredUnlessIn, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
 
 /** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
 type Section = ModeFacts['masqueradeSection'];
@@ -67,9 +58,7 @@ export const masqueradeBit = setting({
 
 function flaggedBit(source: SettingSource): number | undefined {
   const value = source.flag(bitFlag);
-  if (value === undefined) return undefined;
-  if (/^\d{1,2}$/.test(value) && Number(value) <= 31) return Number(value);
-  return refuseValue(source, { name: bitFlag.name, value, path: undefined }, 'a number from 0 to 31');
+  return value === undefined ? undefined : readNumber({ value, name: bitFlag.name, path: undefined }, source, 31);
 }
 
 function nftablesBit(source: SettingSource): number | undefined {

@@ -6,9 +6,9 @@ import type { ProxyMode } from '../modes.ts';
 import type { FeatureGates, Release } from '../releases.ts';
 
 /** A setting of kube-proxy that shapes rules: everything about it except its effect. */
-export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {
+export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
-  readonly fields: readonly D[];
+  readonly fields: readonly Field[];
   /** kube-proxy's default in a mode. */
   defaultIn(mode: ProxyMode): T;
   /** Reads the flag, else the configuration, and reports what is wrong; undefined for the default. */
@@ -34,7 +34,7 @@ export interface SettingSource {
   /** The value of a flag; undefined if the flag is not given. */
   flag<K extends FlagKind>(flag: Flag<string, K>): ReadValues[K] | undefined;
   /** A field of the configuration; undefined if it is not set. */
-  field<T>(field: Field<string, T>): NonNullable<T> | undefined;
+  field<T>(field: Field<T>): NonNullable<T> | undefined;
   /** Whether the configuration has a section. */
   hasSection(name: string): boolean;
   report(fault: SettingFault): void;
@@ -49,15 +49,15 @@ export type SettingFault = Fault & {
 type SettingPath = readonly (string | number)[];
 
 /** A field of a KubeProxyConfiguration, which holds a T. */
-export interface Field<Name extends string = string, T = unknown> {
+export interface Field<T = unknown> {
   /** With its section: "ipvs.scheduler". */
-  readonly name: Name;
+  readonly name: string;
   readonly path: readonly string[];
   readonly schema: Schema<T>;
 }
 
 /** Makes a field, in a section or outside of one, with what kube-proxy takes there. */
-export function proxyField<const Name extends string, T>(name: Name, schema: Schema<T>): Field<Name, T> {
+export function proxyField<T>(name: string, schema: Schema<T>): Field<T> {
   return { name, path: name.split('.'), schema };
 }
 
@@ -139,12 +139,12 @@ export interface Given<T> {
 }
 
 /** A row of the table. */
-export function setting<T, F extends Flag = never, D extends Field = never>(row: Setting<T, F, D>): Setting<T, F, D> {
+export function setting<T, F extends Flag = never>(row: Setting<T, F>): Setting<T, F> {
   return row;
 }
 
 /** A row with one flag and one field. `read` is asked where one of them is set; the flag wins. */
-export function plainSetting<T, N extends string, K extends FlagKind, M extends string, V>({
+export function plainSetting<T, N extends string, K extends FlagKind, V>({
   flag,
   field,
   read,
@@ -152,11 +152,11 @@ export function plainSetting<T, N extends string, K extends FlagKind, M extends 
   ...row
 }: Omit<Setting<T>, 'flags' | 'fields' | 'read'> & {
   readonly flag: Flag<N, K>;
-  readonly field: Field<M, V>;
+  readonly field: Field<V>;
   /** Whether an empty text counts as not set. */
   readonly skipsEmpty?: boolean;
   read(written: Given<ReadValues[K] | NonNullable<V>>, source: SettingSource): T | undefined;
-}): Setting<T, Flag<N, K>, Field<M, V>> {
+}): Setting<T, Flag<N, K>> {
   return setting({
     ...row,
     flags: [flag],
@@ -172,7 +172,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, M extends 
 export function given<K extends FlagKind, V>(
   source: SettingSource,
   flag: Flag<string, K>,
-  field: Field<string, V>,
+  field: Field<V>,
   skipsEmpty = false,
 ): Given<ReadValues[K] | NonNullable<V>> | undefined {
   const isSet = (value: unknown): boolean => value !== undefined && !(skipsEmpty && value === '');

@@ -8,7 +8,7 @@ import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
 import { bindAddress, hostnameOverride, mode } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
-import { lastName, type Setting, type SettingSource, type Field, type Flag, type FlagValues } from './setting.ts';
+import { lastName, type Setting, type SettingSource, type Flag, type FlagValues } from './setting.ts';
 
 /** All settings of kube-proxy that shape rules, in the order of the manifest. */
 const settingTable = {
@@ -57,30 +57,8 @@ type RowsIn<Rows> = {
 
 type AllFlags = RowsIn<Table>['flags'][number];
 
-type AllFields = RowsIn<Table>['fields'][number];
-
 /** The flags that shape rules, by kube-proxy's names in camel case, with their values. */
 export type ProxyFlags = { readonly [F in AllFlags as F['key']]?: FlagValues[F['kind']] | undefined };
-
-/** The fields of a configuration that are settings, as its schema has them. */
-export type ConfiguredFields = Flat<{
-  readonly [S in SectionName]?: Flat<FieldsOf<S>> | null;
-}> &
-  Flat<FieldsOf<''>>;
-
-type SectionName = AllFields['name'] extends infer N ? (N extends `${infer S}.${string}` ? S : never) : never;
-
-type FieldsOf<Section extends string> = {
-  readonly [D in AllFields as OwnName<D['name'], Section>]?: D extends Field<string, infer T> ? T : never;
-};
-
-type OwnName<Name extends string, Section extends string> = Name extends `${infer S}.${infer Own}`
-  ? S extends Section
-    ? Own
-    : never
-  : Section extends ''
-    ? Name
-    : never;
 
 /** The rows, each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {

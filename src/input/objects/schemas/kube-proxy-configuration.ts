@@ -1,7 +1,7 @@
-import { object, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../../diagnostics/json-schema.ts';
+import { object, duration, flag, integer, item, list, text, type Schema } from '../../../diagnostics/json-schema.ts';
 import { unread } from './shared.ts';
-import { proxyModes, type ProxyMode } from '../../../kube-proxy/modes.ts';
-import { configuredSections, fieldsInSection, type ConfiguredFields } from '../../../kube-proxy/settings/table.ts';
+import { proxyModes } from '../../../kube-proxy/modes.ts';
+import { configuredSections, fieldsInSection } from '../../../kube-proxy/settings/table.ts';
 
 const number: Schema<number | null> = { type: ['number', 'null'], expected: 'a number' };
 
@@ -40,17 +40,16 @@ const otherFields = {
 /** How often rules are written anew: a part of each mode's section. */
 const syncPeriods = { syncPeriod: duration, minSyncPeriod: duration };
 
-type RawSyncPeriods = DescribedFields<typeof syncPeriods>;
-
 const periodsOf = new Map<string, typeof syncPeriods>(proxyModes.map((mode) => [mode, syncPeriods]));
 
 const sections = [...new Set([...proxyModes, ...configuredSections])].map((name) => {
   return [name, object({ ...periodsOf.get(name), ...fieldsInSection(name) })] as const;
 });
 
-/** A KubeProxyConfiguration as its schema has it. The values of the fields that shape rules become settings later. */
-export type KubeProxyConfig = ConfiguredFields &
-  DescribedFields<typeof otherFields> & { readonly [M in ProxyMode]?: RawSyncPeriods | null };
+/** A KubeProxyConfiguration as its schema has it. The settings read its other fields by their paths. */
+export interface KubeProxyConfig {
+  readonly mode?: string | null;
+}
 
 /** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
 export const kubeProxyConfigurationSchema = object({
