@@ -40,8 +40,10 @@ export class Metrics {
   readonly #values = new Map<MetricName, Map<string, number>>();
 
   /** Adds to a counter; by 0, so that the counter is there before it first grows. */
-  count(name: MetricName, labels: Labels, by = 1): void {
-    this.#add(name, `${name}${formatLabels(labels)}`, by);
+  count(name: MetricName, labels: Labels, by = 1, part = ''): void {
+    const series = `${name}${part}${formatLabels(labels)}`;
+    const known = this.#values.get(name) ?? new Map<string, number>();
+    this.#values.set(name, known.set(series, (known.get(series) ?? 0) + by));
   }
 
   /** Sets a gauge, which has a single series. */
@@ -51,10 +53,10 @@ export class Metrics {
 
   /** Adds to a histogram. */
   observe(name: MetricName, seconds: number): void {
-    for (const bound of buckets) this.#add(name, `${name}_bucket{le="${bound}"}`, Number(seconds <= bound));
-    this.#add(name, `${name}_bucket{le="+Inf"}`, 1);
-    this.#add(name, `${name}_sum`, seconds);
-    this.#add(name, `${name}_count`, 1);
+    for (const bound of buckets) this.count(name, { le: `${bound}` }, Number(seconds <= bound), '_bucket');
+    this.count(name, { le: '+Inf' }, 1, '_bucket');
+    this.count(name, {}, seconds, '_sum');
+    this.count(name, {}, 1, '_count');
   }
 
   /** In the text format of Prometheus. */
@@ -66,11 +68,6 @@ export class Metrics {
       return series.length === 0 ? [] : [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...series];
     });
     return lines.map((line) => `${line}\n`).join('');
-  }
-
-  #add(name: MetricName, series: string, by: number): void {
-    const known = this.#values.get(name) ?? new Map<string, number>();
-    this.#values.set(name, known.set(series, (known.get(series) ?? 0) + by));
   }
 }
 
