@@ -100,17 +100,18 @@ function prepareForNodes(
   loaded: LoadedInputs,
   nodes: readonly string[],
 ): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Diagnostic[] } {
-  const { prepared, version } = loaded;
-  if (version.kind !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
+  const { prepared } = loaded;
+  if (loaded.version !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
   const ofRelease = new Map<Release, Prepared>();
   const diagnostics: Diagnostic[] = [];
   for (const node of nodes) {
-    const found = releaseOfNode(prepared.nodes.get(node), node);
-    if (found.kind === 'unknown') diagnostics.push(found.diagnostic);
-    else if (!ofRelease.has(found.release)) {
-      const { release, said } = found;
+    const known = prepared.nodes.get(node);
+    const release = releaseOfNode(known, node);
+    if (typeof release === 'object') diagnostics.push(release);
+    else if (!ofRelease.has(release)) {
       ofRelease.set(release, prepareForRelease(prepared, release));
-      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version: said }));
+      const version = known?.kubernetesVersion ?? '';
+      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
     }
   }
   const preparedFor = (node: string): Prepared => {

@@ -206,42 +206,28 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** The requested kube-proxy release. */
-export type VersionChoice =
-  | { readonly kind: 'release'; readonly release: Release }
-  /** The release that each node runs. */
-  | { readonly kind: 'auto' }
-  /** Not given: the newest, unless the input says otherwise. */
-  | { readonly kind: 'default' };
+/** The requested kube-proxy release; 'auto' is the one that each node runs. Undefined: the newest, unless the input says otherwise. */
+export type VersionChoice = Release | 'auto' | undefined;
 
 /**
  * Reads the value of --kubernetes-version, or of a flag that takes the same values. If a diagnostic is an error, the
- * choice is the default.
+ * choice is undefined.
  */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
 ): { readonly choice: VersionChoice; readonly diagnostics: readonly Diagnostic[] } {
-  if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
-  if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
-  const release = parseRelease(text);
-  if (release) return { choice: { kind: 'release', release }, diagnostics: [] };
+  const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
+  if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
   const expected = `a release of Kubernetes ${releaseRange}, or auto`;
-  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
+  return { choice, diagnostics: [diagnose('bad-setting', { name: flag, value: text, expected })] };
 }
 
 /** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */
 export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
-  switch (choice.kind) {
-    case 'release':
-      return choice.release;
-    case 'default':
-      return newestRelease;
-    case 'auto': {
-      const run = new Set(nodes.map(releaseRunBy));
-      return releases.findLast((release) => run.has(release)) ?? newestRelease;
-    }
-  }
+  if (choice !== 'auto') return choice ?? newestRelease;
+  const run = new Set(nodes.map(releaseRunBy));
+  return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
 
 /** The release that a Node object reports; undefined if it reports none that kpc follows. */
@@ -249,24 +235,14 @@ export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** The release that a Node reports. `said` is its own text: "v1.34.2". */
-export type NodeRelease =
-  | { readonly kind: 'release'; readonly release: Release; readonly said: string }
-  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
-
-/** The release that a node runs, from its Node object; `flag` is the flag that asks for it. */
+/** The release that a node runs, from its Node object, or why it is unknown; `flag` is the flag that asks for it. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
   flag = '--kubernetes-version auto',
-): NodeRelease {
-  const said = node?.kubernetesVersion ?? '';
-  const release = parseRelease(said);
-  if (release) return { kind: 'release', release, said };
-  return {
-    kind: 'unknown',
-    diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),
-  };
+): Release | Diagnostic {
+  const version = node?.kubernetesVersion ?? '';
+  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version });
 }
 
 /**

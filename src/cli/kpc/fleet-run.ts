@@ -23,7 +23,7 @@ import {
   type FleetOptions,
 } from '../../compile/compile.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { goldenContext } from '../../compile/compile-node.ts';
+import { compileState } from '../../compile/compile-node.ts';
 import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
@@ -253,7 +253,7 @@ async function writeNode(
 
 /** The files of one node's folder, as a bundle or as a golden. */
 function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
-  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  if (form === 'golden') return { files: makeGolden(content, compileState), digests: {} };
   return { files: bundle.files, digests: bundle.manifest.files };
 }
 
@@ -268,10 +268,7 @@ async function findStale(
   { options, known, fleet: { shard } }: FleetRun,
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
-  const names = await folder.list();
-  const gone = names.filter((name) => !known.has(name) && (!shard || isInShard(name, shard)));
-  const own = await Promise.all(gone.map((name) => folder.isOwn(name)));
-  return gone.filter((_, i) => own[i] === true);
+  return folder.list((name) => !known.has(name) && (!shard || isInShard(name, shard)));
 }
 
 /** Removes stale folders with --prune. Returns a message about them; '' if there are none. */
