@@ -5,9 +5,8 @@ import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { newestRelease, releases } from '../kube-proxy/releases.ts';
+import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
 import { defaultSettings } from '../kube-proxy/settings/values.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import {
@@ -63,7 +62,7 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
 }
 
 /** What the settings of kube-proxy are where nothing says otherwise. Goldens leave out what has these values, so they stay. */
-const defaults: ProxySettings = { ...defaultSettings('ipvs'), release: newestRelease };
+const usualSettings = defaultSettings('ipvs');
 
 /** The files of tools in the order in which people want to see them: what a Service becomes first. */
 const toolFiles = [
@@ -187,7 +186,7 @@ function formatHead(content: BundleContent): string {
     node: writeNode(node),
     families,
     serviceCidrs: writeServiceRanges(content),
-    settings: omitDefaults(writeSettings(settings).settings, writeSettings(defaults).settings),
+    settings: omitDefaults(writeSettings(settings).settings, usualSettings),
   };
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
@@ -290,13 +289,12 @@ function readHead(text: string | undefined, kpcVersion: string): Manifest | stri
   }
   const release = releases.find((each) => each === kubernetesVersion);
   if (release === undefined) return `${goldenHead}: kubernetesVersion must be one of ${releases.join(', ')}`;
-  const usual = writeSettings({ ...defaults, release });
   const manifest = {
     ...said,
     formatVersion,
     kpcVersion,
-    kubeProxyVersion: usual.kubeProxyVersion,
-    settings: { ...addDefaults(settings, usual.settings), mode: said.mode },
+    kubeProxyVersion: kubeProxyVersions[release],
+    settings: { ...addDefaults(settings, usualSettings), mode: said.mode },
     ipvsTimeouts: null,
     healthChecks: [],
     assigned: [],

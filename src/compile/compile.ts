@@ -1,11 +1,4 @@
-import {
-  type BundleContent,
-  BundleMemo,
-  type BundleTexts,
-  makeBundle,
-  type Bundle,
-  type BundleInputs,
-} from '../bundle/make-bundle.ts';
+import { type BundleContent, BundleMemo, type BundleTexts, type BundleInputs } from '../bundle/make-bundle.ts';
 import { isError, type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import {
@@ -165,13 +158,7 @@ export interface FleetNode {
   readonly gates: FeatureGates;
   /** Texts that the bundles share. */
   readonly texts: BundleTexts;
-  readonly compile: () => FleetBundle;
-}
-
-/** One node's bundle. */
-export interface FleetBundle {
-  readonly bundle: Bundle;
-  readonly content: BundleContent;
+  readonly compile: () => BundleContent;
 }
 
 /** Compiles loaded inputs for many nodes; `nodes` is undefined if a diagnostic is an error. */
@@ -179,28 +166,16 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
   if (!preparedFor) return { diagnostics, nodes: undefined };
-  return {
-    diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics],
-    nodes: makeNodes(fleet, preparedFor, ipFamily),
-  };
-}
-
-function* makeNodes(
-  { nodes, hostAddresses }: Fleet,
-  preparedFor: (node: string) => Prepared,
-  ipFamily: IpFamilyChoice,
-): Generator<FleetNode> {
-  const nodeMemo = new NodeMemo();
+  const memo = new NodeMemo();
   const texts = new BundleMemo();
-  for (const node of nodes) {
-    const prepared = preparedFor(node);
-    const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: hostAddresses.get(node), ipFamily });
-    const compile = (): FleetBundle => {
-      const content = compileInputs(prepared, inputs, nodeMemo);
-      return { bundle: makeBundle(content, texts), content };
-    };
-    yield { node, inputs, gates: prepared.gates, texts, compile };
+  function* settleEach(): Generator<FleetNode> {
+    for (const node of fleet.nodes) {
+      const prepared = preparedFor(node);
+      const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily });
+      yield { node, inputs, gates: prepared.gates, texts, compile: () => compileInputs(prepared, inputs, memo) };
+    }
   }
+  return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: settleEach() };
 }
 
 /** The options that choose several nodes, or a part of them. */

@@ -4,7 +4,7 @@ import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../inp
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs, readsManifests } from '../input/read-inputs.ts';
-import { type ProxySettings, type Node, fullName, type Service } from '../cluster/objects.ts';
+import { type ProxySettings, type Node, fullName } from '../cluster/objects.ts';
 import {
   type FeatureGates,
   type Release,
@@ -20,10 +20,7 @@ import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
-import { isLeftToOther, skipReason } from '../cluster/build-cluster.ts';
-import { leftOutReasons, type LeftOutReason } from '../diagnostics/objects.ts';
 import { findOutermost } from '../input/files/beside-manifests.ts';
-import { compareText } from '../kernel/compare-text.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
@@ -264,7 +261,9 @@ function describeEmptiness(
     if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
     const takesAll = ipFamily === 'auto' || ipFamily === 'dual';
     const isProgrammed = prepared.cluster.servicePorts.some(({ family }) => takesAll || family === ipFamily);
-    return isProgrammed ? [] : [describeNothing(prepared, isRefused)];
+    if (isProgrammed) return [];
+    const lacking = prepared.cluster.services.filter(({ skipped: why }) => why === 'no-cluster-ip').map(fullName);
+    return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
   }
   const { slices, endpoints, serviceCidrs, configs, facts } = inputs;
   const others = [nodes, pods, workloads, slices, endpoints, serviceCidrs, configs, facts];
@@ -277,25 +276,7 @@ function describeEmptiness(
   // A Service with a misspelled kind would be removed from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('nothing-programmed', { services: 0, leftOut: [], isRefused })];
-}
-
-/** There are Services, but kube-proxy programs none of them. */
-function describeNothing({ services, cluster }: Prepared, isRefused: boolean): Diagnostic {
-  const watched = new Set(cluster.services.map(fullName));
-  const leftOut = leftOutReasons.flatMap((reason) => {
-    const names = services
-      .filter(({ object }) => leftOutReason(object, watched.has(fullName(object.metadata))) === reason)
-      .map(({ object }) => fullName(object.metadata))
-      .toSorted(compareText);
-    return names.length === 0 ? [] : [{ reason, services: names }];
-  });
-  return diagnose('nothing-programmed', { services: services.length, leftOut, isRefused });
-}
-
-function leftOutReason(service: Service, isWatched: boolean): LeftOutReason {
-  if (!isWatched) return isLeftToOther(service) ? 'other-proxy' : 'headless-label';
-  return skipReason(service) ?? (service.spec.ports.length === 0 ? 'no-ports' : 'other-family');
+  return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
 /** The node's own addresses without those of kube-ipvs0; empty if a diagnostic reports that the text is wrong. */

@@ -1,4 +1,4 @@
-import { aNode, aService, anIP, manifests, type Example, web, withFields, withPorts } from './examples.ts';
+import { aService, anIP, manifests, type Example, web, withFields, withPorts } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import { joinWords } from '../base/join-words.ts';
 import { quote } from '../base/printable.ts';
@@ -82,13 +82,6 @@ interface NoNetwork extends WrittenValue, OfOneMode {
 interface WordOfRelease extends WrittenValue {
   readonly release: Release;
   readonly isRead: boolean;
-}
-
-/** An address of an object, or of the status of a Node, which no API server checks. */
-type WrittenAddress = WrittenValue & { readonly node?: string };
-
-function nameField({ node, field, value }: WrittenAddress): string {
-  return `${node === undefined ? '' : `node ${node}: `}${field} ${quote(value)}`;
 }
 
 /** A field that does not have the type, the range or one of the words that it must have. */
@@ -233,30 +226,27 @@ export const fieldDiagnostics = {
       ],
     },
   ),
-  'bad-address': row(
-    warningIf(({ node }: WrittenAddress) => node !== undefined),
-    {
-      meaning: 'a value is not an IP address, or not one that is allowed there',
-      example: manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
-      words: (details: WrittenAddress & Texts<'expected'>) => [
-        `${nameField(details)} is not ${details.expected}${details.node === undefined ? '' : '; kube-proxy leaves it out'}`,
-        'write one such as 10.0.0.1 or fd00::1, without a prefix length',
-      ],
-    },
-  ),
+  'bad-address': row('error', {
+    meaning: 'a value is not an IP address, or not one that is allowed there',
+    example: manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
+    words: ({ field, value, expected }: WrittenValue & Texts<'expected'>) => [
+      `${field} ${quote(value)} is not ${expected}`,
+      'write one such as 10.0.0.1 or fd00::1, without a prefix length',
+    ],
+  }),
   'odd-address': row('warning', {
     meaning: 'an IP address is written in a form that other programs may read differently',
     example: manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
-    words: (details: WrittenValue & Texts<'address'>) => [
-      `${nameField(details)} is read as ${details.address}`,
+    words: ({ field, value, address }: WrittenValue & Texts<'address'>) => [
+      `${field} ${quote(value)} is read as ${address}`,
       'write it that way, because other programs may read it differently',
     ],
   }),
   'special-address': row('warning', {
     meaning: 'an address is one that other networks cannot reach, and kube-proxy uses it anyway',
-    example: manifests(web + aNode('status: { addresses: [{ type: InternalIP, address: 127.0.0.1 }] }')),
+    example: manifests(aService('clusterIP: 10.96.0.10, externalIPs: [255.255.255.255], ports: [{ port: 80 }]')),
     // `kind` is "a loopback address"; `isRefused`: kpc-apply refuses it.
-    words: (details: WrittenAddress & Texts<'kind'> & { readonly isRefused: boolean }) =>
-      `${nameField(details)} is ${details.kind}, which other networks cannot reach: kube-proxy uses it anyway${details.isRefused ? ', and kpc-apply does not take such a bundle' : ''}`,
+    words: ({ field, value, kind, isRefused }: WrittenValue & Texts<'kind'> & { readonly isRefused: boolean }) =>
+      `${field} ${quote(value)} is ${kind}, which other networks cannot reach: kube-proxy uses it anyway${isRefused ? ', and kpc-apply does not take such a bundle' : ''}`,
   }),
 } satisfies DiagnosticTable;

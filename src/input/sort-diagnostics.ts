@@ -79,9 +79,8 @@ function split(diagnostic: Diagnostic): Part | undefined {
   return { diagnostic, name, words: text.slice(`${name}: `.length) };
 }
 
-/** The one Service, Service port or Node that a diagnostic is about. */
-function findSubject({ code, arguments: details }: Diagnostic): string | undefined {
+/** The one Service or Service port that a diagnostic is about. */
+function findSubject({ arguments: details }: Diagnostic): string | undefined {
   if ('servicePort' in details) return details.servicePort;
-  if (code === 'bad-address') return 'node' in details ? `node ${details.node}` : undefined;
   return 'service' in details ? details.service : undefined;
 }

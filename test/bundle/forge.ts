@@ -50,8 +50,7 @@ export function recompile(files: Files, edit: (services: Editable, manifest: Edi
   });
 }
 
-export const compile: Compile = (cluster, node, settings, families) =>
-  compileState(cluster, node, settings, families);
+export const compile: Compile = (cluster, node, settings, families) => compileState(cluster, node, settings, families);
 
 /** Nothing of it is what kpc would not have written. */
 export function isGenuine(files: Files): boolean {
