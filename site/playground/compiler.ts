@@ -229,7 +229,7 @@ function answerService(name: string, { objects }: Loaded, scene: Scene): Answer 
     services,
     objects,
     shownOf: findShown(state, owners),
-    compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),
+    compile: (cluster) => compileState(cluster, services.node, services.settings, families),
   };
   const node = services.node.name === '' ? 'a node without a name' : services.node.name;
   const description = describeService(service, undefined, view, 'cluster.local');

@@ -5,9 +5,9 @@ import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { releases } from '../kube-proxy/releases.ts';
+import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
+import { defaultSettings } from '../kube-proxy/settings/table.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import {
   compileContent,
@@ -61,12 +61,8 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
   readonly settings: object;
 }
 
-/** What kpc needs to write goldens and to read them back. */
-export interface GoldenContext {
-  readonly compile: Compile;
-  /** What the settings of kube-proxy are where nothing says otherwise. */
-  readonly defaults: ProxySettings;
-}
+/** What the settings of kube-proxy are where nothing says otherwise. Goldens leave out what has these values, so they stay. */
+const usualSettings = defaultSettings('ipvs');
 
 /** The files of tools in the order in which people want to see them: what a Service becomes first. */
 const toolFiles = [
@@ -86,7 +82,7 @@ const toolFiles = [
  * if there were no other Service, so it changes with that Service alone: two branches that change two Services never touch
  * the same file. Nothing counts, sums up or names a version of kpc.
  */
-export function makeGolden(content: BundleContent, { compile, defaults }: GoldenContext): BundleFiles {
+export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { node, settings, families } = content;
   const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
   const { serviceCidrs } = content.cluster;
@@ -94,7 +90,7 @@ export function makeGolden(content: BundleContent, { compile, defaults }: Golden
   const baseTexts = toolFiles.map((name) => [name, formatFile(name, base) ?? ''] as const);
   const known = new Map(baseTexts.map(([name, text]) => [name, new Set(placeLines(text).map(({ place }) => place))]));
   const files = new Map<string, string>([
-    [goldenHead, formatHead(content, defaults)],
+    [goldenHead, formatHead(content)],
     [goldenNodeFile, formatSections(baseTexts)],
   ]);
   const assumed = content.assumedEndpoints ?? [];
@@ -181,7 +177,7 @@ function parseSections(text: string): ReadonlyMap<string, string> {
   return sections;
 }
 
-function formatHead(content: BundleContent, defaults: ProxySettings): string {
+function formatHead(content: BundleContent): string {
   const { node, families, settings } = content;
   const head: GoldenHead = {
     goldenVersion,
@@ -190,7 +186,7 @@ function formatHead(content: BundleContent, defaults: ProxySettings): string {
     node: writeNode(node),
     families,
     serviceCidrs: writeServiceRanges(content),
-    settings: omitDefaults(writeSettings(settings).settings, writeSettings(defaults).settings),
+    settings: omitDefaults(writeSettings(settings).settings, usualSettings),
   };
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
@@ -223,10 +219,10 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
  * Reads a golden's files back: the node, the settings and the Services, compiled by this kpc. The lines of the tools'
  * files are not read: they follow from the rest, and --check compares them as text.
  */
-export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): BundleReading {
+export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string): BundleReading {
   const conflicts = findBroken(findConflicts(files, 'write it again with kpc compile --golden'));
   if (conflicts) return conflicts;
-  const manifest = readHead(files.get(goldenHead), context, kpcVersion);
+  const manifest = readHead(files.get(goldenHead), kpcVersion);
   const parts = [...files].filter(([name]) => isGoldenServiceFile(name)).map(([name, text]) => readPart(name, text));
   const broken = [manifest, ...parts].filter((part) => typeof part === 'string');
   if (typeof manifest === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
@@ -242,7 +238,7 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
   const strange = findBroken([...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)]);
   if (strange) return strange;
   const chosen = { assigned: good.flatMap((part) => part.assigned), assumedEndpoints: uniteAssumed(good) };
-  const content = compileContent({ ...manifest, ...chosen }, cluster, context.compile);
+  const content = compileContent({ ...manifest, ...chosen }, cluster, compile);
   return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
 }
 
@@ -283,7 +279,7 @@ function readLines<T>(sections: ReadonlyMap<string, string>, name: string, shape
 }
 
 /** Returns the problem as a string if the head is wrong. */
-function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVersion: string): Manifest | string {
+function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
   const value = parseJson(text ?? '');
   if (!isObject(value)) return `${goldenHead} is not a JSON object`;
   const { goldenVersion: found, kubernetesVersion, settings, ...said }: Partial<GoldenHead> = value;
@@ -293,13 +289,12 @@ function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVers
   }
   const release = releases.find((each) => each === kubernetesVersion);
   if (release === undefined) return `${goldenHead}: kubernetesVersion must be one of ${releases.join(', ')}`;
-  const usual = writeSettings({ ...defaults, release });
   const manifest = {
     ...said,
     formatVersion,
     kpcVersion,
-    kubeProxyVersion: usual.kubeProxyVersion,
-    settings: { ...addDefaults(settings, usual.settings), mode: said.mode },
+    kubeProxyVersion: kubeProxyVersions[release],
+    settings: { ...addDefaults(settings, usualSettings), mode: said.mode },
     ipvsTimeouts: null,
     healthChecks: [],
     assigned: [],

@@ -1,16 +1,16 @@
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
-import { anAddress, findingOf, nameForms } from '../diagnostics/fields.ts';
+import { findingOf, nameForms } from '../diagnostics/fields.ts';
 import { isName } from '../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../kernel/address.ts';
-import type { Node, Source, ProxySettings } from '../cluster/objects.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
 import type { NodeContext, ServicePort } from '../cluster/model.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
-import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
-import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
+import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
@@ -27,16 +27,12 @@ type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
 
 /**
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
- * kube-proxy has to be able to start there, and their addresses should be such that it can use them.
+ * and kube-proxy has to be able to start there.
  */
 export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Diagnostic[] {
   const unknown = findUnknown(flag, known);
   if (unknown.length > 0) return unknown;
-  const { nodes, nodeSources } = known;
-  return [
-    ...checkLocalDetection(names, known),
-    ...names.flatMap((name) => checkNodeAddresses(nodes.get(name), nodeSources.get(name))),
-  ];
+  return checkLocalDetection(names, known);
 }
 
 function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Diagnostic[] {
@@ -51,27 +47,6 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
     known: [...nodes.keys()].sort(),
   } as const;
   return [diagnose('unknown-node', details)];
-}
-
-/** The types of a Node's addresses that kube-proxy looks at. */
-const addressTypes: ReadonlySet<string> = new Set(['InternalIP', 'ExternalIP']);
-
-/**
- * Warns of addresses of a Node that kube-proxy leaves out (GetNodeHostIPs in pkg/util/node takes what ParseIPSloppy reads), and
- * of odd ones. The API server checks none of them.
- */
-function checkNodeAddresses(node: Node | undefined, source: Source | undefined): readonly Diagnostic[] {
-  if (!node) return [];
-  return node.addresses.flatMap(({ type: field, address: value }, index) => {
-    if (!addressTypes.has(field)) return [];
-    const place = source?.place(['status', 'addresses', index, 'address']);
-    const address = parseAddress(value);
-    if (!address) {
-      const details = { field, found: findingOf(value), because: 'kube-proxy leaves it out', expected: anAddress };
-      return [diagnose('bad-value', { ...details, isWarning: true }, place)];
-    }
-    return address.text === value ? [] : [diagnose('odd-address', { field, value, address: address.text }, place)];
-  });
 }
 
 /**
@@ -130,20 +105,16 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
 /** What is compiled all the same for a node, but not as the user may think. */
 export function describeNodeGaps(
   nodeName: string,
-  prepared: Prepared,
+  { nodes, settings }: Prepared,
   hostAddresses: readonly Address[] | undefined,
 ): readonly Diagnostic[] {
-  const node = describeNode(nodeName, prepared.nodes.get(nodeName), hostAddresses, prepared.settings);
-  if (!prepared.nodes.has(nodeName)) return [describeUnknownNode(node, prepared, hostAddresses !== undefined)];
-  return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));
-}
-
-function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, isTold: boolean): Diagnostic {
-  const lacksAddresses = !isTold && needsAddresses(settings, node);
+  if (nodes.has(nodeName)) return [];
+  const node = describeNode(nodeName, undefined, hostAddresses, settings);
+  const lacksAddresses = hostAddresses === undefined && needsAddresses(settings, node);
   const listensOnAll = !lacksAddresses && lacksPrimary(settings, node);
   const gaps = { lacksAddresses, listensOnAll };
-  if (node.name !== '') return diagnose('no-node-object', { names: [node.name], ...gaps });
-  return diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps });
+  if (node.name !== '') return [diagnose('no-node-object', { names: [node.name], ...gaps })];
+  return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
 /** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
@@ -159,32 +130,6 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
     case 'any-local-address':
       return families.some((family) => !nodePortNetworks(settings, node, family).matchesAll);
   }
-}
-
-/** A warning where --nodeport-addresses picks none of the addresses that a node is known to have. */
-function findUnreachableNodePorts(
-  node: NodeContext,
-  { cluster, settings }: Prepared,
-  family: Family,
-  isTold: boolean,
-): readonly Diagnostic[] {
-  const networks = nodePortNetworks(settings, node, family);
-  const own = node.hostAddresses.filter((address) => address.family === family);
-  if (networks.matchesAll || own.length === 0) return [];
-  if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
-  const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
-  if (addressesIn(networks, node).some(isServed)) return [];
-  // kube-proxy itself listens on loopback.
-  if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
-  const picked = settings.nodePortAddresses.filter(
-    (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
-  );
-  const addresses = own.map(({ text }) => text);
-  return [diagnose('no-node-port-address', { node: node.name, picked, addresses, areAll: isTold })];
-}
-
-function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {
-  return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
 /** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */

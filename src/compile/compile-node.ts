@@ -19,13 +19,7 @@ import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
 import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../cluster/check-services.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import {
-  behavioursOf,
-  type Behaviours,
-  type FeatureGates,
-  type Release,
-  newestRelease,
-} from '../kube-proxy/releases.ts';
+import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
 import { isLoopback, type Address, type Network } from '../kernel/address.ts';
@@ -37,8 +31,6 @@ import { describeSlicePorts } from '../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
-import type { GoldenContext } from '../bundle/golden.ts';
-import { defaultSettings } from '../kube-proxy/settings/table.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
 export interface Prepared {
@@ -226,7 +218,7 @@ export function compileState(
   node: NodeContext,
   settings: ProxySettings,
   chosen: readonly Family[],
-  memo: NodeMemo | undefined,
+  memo?: NodeMemo,
   behaviours?: Behaviours,
 ): KernelState {
   switch (settings.mode) {
@@ -247,10 +239,3 @@ export function chooseNodeName(flag: string | undefined, { settings, nodes, assu
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));
 }
-
-/** What goldens are written by and read back by. */
-export const goldenContext: GoldenContext = {
-  compile: (cluster, node, settings, families) => compileState(cluster, node, settings, families, undefined),
-  // Goldens leave out what has these values, so they stay.
-  defaults: { ...defaultSettings('ipvs'), release: newestRelease },
-};

@@ -1,11 +1,4 @@
-import {
-  type BundleContent,
-  BundleMemo,
-  type BundleTexts,
-  makeBundle,
-  type Bundle,
-  type BundleInputs,
-} from '../bundle/make-bundle.ts';
+import { type BundleContent, BundleMemo, type BundleTexts, type BundleInputs } from '../bundle/make-bundle.ts';
 import { isError, type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import {
@@ -101,17 +94,18 @@ function prepareForNodes(
   loaded: LoadedInputs,
   nodes: readonly string[],
 ): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Diagnostic[] } {
-  const { prepared, version } = loaded;
-  if (version.kind !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
+  const { prepared } = loaded;
+  if (loaded.version !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
   const ofRelease = new Map<Release, Prepared>();
   const diagnostics: Diagnostic[] = [];
   for (const node of nodes) {
-    const found = releaseOfNode(prepared.nodes.get(node), node);
-    if (found.kind === 'unknown') diagnostics.push(found.diagnostic);
-    else if (!ofRelease.has(found.release)) {
-      const { release, said } = found;
+    const known = prepared.nodes.get(node);
+    const release = releaseOfNode(known, node);
+    if (typeof release === 'object') diagnostics.push(release);
+    else if (!ofRelease.has(release)) {
       ofRelease.set(release, prepareForRelease(prepared, release));
-      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version: said }));
+      const version = known?.kubernetesVersion ?? '';
+      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
     }
   }
   const preparedFor = (node: string): Prepared => {
@@ -171,13 +165,7 @@ export interface FleetNode {
   readonly gates: FeatureGates;
   /** Texts that the bundles share. */
   readonly texts: BundleTexts;
-  readonly compile: () => FleetBundle;
-}
-
-/** One node's bundle. */
-export interface FleetBundle {
-  readonly bundle: Bundle;
-  readonly content: BundleContent;
+  readonly compile: () => BundleContent;
 }
 
 /** Compiles loaded inputs for many nodes; `nodes` is undefined if a diagnostic is an error. */
@@ -185,28 +173,16 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
   if (!preparedFor) return { diagnostics, nodes: undefined };
-  return {
-    diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics],
-    nodes: makeNodes(fleet, preparedFor, ipFamily),
-  };
-}
-
-function* makeNodes(
-  { nodes, hostAddresses }: Fleet,
-  preparedFor: (node: string) => Prepared,
-  ipFamily: IpFamilyChoice,
-): Generator<FleetNode> {
-  const nodeMemo = new NodeMemo();
+  const memo = new NodeMemo();
   const texts = new BundleMemo();
-  for (const node of nodes) {
-    const prepared = preparedFor(node);
-    const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: hostAddresses.get(node), ipFamily });
-    const compile = (): FleetBundle => {
-      const content = compileInputs(prepared, inputs, nodeMemo);
-      return { bundle: makeBundle(content, texts), content };
-    };
-    yield { node, inputs, gates: prepared.gates, texts, compile };
-  }
+  const settleEach = function* (): Generator<FleetNode> {
+    for (const node of fleet.nodes) {
+      const prepared = preparedFor(node);
+      const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily });
+      yield { node, inputs, gates: prepared.gates, texts, compile: () => compileInputs(prepared, inputs, memo) };
+    }
+  };
+  return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: settleEach() };
 }
 
 /** The options that choose several nodes, or a part of them. */

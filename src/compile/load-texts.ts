@@ -5,7 +5,7 @@ import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../inp
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs, readsManifests } from '../input/read-inputs.ts';
-import { type ProxySettings, type Node, fullName, type Service } from '../cluster/objects.ts';
+import { type ProxySettings, type Node, fullName } from '../cluster/objects.ts';
 import {
   type FeatureGates,
   type Release,
@@ -21,10 +21,7 @@ import type { TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
-import { isLeftToOther, skipReason } from '../cluster/build-cluster.ts';
-import { leftOutReasons, type LeftOutReason } from '../diagnostics/objects.ts';
 import { findOutermost } from '../input/files/beside-manifests.ts';
-import { compareText } from '../kernel/compare-text.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
@@ -207,43 +204,28 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** The requested kube-proxy release. */
-export type VersionChoice =
-  | { readonly kind: 'release'; readonly release: Release }
-  /** The release that each node runs. */
-  | { readonly kind: 'auto' }
-  /** Not given: the newest, unless the input says otherwise. */
-  | { readonly kind: 'default' };
+/** The requested kube-proxy release; 'auto' is the one that each node runs. Undefined: the newest, unless the input says otherwise. */
+export type VersionChoice = Release | 'auto' | undefined;
 
 /**
  * Reads the value of --kubernetes-version, or of a flag that takes the same values. If a diagnostic is an error, the
- * choice is the default.
+ * choice is undefined.
  */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
 ): { readonly choice: VersionChoice; readonly diagnostics: readonly Diagnostic[] } {
-  if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
-  if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
-  const release = parseRelease(text);
-  if (release) return { choice: { kind: 'release', release }, diagnostics: [] };
+  const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
+  if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
   const expected = `a release of Kubernetes ${releaseRange}, or auto`;
-  const details = { field: flag, found: findingOf(text), expected };
-  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-value', details)] };
+  return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: findingOf(text), expected })] };
 }
 
 /** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */
 export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
-  switch (choice.kind) {
-    case 'release':
-      return choice.release;
-    case 'default':
-      return newestRelease;
-    case 'auto': {
-      const run = new Set(nodes.map(releaseRunBy));
-      return releases.findLast((release) => run.has(release)) ?? newestRelease;
-    }
-  }
+  if (choice !== 'auto') return choice ?? newestRelease;
+  const run = new Set(nodes.map(releaseRunBy));
+  return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
 
 /** The release that a Node object reports; undefined if it reports none that kpc follows. */
@@ -251,24 +233,14 @@ export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** The release that a Node reports. `said` is its own text: "v1.34.2". */
-export type NodeRelease =
-  | { readonly kind: 'release'; readonly release: Release; readonly said: string }
-  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
-
-/** The release that a node runs, from its Node object; `flag` is the flag that asks for it. */
+/** The release that a node runs, from its Node object, or why it is unknown; `flag` is the flag that asks for it. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
   flag = '--kubernetes-version auto',
-): NodeRelease {
-  const said = node?.kubernetesVersion ?? '';
-  const release = parseRelease(said);
-  if (release) return { kind: 'release', release, said };
-  return {
-    kind: 'unknown',
-    diagnostic: diagnose('bad-kubernetes-version', { flag, node: nodeName, version: said }),
-  };
+): Release | Diagnostic {
+  const version = node?.kubernetesVersion ?? '';
+  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version });
 }
 
 /**
@@ -290,7 +262,9 @@ function describeEmptiness(
     if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
     const takesAll = ipFamily === 'auto' || ipFamily === 'dual';
     const isProgrammed = prepared.cluster.servicePorts.some(({ family }) => takesAll || family === ipFamily);
-    return isProgrammed ? [] : [describeNothing(prepared, isRefused)];
+    if (isProgrammed) return [];
+    const lacking = prepared.cluster.services.filter(({ skipped: why }) => why === 'no-cluster-ip').map(fullName);
+    return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
   }
   const { slices, endpoints, serviceCidrs, configs, facts } = inputs;
   const others = [nodes, pods, workloads, slices, endpoints, serviceCidrs, configs, facts];
@@ -303,25 +277,7 @@ function describeEmptiness(
   // A Service with a misspelled kind would be removed from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('nothing-programmed', { services: 0, leftOut: [], isRefused })];
-}
-
-/** There are Services, but kube-proxy programs none of them. */
-function describeNothing({ services, cluster }: Prepared, isRefused: boolean): Diagnostic {
-  const watched = new Set(cluster.services.map(fullName));
-  const leftOut = leftOutReasons.flatMap((reason) => {
-    const names = services
-      .filter(({ object }) => leftOutReason(object, watched.has(fullName(object.metadata))) === reason)
-      .map(({ object }) => fullName(object.metadata))
-      .toSorted(compareText);
-    return names.length === 0 ? [] : [{ reason, services: names }];
-  });
-  return diagnose('nothing-programmed', { services: services.length, leftOut, isRefused });
-}
-
-function leftOutReason(service: Service, isWatched: boolean): LeftOutReason {
-  if (!isWatched) return isLeftToOther(service) ? 'other-proxy' : 'headless-label';
-  return skipReason(service) ?? (service.spec.ports.length === 0 ? 'no-ports' : 'other-family');
+  return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
 /** The node's own addresses without those of kube-ipvs0; empty if a diagnostic reports that the text is wrong. */

@@ -5,6 +5,7 @@ import { describeFound, type Found } from './fields.ts';
 import {
   row,
   type DiagnosticTable,
+  type Lists,
   type Texts,
   type Words,
   wordsBy,
@@ -79,32 +80,9 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
-/** Why nothing is programmed for a Service. */
-export type LeftOutReason =
-  'no-cluster-ip' | 'headless' | 'external-name' | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
-
-const leftOutWords: { readonly [R in LeftOutReason]: string } = {
-  'no-cluster-ip': 'without a cluster IP',
-  headless: 'headless (clusterIP None)',
-  'external-name': 'of type ExternalName',
-  'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
-  'headless-label': 'with the label service.kubernetes.io/headless, which this release leaves out',
-  'no-ports': 'without ports',
-  'other-family': 'of an address family that --ip-family leaves out',
-};
-
-/** In the order of the message. */
-export const leftOutReasons = Object.keys(leftOutWords) as readonly LeftOutReason[];
-
-/** `services` counts all Services; if there are none, none is left out. */
-interface NothingProgrammed extends Numbers<'services'> {
-  readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
+/** `services` counts all Services. `lacking` names those that get a cluster IP only in the cluster. */
+interface NothingProgrammed extends Numbers<'services'>, Lists<'lacking'> {
   readonly isRefused: boolean;
-}
-
-/** A Service that gets a cluster IP only later has none in what is not from a cluster. */
-function lacksClusterIp({ leftOut }: NothingProgrammed): boolean {
-  return leftOut.some(({ reason }) => reason === 'no-cluster-ip');
 }
 
 /** How to write an empty result after all. */
@@ -112,20 +90,16 @@ const allowing = 'if this is intended, add --allow-empty';
 
 const removesAll = 'the result would remove all Services from a node';
 
-function describeNothingProgrammed(details: NothingProgrammed): Words {
-  const { services, leftOut, isRefused } = details;
-  const groups = leftOut.map(
-    ({ reason, services: names }) => `${names.length} ${leftOutWords[reason]}: ${nameSome(names)}`,
-  );
+function describeNothingProgrammed({ services, lacking, isRefused }: NothingProgrammed): Words {
   if (services === 0) {
     return isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services';
   }
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  const wrong = `nothing would be programmed for ${which}, and ${removesAll}: ${groups.join('; ')}`;
-  if (!lacksClusterIp(details)) return [wrong, isRefused ? allowing : undefined];
+  const wrong = `nothing would be programmed for ${which}, and ${removesAll}`;
+  if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
   const assume =
     'let kpc assume what manifests from git lack with --assume; or give the objects as the cluster has them';
-  return [wrong, `${assume}; ${allowing}`];
+  return [`${wrong}: ${lacking.length} without a cluster IP: ${nameSome(lacking)}`, `${assume}; ${allowing}`];
 }
 
 /** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
@@ -194,7 +168,7 @@ export const objectDiagnostics = {
     }),
   }),
   'nothing-programmed': row(
-    warningIf((details: NothingProgrammed) => !details.isRefused && !lacksClusterIp(details)),
+    warningIf(({ isRefused, lacking }: NothingProgrammed) => !isRefused && lacking.length === 0),
     {
       meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
       example: manifests(aService('clusterIP: None')),

@@ -1,4 +1,4 @@
-import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
+import { makeBundle, type BundleContent, type BundleTexts } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkNodeName } from '../compile/chosen-nodes.ts';
 import {
@@ -85,7 +85,7 @@ export function compile(options: CompileOptions): CompileResult {
   const loaded = loadTexts(textsOf(options, options.hostAddresses), request);
   const { content, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
   return {
-    bundle: content && bundleOf(content, makeBundle(content)),
+    bundle: content && bundleOf(content),
     diagnostics: diagnosticsToJson([...gaps, ...diagnostics]),
   };
 }
@@ -126,14 +126,11 @@ export function compileFleet(options: FleetOptions): FleetResult {
 }
 
 function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, undefined> {
-  for (const { node, compile: compileOne } of nodes) {
-    const { bundle, content } = compileOne();
-    yield { node, ...bundleOf(content, bundle) };
-  }
+  for (const { node, texts, compile: compileOne } of nodes) yield { node, ...bundleOf(compileOne(), texts) };
 }
 
-function bundleOf(content: BundleContent, { files, manifest }: Omit<CompiledBundle, 'side'>): CompiledBundle {
-  return { files, manifest, side: sideOfManifests(content.node.name || 'manifests', content) };
+function bundleOf(content: BundleContent, texts?: BundleTexts): CompiledBundle {
+  return { ...makeBundle(content, texts), side: sideOfManifests(content.node.name || 'manifests', content) };
 }
 
 function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {

@@ -51,12 +51,12 @@ export function settleRelease(
   | { readonly release: Release; readonly reason?: string | undefined }
   | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
   const { nodeName, node, like } = clues;
-  if (choice.kind === 'release') return choice;
-  if (choice.kind === 'auto') {
-    const found = releaseOfNode(node, nodeName);
-    if (found.kind === 'unknown') return { release: undefined, diagnostic: found.diagnostic };
-    return { release: found.release, reason: nodeSays(nodeName) };
+  if (choice === 'auto') {
+    const release = releaseOfNode(node, nodeName);
+    if (typeof release === 'object') return { release: undefined, diagnostic: release };
+    return { release, reason: nodeSays(nodeName) };
   }
+  if (choice !== undefined) return { release: choice };
   return like.kind === 'dump' ? matchDump(like, clues) : { release: like.services?.settings.release ?? newestRelease };
 }
 
@@ -197,12 +197,13 @@ export function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
   const diagnostics: Diagnostic[] = [];
   const settle = (choice: VersionChoice, flag: string): Release | undefined => {
-    const found = choice.kind === 'release' ? choice : releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
-    if (found.kind === 'release') return found.release;
-    diagnostics.push(found.diagnostic);
+    if (choice !== undefined && choice !== 'auto') return choice;
+    const release = releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
+    if (typeof release === 'string') return release;
+    diagnostics.push(release);
     return undefined;
   };
-  const fromFlag = version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
+  const fromFlag = version === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
   const [from, to] = [settle(version, fromFlag), settle(wanted.choice, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
   const seen = named.map((release) => prepareForRelease(prepared, release));

@@ -71,7 +71,7 @@ export async function compileSide(
     ...loaded,
     hostAddresses,
     prepared: prepareFor(release),
-    version: { kind: 'release', release },
+    version: release,
   };
   const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily });
   return readingOf(path, loaded, compiled, modeFrom, settled.reason);

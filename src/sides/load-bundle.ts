@@ -52,7 +52,7 @@ async function readChecked(
   known: BundleFiles | undefined,
 ): Promise<BundleReading | { readonly kind: 'unreadable'; readonly problem: string; readonly advice: string }> {
   try {
-    return checkBundle(await readFiles(), compile, known);
+    return checkBundle(await readFiles(), compileState, known);
   } catch (error) {
     if (error instanceof Failure) throw error;
     const advice = 'name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote';
@@ -61,9 +61,6 @@ async function readChecked(
     return { kind: 'unreadable', problem: describeError(error), advice: adviseOn(undefined) };
   }
 }
-
-const compile: Parameters<typeof checkBundle>[1] = (cluster, node, settings, families) =>
-  compileState(cluster, node, settings, families, undefined);
 
 function adviseOn(manifest: Manifest | undefined): string {
   const again = 'compile it again with "kpc compile -o", and copy all of it';

@@ -5,7 +5,7 @@ import { readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
-import { compileState, goldenContext } from '../compile/compile-node.ts';
+import { compileState } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
 import type { Side } from '../diff/compared-side.ts';
@@ -73,7 +73,7 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide {
 
 /** The side that a golden's files are; `path` is what the user calls it. */
 export function sideOfGolden(path: string, files: BundleFiles): StoredSide {
-  const result = readGolden(files, goldenContext, version);
+  const result = readGolden(files, compileState, version);
   if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
   return brokenSide(path, result.problems);
 }
@@ -88,7 +88,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   const settings = settingsOf(manifest);
   // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
   const isNamed = modeFacts[mode].namesServices === 'all';
-  const labels = isNamed ? undefined : compileState(cluster, node, settings, families, undefined);
+  const labels = isNamed ? undefined : compileState(cluster, node, settings, families);
   const made = { state, cluster, node, settings, families, assigned, assumedEndpoints };
   const side: Side = { ...sideOfManifests(path, made), kind: 'bundle', labels };
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };

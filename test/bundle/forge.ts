@@ -34,7 +34,7 @@ export function forgeWhole(files: Files, change: (files: Files) => void): Files 
   const node = nodeOfBundle(manifest);
   const { families, assigned, kpcVersion } = manifest;
   const settings = settingsOf(manifest);
-  const state = compileState(cluster, node, settings, families, undefined);
+  const state = compileState(cluster, node, settings, families);
   return new Map(makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion }).files);
 }
 
@@ -50,8 +50,7 @@ export function recompile(files: Files, edit: (services: Editable, manifest: Edi
   });
 }
 
-export const compile: Compile = (cluster, node, settings, families) =>
-  compileState(cluster, node, settings, families, undefined);
+export const compile: Compile = (cluster, node, settings, families) => compileState(cluster, node, settings, families);
 
 /** Nothing of it is what kpc would not have written. */
 export function isGenuine(files: Files): boolean {

@@ -7,7 +7,7 @@ import { readFolder } from '../../src/bundle/folder.ts';
 import { isGoldenFile, makeGolden, readGolden } from '../../src/bundle/golden.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
 import type { StoredBundle } from '../../src/bundle/read-bundle.ts';
-import { goldenContext } from '../../src/compile/compile-node.ts';
+import { compileState } from '../../src/compile/compile-node.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { makeCluster } from '../support/make-cluster.ts';
@@ -28,7 +28,7 @@ function contentOf({ manifest, state, cluster }: StoredBundle): BundleContent {
 }
 
 async function readBack(folder: string): Promise<StoredBundle> {
-  const reading = readGolden(await readFolder(folder, isGoldenFile), goldenContext, '0.1.0');
+  const reading = readGolden(await readFolder(folder, isGoldenFile), compileState, '0.1.0');
   if (reading.kind === 'broken') throw new Error(reading.problems.join('\n'));
   return reading.bundle;
 }
@@ -120,8 +120,8 @@ test('another version of kpc changes no byte', async () => {
   const folder = freshPath();
   await compile(write(service('web', '10.96.0.10')), '--golden', folder);
   const content = contentOf(await readBack(folder));
-  const later = makeGolden({ ...content, kpcVersion: '99.0.0' }, goldenContext);
-  expect(later).toEqual(makeGolden(content, goldenContext));
+  const later = makeGolden({ ...content, kpcVersion: '99.0.0' }, compileState);
+  expect(later).toEqual(makeGolden(content, compileState));
   expect([...later.values()].join('\n')).not.toMatch(/0\.1\.0|v1\.36\.3|"counts"|[0-9a-f]{64}/);
 });
 

@@ -3,9 +3,8 @@ import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
 import { readRegularFile } from '../../base/read-file.ts';
-import { isBundleFile, isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
+import { isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/file-names.ts';
-import { isGoldenFile } from '../golden.ts';
 import { hashHex } from '#hash';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
@@ -193,23 +192,17 @@ export class FleetFolder {
     });
   }
 
-  /** The names of the folders that hold a bundle, and nothing else; none if there is no such folder yet. */
-  async list(): Promise<readonly string[]> {
-    const entries = await this.#entries();
-    const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
-    const bundles: string[] = [];
-    for (const name of names.toSorted()) {
+  /** The names of the folders, of those that `isMeant` selects, that hold a bundle or golden and nothing else. */
+  async list(isMeant: (name: string) => boolean): Promise<readonly string[]> {
+    const folders = (await this.#entries()).filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+    const own: string[] = [];
+    for (const { name } of folders.filter((entry) => isMeant(entry.name))) {
+      const path = join(this.folder, name);
       // What may not be read is another program's, such as a file system's lost+found.
-      const files = await readdir(join(this.folder, name)).catch((): string[] => []);
-      const isBundle = files.includes('manifest.json') && files.every(isBundleFile);
-      if (isBundle || (files.includes(goldenHead) && files.every(isGoldenFile))) bundles.push(name);
+      const files = await readdir(path).catch((): string[] => []);
+      if (files.some((file) => heads.has(file)) && (await listStrangers(path)).length === 0) own.push(name);
     }
-    return bundles;
-  }
-
-  /** Whether all that a node's folder holds is kpc's. */
-  async isOwn(node: string): Promise<boolean> {
-    return (await listStrangers(join(this.folder, node))).length === 0;
+    return own.toSorted();
   }
 
   async remove(node: string): Promise<void> {

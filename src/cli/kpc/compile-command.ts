@@ -6,7 +6,7 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
 import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../compile/compile.ts';
-import { goldenContext, chooseNodeName } from '../../compile/compile-node.ts';
+import { compileState, chooseNodeName } from '../../compile/compile-node.ts';
 import { checkNodeName } from '../../compile/chosen-nodes.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
@@ -223,7 +223,7 @@ async function output(
   if (folder !== undefined) {
     const problem =
       out === undefined
-        ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
+        ? await replaceFolder(folder, makeGolden(content, compileState), writeQuickly)
         : await replaceFolder(folder, bundle.files);
     if (problem) return refuse(terminal, ...describeFolderProblem(problem));
     await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
@@ -250,7 +250,7 @@ async function check(
 ): Promise<ExitStatus> {
   const { checkBundle } = await import('../../sides/check-folder.ts');
   const isGolden = await holdsGolden(folder);
-  const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
+  const result = await checkBundle(folder, isGolden ? makeGolden(content, compileState) : makeBundle(content).files);
   if (result.kind === 'unreadable') return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;

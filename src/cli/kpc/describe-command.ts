@@ -140,7 +140,7 @@ async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Term
     objects: inputs,
     owners,
     shownOf: findShown(state, owners),
-    compile: (cluster) => compileState(cluster, node, settings, families, undefined),
+    compile: (cluster) => compileState(cluster, node, settings, families),
   };
 }
 

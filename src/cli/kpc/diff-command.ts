@@ -173,7 +173,7 @@ async function runReleaseDiff(
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
   // Both releases are settled already, also with auto.
-  const asRead = { ...loaded, version: { kind: 'default' } } as const;
+  const asRead = { ...loaded, version: undefined } as const;
   const named = options.node === undefined ? undefined : [options.node];
   const { diagnostics } = settleNodes(asRead, { names: [nodeName], flag: named }, wrong);
   if (!(await reportInput({ diagnostics, files: loaded.files }, options, terminal))) return exitStatus.badInput;

@@ -15,15 +15,10 @@ import {
 import { isInShard } from '../../bundle/fleet/shard.ts';
 import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import {
-  compileFleet,
-  type FleetBundle,
-  type FleetNode,
-  type Fleet,
-  type FleetOptions,
-} from '../../compile/compile.ts';
+import { makeBundle, type BundleContent, type BundleTexts } from '../../bundle/make-bundle.ts';
+import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../compile/compile.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { goldenContext } from '../../compile/compile-node.ts';
+import { compileState } from '../../compile/compile-node.ts';
 import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
@@ -55,9 +50,7 @@ export interface FleetRun {
 export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
-  if (await isFile(path)) {
-    return refuse(run.terminal, ...describeFolderProblem({ kind: 'is-a-file', folder: path }));
-  }
+  if (await isFile(path)) return refuse(run.terminal, ...describeFolderProblem({ kind: 'is-a-file', folder: path }));
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
@@ -94,11 +87,11 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   let example: CheckReport | undefined;
   let isGolden = false;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const { node, compile } of run.nodes) {
+  for (const { node, texts, compile } of run.nodes) {
     const form = await formOf(join(path, node));
     isGolden ||= form === 'golden';
-    const each = compile();
-    const difference = await folder.compare(node, filesOf(each, form));
+    const content = compile();
+    const difference = await folder.compare(node, filesOf(content, texts, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
       return refuse(run.terminal, `cannot read ${path}/${node}: ${difference.reason}`);
@@ -107,7 +100,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
     // The Services are the same on every node: one node that differs shows how they change.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      example = await reportCheck(join(path, node), difference.files, each.content, form);
+      example = await reportCheck(join(path, node), difference.files, content, form);
     }
     await progress.step();
   }
@@ -142,7 +135,7 @@ async function writeNodes(
       if (result.kind === 'failed') return result.problem;
       await done(result.kind);
       // What the first node has in common with the others is in a file then, which all threads link to.
-      if (index === 1) threads = startThreads(run, { path: folder.folder, form, links: folder.links }, done);
+      if (index === 1) threads = startThreads(run, folder, form, done);
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
   } finally {
@@ -151,15 +144,12 @@ async function writeNodes(
   }
 }
 
-/** The folder of the nodes' folders, their form, and the files to link to. */
-interface Target {
+/** The work of a thread. It gets the texts and reads them again; the files may have changed by then. */
+interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
+  /** The files to link to. */
   readonly links: ReadonlyMap<string, string>;
-}
-
-/** The work of a thread. It gets the texts and reads them again; the files may have changed by then. */
-interface ThreadJob extends Target {
   readonly texts: Pick<InputTexts, 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;
   readonly fleet: Fleet;
@@ -177,7 +167,8 @@ const threadCommand = 'fleet-thread';
 /** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(
   { texts, fleet, options }: FleetRun,
-  target: Target,
+  { folder: path, links }: FleetFolder,
+  form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
 ): readonly Thread[] {
   const { flagPlaces: _, ...plain } = options;
@@ -186,7 +177,9 @@ function startThreads(
     const nodes = fleet.nodes.filter((_node, i) => i % options.jobs === thread + 1);
     const hostAddresses = new Map([...fleet.hostAddresses].filter(([node]) => nodes.includes(node)));
     const job: ThreadJob = {
-      ...target,
+      path,
+      form,
+      links,
       texts: { manifests: texts.manifests.files, config: texts.config },
       // The main thread has checked already whether the result may be empty.
       options: { ...plain, emptyResult: 'allowed' },
@@ -242,18 +235,15 @@ function copyFile({ name, text, origin }: TextFile): TextFile {
 }
 
 /** People may have edited a golden, so it is always compared with what the input compiles to. */
-async function writeNode(
-  folder: FleetFolder,
-  { node, inputs, gates, texts, compile }: FleetNode,
-  form: FolderForm,
-): Promise<NodeResult> {
-  const hash = form === 'golden' ? undefined : hashInputs(inputs, gates, texts);
-  return folder.write(node, () => filesOf(compile(), form), hash);
+async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<NodeResult> {
+  const hash = form === 'golden' ? undefined : hashInputs(each.inputs, each.gates, each.texts);
+  return folder.write(each.node, () => filesOf(each.compile(), each.texts, form), hash);
 }
 
 /** The files of one node's folder, as a bundle or as a golden. */
-function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
-  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+function filesOf(content: BundleContent, texts: BundleTexts, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, compileState), digests: {} };
+  const bundle = makeBundle(content, texts);
   return { files: bundle.files, digests: bundle.manifest.files };
 }
 
@@ -268,10 +258,7 @@ async function findStale(
   { options, known, fleet: { shard } }: FleetRun,
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
-  const names = await folder.list();
-  const gone = names.filter((name) => !known.has(name) && (!shard || isInShard(name, shard)));
-  const own = await Promise.all(gone.map((name) => folder.isOwn(name)));
-  return gone.filter((_, i) => own[i] === true);
+  return folder.list((name) => !known.has(name) && (!shard || isInShard(name, shard)));
 }
 
 /** Removes stale folders with --prune. Returns a message about them; '' if there are none. */
