@@ -48,18 +48,10 @@ export interface AddressSpan {
   readonly last: bigint;
 }
 
-/** The addresses from `first` to `last`, both included. */
-export function spanOfRange(first: Address, last: Address): AddressSpan {
-  return { family: first.family, first: numberOf(first), last: numberOf(last) };
-}
-
-/** The span of one address. */
-export function spanOfAddress(address: Address): AddressSpan {
-  return spanOfRange(address, address);
-}
-
-/** The span of a network, with its first and last address. */
-export function spanOfNetwork({ family, address, prefixLength }: Network): AddressSpan {
-  const first = numberOf(address);
-  return { family, first, last: first + (1n << BigInt(addressBits[family] - prefixLength)) - 1n };
+/** The span of a range, with its first and last address. */
+export function spanOf(range: AddressRange): AddressSpan {
+  const { family } = range;
+  const first = numberOf(isNetwork(range) ? range.address : range);
+  const length = isNetwork(range) ? range.prefixLength : addressBits[family];
+  return { family, first, last: first + (1n << BigInt(addressBits[family] - length)) - 1n };
 }

@@ -1,18 +1,9 @@
 import type { ProxyMode } from './modes.ts';
 
-/** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
-export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37'] as const;
-
-/** A release of Kubernetes that kpc follows: "1.37". */
-export type Release = (typeof releases)[number];
-
-/** The release that kpc compiles for unless another is asked for. */
-export const newestRelease: Release = releases.at(-1) ?? releases[0];
-
-/** The releases that kpc follows, for people. */
-export const releaseRange = `${releases[0]} to ${newestRelease}`;
-
-/** The kube-proxy of each release whose source kpc follows. Its output was compared with all of them but v1.31.14. */
+/**
+ * The Kubernetes releases whose kube-proxy kpc follows, oldest first, with the version whose source kpc follows. Its output
+ * was compared with all of these but v1.31.14.
+ */
 export const kubeProxyVersions = {
   '1.30': 'v1.30.14',
   '1.31': 'v1.31.14',
@@ -22,7 +13,19 @@ export const kubeProxyVersions = {
   '1.35': 'v1.35.4',
   '1.36': 'v1.36.3',
   '1.37': 'v1.37.2',
-} as const satisfies Record<Release, string>;
+} as const;
+
+/** A release of Kubernetes that kpc follows: "1.37". */
+export type Release = keyof typeof kubeProxyVersions;
+
+/** All of them, oldest first. */
+export const releases = Object.keys(kubeProxyVersions) as readonly Release[];
+
+/** The release that kpc compiles for unless another is asked for. */
+export const newestRelease = releases.at(-1) as Release;
+
+/** The releases that kpc follows, for people. */
+export const releaseRange = `${releases[0]} to ${newestRelease}`;
 
 /**
  * A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. All gates of

@@ -1,5 +1,6 @@
 import { joinHostPort, parseAddress } from '../address.ts';
 import { parseAddressRange, singleAddress, type AddressRange } from '../address-range.ts';
+import { formatMark, parseNumber32 } from '../number32.ts';
 import { formatPortRange, parsePort, parsePortRange, parseSocketAddress } from '../socket-address.ts';
 import type { RuleArg, Target } from './iptables.ts';
 
@@ -133,15 +134,6 @@ export function readLongMatch(words: readonly string[]): RuleArg | undefined {
     : undefined;
 }
 
-const numberPattern = /^(0x[0-9a-f]{1,8}|0|[1-9]\d{0,9})$/i;
-
-/** A number of 32 bits, decimal or hexadecimal; octal ones are not read. */
-function parseNumber(text: string): number | undefined {
-  if (!numberPattern.test(text)) return undefined;
-  const value = Number(text);
-  return value <= 0xffffffff ? value : undefined;
-}
-
 function readMarkMatch(text: string): RuleArg | undefined {
   const mark = readMark(text);
   return mark && { kind: 'mark', ...mark };
@@ -150,17 +142,12 @@ function readMarkMatch(text: string): RuleArg | undefined {
 /** Reads `VALUE/MASK`; without a mask, it is all bits. */
 function readMark(text: string): { readonly value: number; readonly mask: number } | undefined {
   const [first = '', second = '0xffffffff', ...more] = text.split('/');
-  const [value, mask] = [parseNumber(first), parseNumber(second)];
+  const [value, mask] = [parseNumber32(first), parseNumber32(second)];
   return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };
 }
 
 function formatMaskedMark({ value, mask }: { readonly value: number; readonly mask: number }): string {
   return `${formatMark(value)}/${formatMark(mask)}`;
-}
-
-/** A mark or mask as kube-proxy writes it: eight hex digits. */
-function formatMark(value: number): string {
-  return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
 }
 
 /** The name by which iptables-save calls a protocol, of a name or number; `-m ipvs` alone is printed with a number. */

@@ -1,4 +1,5 @@
 import { joinHostPort } from '../address.ts';
+import { formatMark } from '../number32.ts';
 import type { Element, ElementValue, Value, Verdict } from './element.ts';
 import type { Expression, Field, Selector } from './expression.ts';
 import type { NftRule } from './table.ts';
@@ -148,11 +149,6 @@ const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 /** A name: in quotes where nft would not read it as one word. */
 function formatWord(text: string): string {
   return plainWord.test(text) ? text : quote(text);
-}
-
-/** A mark or mask as kube-proxy writes it: eight hex digits. */
-function formatMark(value: number): string {
-  return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
 }
 
 /** The words of nft's scanner, of 1.0.6 up to 1.1.6, that the name of an interface can be: most are no name to it without quotes. */

@@ -1,5 +1,5 @@
-import { addressAt, addressBits, parseNetwork } from '../address.ts';
-import { singleAddress, spanOfNetwork, spanOfRange, type AddressSpan } from '../address-range.ts';
+import { addressAt, addressBits, numberOf, parseNetwork } from '../address.ts';
+import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import type { Expression } from './expression.ts';
 import { formatBaseChain, formatSetProperties } from './format.ts';
@@ -90,7 +90,7 @@ function canonicalValue(value: Value): Value {
  * or follow each other in one. What nft prints back is equal to that.
  */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
-  const spans = values.map(spanOf);
+  const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
   // nft merges none if all are single addresses, to which a network of one address does not belong.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
@@ -104,14 +104,15 @@ function mergeAddresses(values: readonly Value[]): readonly Value[] {
   return merged.map(valueOf);
 }
 
-function spanOf(value: Value): AddressSpan | undefined {
+/** The addresses of a constant; undefined if it is none. */
+export function spanOfValue(value: Value): AddressSpan | undefined {
   switch (value.kind) {
     case 'address':
-      return spanOfRange(value.address, value.address);
-    case 'range':
-      return spanOfRange(value.first, value.last);
+      return spanOf(value.address);
     case 'network':
-      return spanOfNetwork(value.network);
+      return spanOf(value.network);
+    case 'range':
+      return { ...spanOf(value.first), last: numberOf(value.last) };
     case 'number':
     case 'word':
       return undefined;
@@ -125,7 +126,7 @@ function valueOf({ family, first, last }: AddressSpan): Value {
   const [from, to] = [addressAt(family, first), addressAt(family, last)];
   if (first === last) return { kind: 'address', address: from };
   const network = parseNetwork(`${from.text}/${addressBits[family] - (last - first).toString(2).length}`);
-  const span = network && spanOfNetwork(network);
+  const span = network && spanOf(network);
   const isNetwork = span?.first === first && span.last === last;
   return isNetwork && network ? { kind: 'network', network } : { kind: 'range', first: from, last: to };
 }

@@ -1,5 +1,6 @@
 import { parseAddress, parseNetwork } from '../address.ts';
 import type { Family } from '../family.ts';
+import { parseNumber32 } from '../number32.ts';
 import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
@@ -96,19 +97,19 @@ function readDnat(words: Words, family: Family): Expression | undefined {
 /** Reads `10.0.0.1 . 80`. */
 function readTarget(words: Words, family: Family): Target | undefined {
   const address = parseAddress(words.next());
-  const port = words.take('.') ? readNumber(words.next()) : undefined;
+  const port = words.take('.') ? parseNumber32(words.next()) : undefined;
   return address?.family === family && port !== undefined && port <= 65535 ? { address, port } : undefined;
 }
 
 /** Reads `random mod N map { 0 : …, 1 : … }`, in any order: an item for each of the N draws. */
 function readRandom<T>(words: Words, map: 'map' | 'vmap', readItem: () => T | undefined): readonly T[] | undefined {
   if (!words.take('random', 'mod')) return undefined;
-  const count = readNumber(words.next());
+  const count = parseNumber32(words.next());
   if (words.take('offset') && words.next() !== '0') return undefined;
   if (!words.take(map, '{')) return undefined;
   const items = new Map<number, T>();
   while (!words.take('}')) {
-    const index = readNumber(words.next());
+    const index = parseNumber32(words.next());
     const item = index !== undefined && words.take(':') ? readItem() : undefined;
     if (index === undefined || item === undefined) return undefined;
     items.set(index, item);
@@ -121,7 +122,7 @@ function readRandom<T>(words: Words, map: 'map' | 'vmap', readItem: () => T | un
 function readSetMark(words: Words): Expression | undefined {
   const hasOwn = words.take('mark') || words.take('meta', 'mark');
   const operator = hasOwn ? words.next() : '';
-  const value = readNumber(words.next());
+  const value = parseNumber32(words.next());
   if (value === undefined) return undefined;
   if (operator === '') return { kind: 'set-mark', operation: 'set', value };
   if (operator === 'or' || operator === '|') return { kind: 'set-mark', operation: 'or', value };
@@ -203,7 +204,7 @@ function readSelector(words: Words): Selector | undefined {
 function readField(words: Words): Field | undefined {
   const name = readFieldName(words);
   if (name === undefined || !(words.take('&') || words.take('and'))) return name === undefined ? undefined : { name };
-  const mask = readNumber(words.next());
+  const mask = parseNumber32(words.next());
   return mask === undefined ? undefined : { name, mask };
 }
 
@@ -266,17 +267,10 @@ function fieldType({ name }: Field): ValueType {
 export function readValue(text: string, type: ValueType): Value | undefined {
   if (type === 'word') return { kind: 'word', text };
   if (type === 'address') return readAddresses(text);
-  const value = readNumber(text);
+  const value = parseNumber32(text);
   if (type === 'number') return value === undefined ? undefined : { kind: 'number', value };
   const known: Readonly<Record<number, string>> = names[type];
   return { kind: 'word', text: (value === undefined ? undefined : known[value]) ?? text };
-}
-
-/** Decimal or hex, of 32 bits at most. */
-export function readNumber(text: string): number | undefined {
-  if (!/^(?:\d{1,10}|0x[\da-f]{1,8})$/i.test(text)) return undefined;
-  const value = Number(text);
-  return value <= 0xffffffff ? value : undefined;
 }
 
 function readAddresses(text: string): Value | undefined {

@@ -1,8 +1,9 @@
 import { type Family, families } from '../family.ts';
+import { parseNumber32 } from '../number32.ts';
 import type { UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
-import { readNumber, readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
+import { readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
@@ -105,7 +106,7 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
     if (property === 'type') [keyType, valueType] = readTypes(words);
     else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
     else if (property === 'comment') comment = unquote(words.next());
-    else if (property === 'size') size = readNumber(words.next()) ?? 0;
+    else if (property === 'size') size = parseNumber32(words.next()) ?? 0;
     else if (property === 'timeout') timeoutSeconds = readSeconds(words.next()) ?? 0;
     else if (property === 'elements' && words.take('=', '{'))
       elements = readElements(words, keyType ?? [], valueType ?? []);

@@ -1,15 +1,9 @@
 import { type Address, addressAt } from '../../kernel/address.ts';
-import {
-  networkOfRange,
-  type AddressRange,
-  spanOfAddress,
-  spanOfNetwork,
-  spanOfRange,
-  type AddressSpan,
-} from '../../kernel/address-range.ts';
+import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import { spanOfValue } from '../../kernel/nftables/nft-meaning.ts';
 import type { Value } from '../../kernel/nftables/element.ts';
 import type { Field, Selector } from '../../kernel/nftables/expression.ts';
 import type { NftMap, NftRule, NftSet, NftTable } from '../../kernel/nftables/table.ts';
@@ -81,7 +75,7 @@ export class Questions {
 
   constructor(state: KernelState) {
     this.#sets = new Map(state.sets.map((set) => [set.name, set]));
-    const bound = state.links.flatMap(({ addresses }) => addresses.map(({ address }) => spanOfAddress(address)));
+    const bound = state.links.flatMap(({ addresses }) => addresses.map(({ address }) => spanOf(address)));
     // An address that a mode gives the node for a Service is no client's.
     this.#noClients = new Set(bound.map(keyOfSpan));
     for (const family of families) {
@@ -99,7 +93,7 @@ export class Questions {
       }
     }
     for (const { protocol, address, port } of state.virtualServers)
-      this.#askFor(undefined, { to: spanOfAddress(address), ports: [portKey(protocol, port)] });
+      this.#askFor(undefined, { to: spanOf(address), ports: [portKey(protocol, port)] });
     for (const to of bound) this.#askFor(undefined, { to, ports: [] });
     // No packet from elsewhere comes by these.
     for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
@@ -183,7 +177,7 @@ export class Questions {
       const [port, name] = [values[dport], values[protocol]];
       const names = name?.kind === 'word' ? [name.text] : transports;
       const ports = port?.kind === 'number' ? names.map((each) => portKey(each, port.value)) : [];
-      return { to: spanOfValue(values[to]), from: spanOfValue(values[from]), ports };
+      return { to: spanAt(values[to]), from: spanAt(values[from]), ports };
     });
     this.#readSet(set, asks, chain);
   }
@@ -224,7 +218,7 @@ export class Questions {
     const sockets = [{ address: destination, port: packet.port }, ...endpoints];
     const keys = sockets.flatMap(({ address: { text }, port }) => [text, `${text} ${portKey(protocol, port)}`]);
     // An endpoint cannot answer a packet that has its own address for source.
-    for (const { address } of endpoints) yield spanOfAddress(address);
+    for (const { address } of endpoints) yield spanOf(address);
     for (const { spans, sets } of met) {
       yield* spans;
       for (const set of sets) for (const key of keys) yield* set.get(key) ?? [];
@@ -252,21 +246,8 @@ function edges({ first, last }: PortRange, names: readonly string[]): readonly P
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }
 
-function spanOf(range: AddressRange): AddressSpan {
-  return spanOfNetwork(networkOfRange(range));
-}
-
-function spanOfValue(value: Value | undefined): AddressSpan | undefined {
-  switch (value?.kind) {
-    case 'address':
-      return spanOfAddress(value.address);
-    case 'network':
-      return spanOfNetwork(value.network);
-    case 'range':
-      return spanOfRange(value.first, value.last);
-    default:
-      return undefined;
-  }
+function spanAt(value: Value | undefined): AddressSpan | undefined {
+  return value && spanOfValue(value);
 }
 
 function isField(field: Field | undefined, name: string): boolean {

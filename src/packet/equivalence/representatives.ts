@@ -1,5 +1,5 @@
 import { addressAt, addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
-import { spanOfAddress, type AddressSpan } from '../../kernel/address-range.ts';
+import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Cluster, ServicePort } from '../../cluster/model.ts';
 import { zoneLabel } from '../../cluster/node-context.ts';
@@ -31,7 +31,7 @@ export function representatives(
   const starts = [...new Set([preferred[family], ...worldCuts[family], ...edges])].sort((a, b) => (a < b ? -1 : 1));
   const membershipOf = (at: bigint): string =>
     own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('');
-  const isKnown = new Set(known.map((address) => membershipOf(spanOfAddress(address).first)));
+  const isKnown = new Set(known.map((address) => membershipOf(spanOf(address).first)));
   const found = new Map<string, Address>();
   for (const [i, start] of starts.entries()) {
     const membership = membershipOf(start);
