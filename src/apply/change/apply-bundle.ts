@@ -21,7 +21,7 @@ import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
 import type { Observation, Settling } from '../quick/small-change.ts';
-import { listSteps, stepCommand } from '../plan/steps.ts';
+import { listSteps } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
   conntrackMax,
@@ -280,7 +280,7 @@ function describeLowering({ setting, from }: SettingChange): readonly string[] {
 
 /** The tools that a plan is carried out with. */
 function toolsOf(plan: Plan): ReadonlySet<string> {
-  return new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []));
+  return new Set(listSteps(plan).flatMap((step) => (step.kind === 'run' ? step.command.tool : [])));
 }
 
 /** Throws a Failure for what an apply refuses. */

@@ -3,7 +3,7 @@ import { describeError } from '../../base/system-errors.ts';
 import { describeEnd, excerptOf, type Command, type CommandResult, type Host } from '../node/host.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
-import { type Step, describeStep, listSteps, stepCommand } from '../plan/steps.ts';
+import { type Step, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinBelongings, ownershipOf } from '../state/belongings.ts';
 import { Failure } from '../state/failure.ts';
@@ -29,12 +29,9 @@ export function assertNotInterrupted(signal: AbortSignal | undefined): void {
 
 /** Carries out one step. Throws a Failure if the node says that it went wrong; that it says nothing proves nothing. */
 async function runStep(host: Host, step: Step): Promise<void> {
-  const command = stepCommand(step);
-  if (command) return assertDone(command, await host.run(command));
-  if (step.kind !== 'change-setting') return;
-  const { setting } = step.change;
+  if (step.kind === 'run') return assertDone(step.command, await host.run(step.command));
   try {
-    await host.writeFile(setting.path, setting.value);
+    await host.writeFile(step.setting.path, step.setting.value);
   } catch (error) {
     const advice = 'check that its kernel module is loaded and that /proc/sys is writable here';
     throw new Failure('write-failed', `cannot ${describeStep(step)}: ${describeError(error)}`, advice);

@@ -295,7 +295,7 @@ async function settle(
 function describeRest(plan: Plan): string {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),
-    ...(step.kind === 'restore' ? step.input.trimEnd().split('\n') : []).map((line) => `  ${line}`),
+    ...(step.kind === 'run' ? (step.command.stdin?.trimEnd().split('\n') ?? []) : []).map((line) => `  ${line}`),
   ]);
   return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])].join('\n');
 }

@@ -1,46 +1,41 @@
+import { count } from '../../base/format-count.ts';
 import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
 import { families } from '../../kernel/family.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
 import { diffFamilyTables, formatTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
-import { formatVirtualServersDelta, type TimeoutsChange } from '../../kernel/ipvs/ipvs-delta.ts';
+import { formatVirtualServersDelta } from '../../kernel/ipvs/ipvs-delta.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
 import { familyOf, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
-import { listStages, type Plan, type SettingChange } from './plan.ts';
+import type { Setting } from './node-decisions.ts';
+import { listStages, type Plan } from './plan.ts';
 import type { Command } from '../node/host.ts';
 
 /** One thing to do on the node. */
 export type Step =
-  | { readonly kind: 'load-modules'; readonly modules: readonly string[] }
-  | { readonly kind: 'change-setting'; readonly change: SettingChange }
-  | { readonly kind: 'set-ipvs-timeouts'; readonly change: TimeoutsChange }
-  | {
-      readonly kind: 'restore';
-      readonly tool: RestoreTool;
-      /** Whether it makes what is new, or takes away what goes. */
-      readonly phase: 'add' | 'remove';
-      /** What the tool reads on its standard input. */
-      readonly input: string;
-    };
+  /** Runs a tool. `what` is what it does, or how the changes go on its standard input differ from others of the tool. */
+  | { readonly kind: 'run'; readonly command: Command; readonly what: string }
+  /** Writes a file of the kernel. */
+  | { readonly kind: 'write'; readonly setting: Setting };
 
 /** Tools that make many changes from one text on their standard input. */
 const restoreCommands = {
   ipset: { tool: 'ipset', args: ['restore'] },
   // --wait: another program may hold the lock of the tables for a moment.
-  iptables: { tool: 'iptables-restore', args: ['--noflush', '--wait', '10'] },
-  ip6tables: { tool: 'ip6tables-restore', args: ['--noflush', '--wait', '10'] },
+  ipv4: { tool: 'iptables-restore', args: ['--noflush', '--wait', '10'] },
+  ipv6: { tool: 'ip6tables-restore', args: ['--noflush', '--wait', '10'] },
   nft: { tool: 'nft', args: ['-f', '-'] },
   ipvsadm: { tool: 'ipvsadm', args: ['-R'] },
   ip: { tool: 'ip', args: ['-batch', '-'] },
 } as const satisfies Readonly<Record<string, Command>>;
 
-type RestoreTool = keyof typeof restoreCommands;
-
-function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): readonly Step[] {
-  return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
+/** Makes what is new, or takes away what goes. */
+function restore(tool: keyof typeof restoreCommands, phase: 'add' | 'remove', stdin: string): readonly Step[] {
+  const command = { ...restoreCommands[tool], stdin };
+  return stdin === '' ? [] : [{ kind: 'run', command, what: phase === 'remove' ? ', removals' : '' }];
 }
 
 /** When the rules of a plan change: before the virtual servers change, once new ones are there, or once old ones are gone. */
@@ -77,8 +72,7 @@ function changeRules(at: RulesPlace, { present, state, delta, stage }: Plan): re
 }
 
 function restoreRules(deltas: KernelDelta['iptables']): readonly Step[] {
-  const toolOf = { ipv4: 'iptables', ipv6: 'ip6tables' } as const;
-  return families.flatMap((family) => restore(toolOf[family], 'add', formatTablesDelta(deltas[family] ?? [])));
+  return families.flatMap((family) => restore(family, 'add', formatTablesDelta(deltas[family] ?? [])));
 }
 
 /** One transaction for each family changes what packets meet. What packets cannot meet yet comes first, for both families. */
@@ -102,10 +96,27 @@ export function listSteps(plan: Plan): readonly Step[] {
 function listStageSteps(plan: Plan): readonly Step[] {
   const { modules, settings, delta } = plan;
   const { additions, removals } = splitDelta(delta);
+  const run = (what: string, tool: string, ...args: readonly string[]): Step => ({
+    kind: 'run',
+    command: { tool, args },
+    what,
+  });
+  const timeouts = additions.ipvsTimeouts?.to;
   return [
-    ...(modules.length > 0 ? [{ kind: 'load-modules', modules } as const] : []),
-    ...settings.map((change): Step => ({ kind: 'change-setting', change })),
-    ...(additions.ipvsTimeouts ? [{ kind: 'set-ipvs-timeouts', change: additions.ipvsTimeouts } as const] : []),
+    ...(modules.length > 0 ? [run(`load ${modules.join(', ')}`, 'modprobe', '-a', '--', ...modules)] : []),
+    ...settings.map(({ setting }): Step => ({ kind: 'write', setting })),
+    ...(timeouts
+      ? [
+          run(
+            'set the timeouts of IPVS',
+            'ipvsadm',
+            '--set',
+            `${timeouts.tcp}`,
+            `${timeouts.tcpFin}`,
+            `${timeouts.udp}`,
+          ),
+        ]
+      : []),
     ...restoreNft('add', additions.nftables),
     ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
     ...changeRules('before IPVS', plan),
@@ -122,16 +133,20 @@ function listStageSteps(plan: Plan): readonly Step[] {
 
 /** What nft is given, one input a transaction. */
 export function listNftInputs(steps: readonly Step[]): readonly string[] {
-  return steps.flatMap((step) => (step.kind === 'restore' && step.tool === 'nft' ? step.input : []));
+  return steps.flatMap((step) =>
+    step.kind === 'run' && step.command.tool === 'nft' ? (step.command.stdin ?? []) : [],
+  );
 }
 
 /** How many transactions of nftables these steps are; `hasRules`: iptables keeps its rules there, too. */
 export function countNftTransactions(steps: readonly Step[], hasRules: boolean): number {
   const counts = steps.map((step) => {
-    if (step.kind !== 'restore') return 0;
-    if (step.tool === 'nft') return 1;
-    const isRules = step.tool === 'iptables' || step.tool === 'ip6tables';
-    return hasRules && isRules ? step.input.split('\n').filter((line) => line === 'COMMIT').length : 0;
+    if (step.kind !== 'run') return 0;
+    const { tool, stdin = '' } = step.command;
+    if (tool === 'nft') return 1;
+    return hasRules && tool.endsWith('tables-restore')
+      ? stdin.split('\n').filter((line) => line === 'COMMIT').length
+      : 0;
   });
   return counts.reduce((sum, each) => sum + each, 0);
 }
@@ -149,41 +164,9 @@ export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   return new Set(parts);
 }
 
-/** The command that carries out a step; undefined for one that is a write to a file. */
-export function stepCommand(step: Step): Command | undefined {
-  switch (step.kind) {
-    case 'load-modules':
-      return { tool: 'modprobe', args: ['-a', '--', ...step.modules] };
-    case 'change-setting':
-      return undefined;
-    case 'set-ipvs-timeouts': {
-      const { tcp, tcpFin, udp } = step.change.to;
-      return { tool: 'ipvsadm', args: ['--set', `${tcp}`, `${tcpFin}`, `${udp}`] };
-    }
-    case 'restore':
-      return { ...restoreCommands[step.tool], stdin: step.input };
-    default:
-      return step satisfies never;
-  }
-}
-
-/** A step in a few words: "ipset restore: 12 lines". */
+/** A step in a few words: "ipset: 12 lines". */
 export function describeStep(step: Step): string {
-  switch (step.kind) {
-    case 'load-modules':
-      return `load ${step.modules.join(', ')}`;
-    case 'change-setting':
-      return `set ${step.change.setting.name} to ${step.change.setting.value}`;
-    case 'set-ipvs-timeouts':
-      return 'set the timeouts of IPVS';
-    case 'restore':
-      return `${restoreCommands[step.tool].tool}: ${count(step)}${step.phase === 'remove' ? ', removals' : ''}`;
-    default:
-      return step satisfies never;
-  }
-}
-
-function count({ input }: Step & { readonly kind: 'restore' }): string {
-  const lines = input.split('\n').length - 1;
-  return `${lines} ${lines === 1 ? 'line' : 'lines'}`;
+  if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
+  const { tool, stdin } = step.command;
+  return stdin === undefined ? step.what : `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.what}`;
 }

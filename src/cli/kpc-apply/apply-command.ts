@@ -24,7 +24,7 @@ import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
-import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
+import { describeStep, listSteps, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
 import { openSource } from './bundle-source.ts';
@@ -94,9 +94,8 @@ function formatDryRun(plan: Plan): string {
 }
 
 function formatStep(step: Step): string {
-  const command = stepCommand(step);
-  if (!command) return `# ${describeStep(step)}\n`;
-  return `# ${formatCommand(command)}\n${command.stdin ?? ''}`;
+  if (step.kind === 'write') return `# ${describeStep(step)}\n`;
+  return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
 }
 
 /** Says how a change of the node ended; `nothing` is why there was nothing to do, and `what` was done otherwise. */
