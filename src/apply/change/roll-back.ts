@@ -17,8 +17,7 @@ import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 export type RollBackOutcome =
   /** Of an unfinished apply: what is left to put back, as putBack returns it. */
   | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
-  /** To a state; `outcome` is undefined if the node is already in it. */
-  | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome | undefined };
+  | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome };
 
 /** What the operator may choose about a roll back. */
 export interface RollBackChoices {
@@ -34,8 +33,7 @@ export interface RollBackChoices {
 export interface RollBackPlan {
   /** Undefined for the state before an unfinished apply. */
   readonly to: StateMark | undefined;
-  /** Undefined if the node is in that state. */
-  readonly plan: Plan | undefined;
+  readonly plan: Plan;
 }
 
 /** The states to go back to, and why a rollback that names none has nothing to undo, if it has not. */
@@ -67,13 +65,13 @@ export async function rollBack(session: Session, choices: RollBackChoices): Prom
   const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
     if (!isIdle) await assertAlone();
   };
-  return { kind: 'state', to, outcome: request && (await changeNode(session, { ...request, prepare })) };
+  return { kind: 'state', to, outcome: await changeNode(session, { ...request, prepare }) };
 }
 
 /** Says what a roll back would do. Changes nothing. */
 export async function planRollBack(session: Session, choices: RollBackChoices): Promise<RollBackPlan> {
   const { to, request } = await choose(session, choices);
-  return { to, plan: request && (await observe(session, request)).plan };
+  return { to, plan: (await observe(session, request)).plan };
 }
 
 /** The states that a rollback may go to, without any change. Throws a Failure if the record or the journal is damaged. */
@@ -84,9 +82,9 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-/** The target of a rollback, and the change that it needs: `request` is undefined if the node is in that state. */
+/** The target of a rollback, and the change that it needs. */
 type Choice =
-  | { readonly to: StateMark; readonly request: ChangeRequest | undefined; readonly unfinished?: undefined }
+  | { readonly to: StateMark; readonly request: ChangeRequest; readonly unfinished?: undefined }
   /** The state before an unfinished apply. */
   | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: Snapshot };
 
@@ -97,9 +95,7 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
   const unfinished = await readSnapshot(host, folder.journal);
   if (unfinished && to === undefined) return { unfinished, request: requestSnapshot(unfinished) };
   const history = await readHistory(host, folder, await readRecord(host, folder));
-  const { present, before, states } = history;
-  // What an apply that did not end has changed goes, too.
-  if (to !== undefined && to === present?.id && !unfinished) return { to: present, request: undefined };
+  const { before, states } = history;
   const last = to === undefined ? await readLastCommand(session) : undefined;
   if (last) {
     const text = `${describeLastCommand(last)}: there is nothing to undo`;

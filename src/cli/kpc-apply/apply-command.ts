@@ -189,9 +189,7 @@ async function runRollback(session: Session, options: Options<RollbackFlag>, ter
 
 function formatPlanned({ to, plan }: RollBackPlan): string {
   const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
-  return plan
-    ? `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`
-    : `the node is in ${where}\n`;
+  return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;
 }
 
 async function report(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
@@ -202,10 +200,6 @@ async function report(result: RollBackOutcome, terminal: Terminal): Promise<Exit
   }
   const { outcome } = result;
   const to = nameState(result.to);
-  if (!outcome) {
-    await terminal.err(`nothing to do: the node is in ${printable(to)}\n`);
-    return exitStatus.ok;
-  }
   const status = await reportOutcome(outcome, terminal, `the node is as in ${to}`, `back to ${to}: `);
   const notes = isDone(outcome) ? describeLeftSettings(outcome.plan) : [];
   for (const text of notes) await terminal.err(`note: ${printable(text)}\n`);
