@@ -198,7 +198,10 @@ class Assigner {
     if (!lacksClusterIP(spec)) return undefined;
     if (this.#ranges.clusterIPs.length === 0) {
       if (spec.clusterIP === '') {
-        this.#report(service, ['spec'], 'no-cluster-ip', { service: fullName(service.object.metadata) });
+        this.#report(service, ['spec'], 'not-assigned', {
+          field: 'clusterIP',
+          service: fullName(service.object.metadata),
+        });
       }
       return undefined;
     }
@@ -265,8 +268,8 @@ class Assigner {
       const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
       const ports = missing.map(({ port, protocol }) => `${port}/${protocol}`);
       const first = spec.ports.findIndex((port) => port.nodePort === 0);
-      const details = { service: fullName(service.object.metadata), ports };
-      this.#report(service, ['spec', 'ports', first], 'no-node-port', details);
+      const details = { field: 'nodePort', service: fullName(service.object.metadata), ports } as const;
+      this.#report(service, ['spec', 'ports', first], 'not-assigned', details);
       return undefined;
     }
     const chosen = new Map<number, number>();
@@ -320,8 +323,8 @@ class Assigner {
     const { spec } = service.object;
     if (!lacksHealthCheckPort(spec)) return undefined;
     if (this.#ranges.nodePorts) return this.#takePort(service, 'health check');
-    const details = { service: fullName(service.object.metadata) };
-    this.#report(service, ['spec', 'externalTrafficPolicy'], 'no-health-check-port', details);
+    const details = { field: 'healthCheckNodePort', service: fullName(service.object.metadata) } as const;
+    this.#report(service, ['spec', 'externalTrafficPolicy'], 'not-assigned', details);
     return undefined;
   }
 

@@ -41,43 +41,35 @@ const unreadableWords = {
 /** Why a file or folder cannot be read. */
 export type FileProblem = DetailsBy<'problem', typeof unreadableWords>;
 
-interface HelmTemplate {
+interface UnrenderedTemplate {
   /** How many templates the chart or folder has; this is the first. */
   readonly count: number;
+  /** The placeholder as written, if the template is not Helm's. */
+  readonly mark?: string | undefined;
   readonly chart?: string | undefined;
   /** The folder that the user named, if the template is below it. */
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** The chart's own name and its folder, as on a command line. */
-  readonly chartWords: string;
+  /** What renders it: "helm template web charts/web" of a chart, with its own name and its folder. */
+  readonly render: string;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;
   /** How to leave the chart out; undefined if no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
-function describeTemplate({ count: number, chart, folder, isLeftOut, chartWords, into, exclude }: HelmTemplate): Words {
+function describeTemplate(details: UnrenderedTemplate): Words {
+  const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const where = chart !== undefined ? ` in the chart ${chart}` : folder === undefined ? '' : ` below ${folder}`;
   const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  return [
-    number === 1
-      ? `a Helm template${chart === undefined ? '' : where}`
-      : `the first of ${number} Helm templates${where}`,
-    `render it first, as with "helm template ${chartWords} | ${into}"${others}`,
-  ];
-}
-
-/** `mark` is the placeholder as written. */
-type UnrenderedTemplate = Pick<HelmTemplate, 'count' | 'folder' | 'isLeftOut' | 'into'> & Texts<'mark'>;
-
-function describeUnrendered({ count: number, folder, isLeftOut, mark, into }: UnrenderedTemplate): Words {
-  const more = number === 1 ? '' : ` (as in ${formatCount(number - 1)} more files of ${folder ?? 'the input'})`;
-  const others = folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude';
-  return [
-    `${quote(mark)} is a part of a template that is not filled in${more}`,
-    `fill it in first, as with kubectl kustomize, envsubst or helm template, and pipe that into "${into}"${others}`,
-  ];
+  const help = `render it first, as with "${render} | ${into}"${others}`;
+  if (mark !== undefined) {
+    const more = number === 1 ? '' : ` (as in ${formatCount(number - 1)} more files of ${folder ?? 'the input'})`;
+    return [`${quote(mark)} is a part of a template that is not filled in${more}`, help];
+  }
+  const one = `a Helm template${chart === undefined ? '' : where}`;
+  return [number === 1 ? one : `the first of ${number} Helm templates${where}`, help];
 }
 
 type FileNames = Lists<'files'>;
@@ -115,11 +107,6 @@ export const fileDiagnostics = {
       isFolder
         ? 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded'
         : 'the file holds no objects',
-  }),
-  'helm-template': row('error', {
-    meaning: 'a file is a Helm template that is not rendered',
-    example: manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
-    words: describeTemplate,
   }),
   'ignored-files': row('note', {
     meaning: 'a .kpcignore leaves files out',
@@ -174,8 +161,8 @@ export const fileDiagnostics = {
   }),
   'unrendered-template': row('error', {
     meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
-    example: manifests(aService(`clusterIP: $ADDRESS`)),
-    words: describeUnrendered,
+    example: manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
+    words: describeTemplate,
   }),
   'unreadable-file': row('error', {
     meaning: 'a file or folder is missing, cannot be read, or is not text',

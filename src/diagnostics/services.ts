@@ -197,21 +197,24 @@ export const serviceDiagnostics = {
     example: manifests(aService('ports: [{ port: 80 }]'), '--assume'),
     words: describeAssumed,
   }),
-  'no-cluster-ip': row('warning', {
-    meaning: 'a Service has no cluster IP, and kpc has none to give it',
+  'not-assigned': row('warning', {
+    meaning: 'a Service lacks a cluster IP, a node port or a health check port, and kpc has none to give it',
     example: manifests(aService('ports: [{ port: 80 }]'), '--allow-empty'),
-    words: ({ service }: Texts<'service'>) => [
-      `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
-      `${asTheClusterHasThem} --service-cluster-ip-range`,
-    ],
-  }),
-  'no-health-check-port': row('warning', {
-    meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
-    example: manifests(balanced('externalTrafficPolicy: Local')),
-    words: ({ service }: Texts<'service'>) => [
-      `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
-      `${asTheClusterHasThem} --service-node-port-range`,
-    ],
+    words: wordsBy('field', {
+      clusterIP: ({ service }: Texts<'service'>) => [
+        `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
+        `${asTheClusterHasThem} --service-cluster-ip-range`,
+      ],
+      // `ports`: each as "80/TCP".
+      nodePort: ({ service, ports }: Texts<'service'> & Lists<'ports'>) => [
+        `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
+        `${asTheClusterHasThem} --service-node-port-range`,
+      ],
+      healthCheckNodePort: ({ service }: Texts<'service'>) => [
+        `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
+        `${asTheClusterHasThem} --service-node-port-range`,
+      ],
+    }),
   }),
   'no-load-balancer-ip': row('note', {
     meaning: 'load balancers have no address yet',
@@ -224,15 +227,6 @@ export const serviceDiagnostics = {
         'let kpc choose with --load-balancer-ip-range',
       ];
     },
-  }),
-  'no-node-port': row('warning', {
-    meaning: 'a Service has no node port, and kpc has none to give it',
-    example: manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
-    // `ports`: each as "80/TCP".
-    words: ({ service, ports }: Texts<'service'> & Lists<'ports'>) => [
-      `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
-      `${asTheClusterHasThem} --service-node-port-range`,
-    ],
   }),
   'other-load-balancer-ip': row('warning', {
     meaning: 'a load balancer does not get the address that it asks for',

@@ -179,7 +179,7 @@ describe('folders', () => {
     }
     cpSync(join(cwd, 'shop'), join(cwd, 'other'), { recursive: true });
     const run = await runKpc(['compile', '-f', '.'], { cwd });
-    expect(run.stderr.match(/\[helm-template\]/g)).toHaveLength(2);
+    expect(run.stderr.match(/\[unrendered-template\]/g)).toHaveLength(2);
     expect(run.stderr).toContain('the first of 3 Helm templates in the chart shop');
     expect(run.stderr).toContain('the first of 3 Helm templates in the chart other');
   });

@@ -116,7 +116,7 @@ describe('messages', () => {
     const other = join(scratch, 'b.json');
     writeFileSync(other, JSON.stringify({ ...service, spec: { ports: [{ port: 80 }] } }));
     const { stderr } = await runKpc(['diff', other, other, '--proxy-mode', 'ipvs', '--no-assume']);
-    expect(stderr.match(/no-cluster-ip/g)).toHaveLength(1);
+    expect(stderr.match(/not-assigned/g)).toHaveLength(1);
   });
 
   test.each<[environment: Record<string, string>, coloured: boolean]>([

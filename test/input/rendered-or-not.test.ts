@@ -53,7 +53,7 @@ describe('a chart', () => {
     expect(run.status).toBe(2);
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
     expect(run.stderr).toContain(
-      'chart/templates/cart.yaml:1:1: error: the first of 2 Helm templates in the chart chart [helm-template]',
+      'chart/templates/cart.yaml:1:1: error: the first of 2 Helm templates in the chart chart [unrendered-template]',
     );
     expect(run.stderr.split('\n').length).toBeLessThan(10);
   });
@@ -70,7 +70,7 @@ describe('a chart', () => {
     const run = await compile(write(chart), '-f', path);
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/Helm template.* \[helm-template\]\n(?: .*\n)* {2}help: render/),
+      stderr: expect.stringMatching(/Helm template.* \[unrendered-template\]\n(?: .*\n)* {2}help: render/),
     });
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
   });
@@ -334,6 +334,6 @@ test('a warning that repeats is said once, with the names of the others', async 
   const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml', '--allow-empty');
   expect(run.stderr.match(/warning:/g)).toHaveLength(1);
   expect(run.stderr).toMatch(
-    /a\.yaml:4:7: warning: default\/a: kube-proxy skips this Service, .*; the same for default\/b, default\/c, default\/d, default\/e, default\/f and 2 more \[no-cluster-ip\]/,
+    /a\.yaml:4:7: warning: default\/a: kube-proxy skips this Service, .*; the same for default\/b, default\/c, default\/d, default\/e, default\/f and 2 more \[not-assigned\]/,
   );
 });

@@ -99,12 +99,16 @@ export function describeTemplates(
 function describe({ kind, file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Diagnostic {
   const { chart, chartName, folder } = file.origin ?? {};
   const place = placeAt(file, offset);
-  if (kind !== 'helm') return diagnose('unrendered-template', { count, folder, isLeftOut, mark, into }, place);
+  const common = { count, folder, isLeftOut, into };
+  if (kind !== 'helm') {
+    const render = `envsubst < ${isPlain(file.name) ? file.name : 'FILE'}`;
+    return diagnose('unrendered-template', { ...common, mark, render }, place);
+  }
   const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);
   const chartFolder = chart !== undefined && isPlain(chart) ? chart : 'CHART';
-  const chartWords = chartName === undefined ? chartFolder : `${chartName} ${chartFolder}`;
+  const render = ['helm template', ...(chartName === undefined ? [] : [chartName]), chartFolder].join(' ');
   const exclude = below !== '' && isPlain(below) ? below : undefined;
-  return diagnose('helm-template', { count, chart, folder, isLeftOut, chartWords, into, exclude }, place);
+  return diagnose('unrendered-template', { ...common, chart, render, exclude }, place);
 }
 
 /** Whether a shell takes the word as it is. */
