@@ -82,28 +82,6 @@ function describeUnrendered({ count: number, folder, isLeftOut, mark, into }: Un
 
 type FileNames = Lists<'files'>;
 
-interface OtherHost {
-  /** The outputs that were printed on `host`. */
-  readonly outputs: readonly string[];
-  readonly host: NamedHost;
-  /** The host whose output is read. */
-  readonly first: NamedHost;
-}
-
-type NamedHost = Texts<'kind' | 'name'>;
-
-function describeOtherHost({ outputs, host, first }: OtherHost): Words {
-  const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
-  return [
-    `ignored output of ${nameHost(host)} (${printed}), because ${nameHost(first)} comes first`,
-    'use one file for each node',
-  ];
-}
-
-function nameHost({ kind, name }: NamedHost): string {
-  return kind === 'Pod' ? `Pod ${name}` : name;
-}
-
 type OfFolder = Texts<'folder'>;
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
@@ -313,13 +291,6 @@ export const fileDiagnostics = {
       ],
     }),
   }),
-  'other-host': row('warning', {
-    meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
-    example: dump({
-      'node.txt': `root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n`,
-    }),
-    words: describeOtherHost,
-  }),
   'second-listing': row('warning', {
     meaning: "a dump holds a tool's output twice, of two nodes or two times, and kpc takes the first",
     example: dump({
@@ -334,14 +305,6 @@ export const fileDiagnostics = {
     meaning: 'a dump has lines that no tool printed',
     example: dump({ 'node.txt': `${rules}the addresses:\n$ ipset save\ncreate KUBE-CLUSTER-IP hash:ip,port\n` }),
     words: ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
-  }),
-  'taken-whole': row('note', {
-    meaning: 'kpc takes a list of virtual servers for the whole list of a node',
-    example: dump({ 'node.txt': '-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1\n' }),
-    words: [
-      'treated as the complete list of virtual servers of the node',
-      'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
-    ],
   }),
   unreadable: row('error', {
     meaning: 'a side of a comparison cannot be read',

@@ -1,14 +1,5 @@
 import { isReadable, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
-import {
-  isChatter,
-  isEllipsis,
-  readCommand,
-  readHost,
-  readTitle,
-  takePrefix,
-  type Command,
-  type Host,
-} from './typed-commands.ts';
+import { isChatter, isEllipsis, readCommand, takePrefix, type Command } from './typed-commands.ts';
 
 /** The output of one tool in a text that may hold those of several. */
 export interface ToolOutput {
@@ -19,8 +10,6 @@ export interface ToolOutput {
   readonly text: string;
   /** The command above it. */
   readonly command: Command | undefined;
-  /** Where it was printed, if the lines above it say so. */
-  readonly host: Host | undefined;
   /** Whether lines were left out of it, or a part was asked for. */
   readonly isPart: boolean;
   /** Of what has brackets: whether it ends before its last one. */
@@ -34,7 +23,7 @@ export interface SplitText {
   readonly strays: readonly number[];
 }
 
-interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command' | 'host'> {
+interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'> {
   readonly lines: string[];
   /** How many brackets are open: up to the last one, all lines are of the output. */
   depth: number;
@@ -65,9 +54,8 @@ export function splitOutputs(text: string): SplitText {
       firstLine: draft.firstLine,
       text: `${draft.lines.join('\n')}\n`,
       command: draft.command,
-      host: draft.host,
       isCutOff: draft.depth > 0,
-      isPart: draft.hasEllipsis || draft.command?.isPart === true || lacksLines(draft),
+      isPart: draft.hasEllipsis || draft.command?.isPart === true,
     })),
     strays: splitter.strays,
   };
@@ -79,7 +67,6 @@ class Splitter {
   readonly #lines: readonly string[];
   #current: DraftOutput | undefined;
   #command: Command | undefined;
-  #host: Host | undefined;
 
   constructor(lines: readonly string[]) {
     this.#lines = lines;
@@ -99,7 +86,7 @@ class Splitter {
   }
 
   #begin(kind: OutputKind, at: number): DraftOutput {
-    const from = { kind, firstLine: at + 1, command: this.#command, host: this.#host };
+    const from = { kind, firstLine: at + 1, command: this.#command };
     const draft = { ...from, lines: [], depth: 0, table: undefined, hasEllipsis: false, once: new Set<string>() };
     this.drafts.push(draft);
     this.#current = draft;
@@ -143,10 +130,8 @@ class Splitter {
       return;
     }
     const typed = readCommand(line);
-    const titled = readTitle(line);
-    if (typed ?? titled) {
-      if (typed) this.#command = typed;
-      this.#host = typed ? readHost(line) : titled;
+    if (typed) {
+      this.#command = typed;
       this.#current = undefined;
     } else if (isChatter(line)) current?.lines.push('');
     else if (current && (isBare || continues?.test(raw) || current.table === 'open')) take(current, line);
@@ -154,22 +139,6 @@ class Splitter {
       this.strays.push(at + 1);
       this.#current = undefined;
     }
-  }
-}
-
-/**
- * Whether a list of virtual servers is but a part of one, by what it lacks: one virtual server without the titles that
- * ipvsadm -Ln prints, or one of ipvsadm -Sn without a real server, where no command above it says that it is all.
- */
-function lacksLines({ kind, lines, command }: DraftOutput): boolean {
-  if (command !== undefined) return false;
-  switch (kind) {
-    case 'ipvsadm -Ln':
-      return !lines.some((line) => titleOfList.test(line)) && lines.filter((line) => inProtocol.test(line)).length <= 1;
-    case 'ipvsadm -Sn':
-      return lines.every((line) => line === '' || line.startsWith('-A ')) && lines.filter(Boolean).length === 1;
-    default:
-      return false;
   }
 }
 

@@ -9,12 +9,6 @@ export interface Command {
   readonly isPart: boolean;
 }
 
-/** The machine or the Pod that a command ran on. */
-export interface Host {
-  readonly kind: 'name' | 'address' | 'Pod';
-  readonly name: string;
-}
-
 /** No longer line is a command: it is cheap to look at. */
 const longestCommand = 400;
 
@@ -38,8 +32,8 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   nft: { follows: /^ +(?:-\S+ +){0,9}list\b/i, part: /^(?!.* list +ruleset\b)/ },
 };
 
-/** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
-const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
+/** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~"; or the title that Ansible writes. */
+const prompt = /^(?:(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)|\S+ \| (?:CHANGED|SUCCESS)\b)/;
 
 /** What iptables-save writes of itself, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
@@ -61,65 +55,9 @@ export function readCommand(line: string): Command | undefined {
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
-/** "root@node1:~#", "[root@node1 ~]#", "root@node1 ~ %", "node1:~ #", "node1#". */
-const hostInPrompt =
-  /^[[(]?(?:[\w.-]{1,64}@([\w.-]{1,253})(?=[\s:\])#$%>])|([\w.-]{1,253})(?::[\w~/.-]{0,80} ?)?[#$%>](?: |$))/;
-
-/** The prompt of a shell that shows no host. */
-const shellName = /^(?:(?:ba|da|z|k|c|fi)?sh(?:-[\d.]+)?|[~/.-]*)$/;
-
-/** What runs a command elsewhere than the prompt shows; container tools do so with "exec". */
-const remote = /(?:^|[$#>%~] |\bsudo )(?:ssh|(docker|podman|nerdctl|crictl|kubectl|oc))(?= )/g;
-
-/** Options of ssh, and of docker exec and kubectl exec, that take a value of their own. */
-const withValue = {
-  ssh: /^-[bcDEeFIiJLlmOopQRSWw]$/,
-  exec: /^(?:-[cnuew]|--(?:container|namespace|context|kubeconfig|cluster|user|env|workdir|pod-running-timeout))$/,
-} as const;
-
-/** Where the command on a line runs; undefined if nothing says so. */
-export function readHost(line: string): Host | undefined {
-  const lastExec = line.lastIndexOf(' exec ');
-  const found = [...line.matchAll(remote)].find(({ 0: { length }, 1: tool, index }) => {
-    return tool === undefined || index + length <= lastExec;
-  });
-  if (!found) {
-    const [, ofUser, alone] = hostInPrompt.exec(line) ?? [];
-    const name = ofUser ?? alone;
-    return name === undefined || shellName.test(name) ? undefined : hostOf(name);
-  }
-  // The first word behind the options.
-  const [{ length }, tool] = found;
-  const end = found.index + length;
-  const options = tool === undefined ? end + 1 : line.indexOf(' exec ', end) + ' exec '.length;
-  const words = line.slice(options).split(/\s+/, 40);
-  const takesValue = withValue[tool === undefined ? 'ssh' : 'exec'];
-  const target = words.find((word, i) => !word.startsWith('-') && !takesValue.test(words[i - 1] ?? ''));
-  const name = target?.slice(target.lastIndexOf('@') + 1) ?? '';
-  if (!/^[\w.:/-]+$/.test(name)) return undefined;
-  const isPod = tool === 'kubectl' || tool === 'oc';
-  return isPod ? { kind: 'Pod', name: name.slice(name.lastIndexOf('/') + 1) } : hostOf(name);
-}
-
-/** The host in the line that Ansible writes above the output of each. */
-export function readTitle(line: string): Host | undefined {
-  const name = /^([\w.:-]{1,253}) \| (?:CHANGED|SUCCESS)\b/.exec(line)?.[1];
-  return name === undefined ? undefined : hostOf(name);
-}
-
-function hostOf(name: string): Host {
-  return { kind: /^[\d.]+$|:/.test(name) ? 'address' : 'name', name };
-}
-
-/** Whether two hosts are certainly not one: names with and without their domain are, and a name may have any address. */
-export function areApart(one: Host, other: Host): boolean {
-  if (one.kind !== other.kind || one.name === other.name) return false;
-  return one.kind !== 'name' || !(one.name.startsWith(`${other.name}.`) || other.name.startsWith(`${one.name}.`));
-}
-
 /** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
 const chatter =
-  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|\S+ \| (?:CHANGED|SUCCESS)\b|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
 /** Whether a line is of no tool that kpc reads the output of, and says nothing. */
 export function isChatter(line: string): boolean {

@@ -13,42 +13,34 @@ import {
   tableWords,
   type KernelChange,
   type RuleEdits,
-  type Step,
 } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
-
-/** The steps of the chains of iptables. */
-export function chainSteps(delta: FamilyTablesDelta): readonly Step[] {
-  return families.flatMap((family) =>
-    (delta[family] ?? []).flatMap(({ table, changes }) => stepsOfTable({ family, table }, changes)),
-  );
-}
 
 interface Place {
   readonly family: Family;
   readonly table: TableName;
 }
 
-function stepsOfTable(place: Place, changes: readonly ChainChange[]): readonly Step[] {
-  const steps: Step[] = [];
-  const builtIn = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
-  for (const change of changes) {
-    if (change.kind === 'insert-rule' || change.kind === 'delete-rule') {
-      const edits = builtIn.get(change.chain) ?? { added: [], removed: [] };
-      (change.kind === 'insert-rule' ? edits.added : edits.removed).push(change.rule);
-      builtIn.set(change.chain, edits);
-      continue;
-    }
-    const [from, to] = change.kind === 'write-chain' ? [change.from, change.chain] : [change.chain, undefined];
-    const list = (owners: SideOwners) => chainChanges(place, from, to, owners);
-    steps.push({ counts: [['chain', changeOf(from, to)]], list });
-  }
+/** The changes of the chains of iptables. */
+export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): readonly KernelChange[] {
+  return families.flatMap((family) =>
+    (delta[family] ?? []).flatMap(({ table, changes }) => changesOfTable({ family, table }, changes, owners)),
+  );
+}
+
+function changesOfTable(place: Place, changes: readonly ChainChange[], owners: SideOwners): readonly KernelChange[] {
+  const ofChains = changes.flatMap((change) => {
+    if (change.kind === 'write-chain') return chainChanges(place, change.from, change.chain, owners);
+    return change.kind === 'delete-chain' ? chainChanges(place, change.chain, undefined, owners) : [];
+  });
   // One of the kernel's own chains, which stays: only jumps to kube-proxy's chains are looked at.
-  for (const [chain, { added, removed }] of builtIn) {
-    const list = (owners: SideOwners) => sharedChanges({ ...place, chain }, removed, added, 'changed', owners);
-    steps.push({ counts: [['chain', 'changed']], list });
-  }
-  return steps;
+  const builtIn = new Set(changes.flatMap(({ chain }) => (typeof chain === 'string' ? [chain] : [])));
+  const ofBuiltIn = [...builtIn].flatMap((chain) => {
+    const rulesOf = (kind: 'delete-rule' | 'insert-rule'): readonly Rule[] =>
+      changes.flatMap((change) => (change.kind === kind && change.chain === chain ? [change.rule] : []));
+    return sharedChanges({ ...place, chain }, rulesOf('delete-rule'), rulesOf('insert-rule'), 'changed', owners);
+  });
+  return [...ofChains, ...ofBuiltIn];
 }
 
 function chainChanges(
