@@ -33,7 +33,7 @@ const partNames = {
   ipvsTimeouts: 'IPVS timeouts',
   base: 'rules and sets that belong to no Service',
   rest: 'the rest',
-} as const;
+} as const satisfies Readonly<Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest', string>>;
 
 type GapPart = keyof typeof partNames;
 
