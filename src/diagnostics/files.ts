@@ -74,28 +74,6 @@ function describeTemplate(details: UnrenderedTemplate): Words {
 
 type FileNames = Lists<'files'>;
 
-interface OtherHost {
-  /** The outputs that were printed on `host`. */
-  readonly outputs: readonly string[];
-  readonly host: NamedHost;
-  /** The host whose output is read. */
-  readonly first: NamedHost;
-}
-
-type NamedHost = Texts<'kind' | 'name'>;
-
-function describeOtherHost({ outputs, host, first }: OtherHost): Words {
-  const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
-  return [
-    `ignored output of ${nameHost(host)} (${printed}), because ${nameHost(first)} comes first`,
-    'use one file for each node',
-  ];
-}
-
-function nameHost({ kind, name }: NamedHost): string {
-  return kind === 'Pod' ? `Pod ${name}` : name;
-}
-
 type OfFolder = Texts<'folder'>;
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
@@ -232,10 +210,6 @@ export const fileDiagnostics = {
       'no-table': ({ tables }: Lists<'tables'>) =>
         `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
       'stray-lines': ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
-      'taken-whole': [
-        'treated as the complete list of virtual servers of the node',
-        'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
-      ],
     }),
   }),
   'nodes-folder': row('error', {
@@ -282,13 +256,6 @@ export const fileDiagnostics = {
         `use --all-nodes, or name one of them, such as ${example}`,
       ],
     }),
-  }),
-  'other-host': row('warning', {
-    meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
-    example: dump({
-      'node.txt': `root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n`,
-    }),
-    words: describeOtherHost,
   }),
   'second-listing': row('warning', {
     meaning: "a dump holds a tool's output twice, of two nodes or two times, and kpc takes the first",

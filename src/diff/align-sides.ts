@@ -140,25 +140,17 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
  */
 function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
   const pairs = new Map<Rule, Rule>();
-  const taken = new Set<Rule>();
-  const pair = (gone: readonly Rule[], made: readonly Rule[], keyOf: (rule: Rule) => string): void => {
-    const byKey = groupBy(
-      made.filter((each) => !taken.has(each)),
-      keyOf,
-    );
-    for (const rule of gone.filter((each) => !pairs.has(each))) {
-      const other = byKey.get(keyOf(rule))?.pop();
-      if (!other) continue;
-      pairs.set(rule, other);
-      taken.add(other);
-    }
-  };
-  const gone = subtract(from, to, ruleMeaning);
-  const made = subtract(to, from, ruleMeaning);
-  const isSilent = (rule: Rule): boolean => labelInComment(rule) === undefined;
-  pair(gone, made, (rule) => `${labelInComment(rule) ?? ''} ${bareMeaning(rule)}`);
-  pair(gone.filter(isSilent), made, bareMeaning);
-  pair(gone, made.filter(isSilent), bareMeaning);
+  const made = groupBy(subtract(to, from, ruleMeaning), bareMeaning);
+  for (const rule of subtract(from, to, ruleMeaning)) {
+    const others: Rule[] = made.get(bareMeaning(rule)) ?? [];
+    const label = labelInComment(rule);
+    const isAlike = (other: Rule): boolean => labelInComment(other) === label;
+    const isSilent = (other: Rule): boolean => label === undefined || labelInComment(other) === undefined;
+    const other = others.find(isAlike) ?? others.find(isSilent);
+    if (!other) continue;
+    pairs.set(rule, other);
+    others.splice(others.indexOf(other), 1);
+  }
   return pairs;
 }
 

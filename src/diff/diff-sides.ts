@@ -8,7 +8,7 @@ import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
 import { listKernelChanges } from './changes/list-changes.ts';
-import { findOwners, type SideOwners } from './changes/owners.ts';
+import { findOwners, indexChains, type SideOwners } from './changes/owners.ts';
 import { diffServices, type ServicePortChange } from './service-changes.ts';
 import { findNodePortReasons, type ServiceReason } from './service-reasons.ts';
 import { factsOfCluster, listFacts, type PortFacts } from './port-facts.ts';
@@ -83,10 +83,11 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const renames = changed?.flatMap(({ label, formerLabel }) =>
     formerLabel === undefined ? [] : [[formerLabel, label] as const],
   );
-  const known: Parameters<typeof findOwners>[2] = new Map();
+  const states = statesOf(from, to);
+  const chains = indexChains(states);
   const owners = {
-    from: findOwners(statesOf(from, to), new Map(renames), known),
-    to: findOwners(statesOf(to, from), new Map(), known),
+    from: findOwners(states, new Map(renames), chains),
+    to: findOwners(statesOf(to, from), new Map(), chains),
   };
   const listPair = (pair: StatePair) => listKernelChanges(diffStates(pair.from, pair.to), owners);
   const { delta, comments } = diffAligned(own);

@@ -69,19 +69,8 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
-    switch (kind) {
-      case 'service':
-      case 'fixed':
-        return true;
-      case 'shared':
-        return kubeletFirewall;
-      // It says nothing of Services, and no compiler makes it.
-      case 'canary':
-      case undefined:
-        return false;
-      default:
-        return kind satisfies never;
-    }
+    // A canary says nothing of Services, and no compiler makes it.
+    return kind === 'service' || kind === 'fixed' || (kind === 'shared' && kubeletFirewall);
   };
   return {
     chain: isOwnChain,

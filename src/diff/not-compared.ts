@@ -5,8 +5,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, proxyModes } from '../kube-proxy/modes.ts';
 import type { StatePair } from './foreign-items.ts';
-import { setFamily } from '../kube-proxy/ipvs-sets.ts';
-import { workingTables, type Coverage } from '../dumps/coverage.ts';
+import { workingTables } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { Side } from './compared-side.ts';
 
@@ -25,19 +24,30 @@ export interface Gap {
 
 /** The parts of a kernel, each in a few words. */
 const partNames = {
-  rules: 'rules',
+  iptables: 'rules',
   nftables: 'nftables rules',
   sets: 'sets',
   virtualServers: 'virtual servers',
   links: 'addresses',
   sysctls: 'sysctls',
   ipvsTimeouts: 'IPVS timeouts',
-  modules: 'kernel modules',
   base: 'rules and sets that belong to no Service',
   rest: 'the rest',
-} as const;
+} as const satisfies Readonly<Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest', string>>;
 
 type GapPart = keyof typeof partNames;
+
+/** What a side shows or does not, in the order in which reports list it. A module is in the kernel with what needs it. */
+type Part =
+  | { readonly kind: 'nftables' | 'iptables'; readonly family: Family }
+  | { readonly kind: Exclude<GapPart & ObjectKind, 'nftables' | 'iptables'>; readonly family: undefined };
+
+const parts: readonly Part[] = [
+  ...(['nftables', 'iptables'] as const).flatMap((kind) => families.map((family) => ({ kind, family }))),
+  ...(['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts'] as const).map((kind) => {
+    return { kind, family: undefined };
+  }),
+];
 
 /** Two sides, and what they hold. */
 interface ComparedSides {
@@ -49,103 +59,63 @@ interface ComparedSides {
   readonly unshownSysctls: boolean;
 }
 
-/** What of the objects of one kind is not compared. */
-interface KindGaps {
-  readonly part: GapPart;
-  /** Whether a side shows them family by family. */
-  readonly byFamily?: true;
-  /** What a side shows one by one. */
-  readonly tables?: readonly TableName[];
-  /** Whether a side shows them; for rules, those of a table. */
-  readonly shows: (coverage: Coverage, family: Family | undefined, table: TableName | undefined) => boolean;
-  /** Whether a state holds any that are kube-proxy's, for a family. Settings of a node belong to none, and any node has them. */
-  readonly holds?: (state: KernelState, family: Family) => boolean;
-  /** For kinds that say nothing about a node: whether a difference may hide where they are not compared. */
-  readonly matters?: (sides: ComparedSides) => boolean;
-}
-
-/** In the order in which reports list them. */
-const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
-  nftables: {
-    part: 'nftables',
-    byFamily: true,
-    shows: ({ nftables }, family) => nftables.some((each) => each === family),
-    holds: ({ nftables }, family) => nftables.some((table) => table.family === family),
-  },
-  iptables: {
-    part: 'rules',
-    byFamily: true,
-    tables: workingTables,
-    shows: ({ iptables }, family, table) => !family || iptables[family].some((each) => each === table),
-    holds: ({ iptables }, family) => Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0),
-  },
-  sets: {
-    part: 'sets',
-    shows: ({ sets }) => sets,
-    holds: ({ sets }, family) => sets.some((set) => setFamily(set) === family),
-  },
-  virtualServers: {
-    part: 'virtualServers',
-    shows: ({ virtualServers }) => virtualServers,
-    holds: ({ virtualServers }, family) => virtualServers.some((server) => server.family === family),
-  },
-  // A link is in no family: that it is there says nothing of what it is there for.
-  links: {
-    part: 'links',
-    shows: ({ links }) => links,
-    holds: ({ links }, family) => links.some((link) => link.addresses.some((address) => address.family === family)),
-  },
-  sysctls: { part: 'sysctls', shows: ({ sysctls }) => sysctls },
-  // A dump shows no timeouts and no modules: what needs a module is in the kernel only with it.
-  ipvsTimeouts: {
-    part: 'ipvsTimeouts',
-    shows: ({ ipvsTimeouts }) => ipvsTimeouts,
-    matters: ({ from, to }) =>
-      [from, to].some(({ kind, state: { ipvsTimeouts } }) => {
-        return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
-      }),
-  },
-  modules: { part: 'modules', shows: ({ modules }) => modules, matters: () => false },
-};
-
-const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
-
 /**
  * What is not compared of two sides. What no kube-proxy of their modes programs, and neither holds, is nothing to
  * compare.
  */
 export function findGaps(sides: ComparedSides): readonly Gap[] {
-  const isAsked = askedOf(sides.from, sides.to);
-  const ofKinds = gapOrder.flatMap((kind) =>
-    familiesOf(kind).flatMap((family): readonly Gap[] => {
-      const { part, matters } = kindGaps[kind];
-      const held = [sides.whole.from, sides.whole.to].some((state) => holds(state, kind, family ? [family] : families));
-      if ((!held && !isAsked(kind)) || matters?.(sides) === false) return [];
-      return unshownParts(kind, family, sides).map((table) => ({ part, family, table, held }));
-    }),
-  );
-  const doubts = [...sides.from.doubts, ...sides.to.doubts];
-  return [...ofKinds, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
+  const { from, to, whole } = sides;
+  const isAsked = askedOf(from, to);
+  const ofParts = parts.flatMap((part): readonly Gap[] => {
+    const held = [whole.from, whole.to].some((state) => holds(state, part));
+    if ((!held && !isAsked(part.kind)) || (part.kind === 'ipvsTimeouts' && ![from, to].some(asksForTimeouts)))
+      return [];
+    return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
+  });
+  const doubts = [...from.doubts, ...to.doubts];
+  return [...ofParts, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
 }
 
-function familiesOf(kind: ObjectKind): readonly (Family | undefined)[] {
-  return kindGaps[kind].byFamily ? families : [undefined];
+/** The tables that one of two sides does not show; undefined for all of a part. */
+function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): readonly (TableName | undefined)[] {
+  const coverages = [from.coverage, to.coverage];
+  switch (part.kind) {
+    case 'iptables': {
+      const isShown = (table: TableName) => coverages.every(({ iptables }) => iptables[part.family].includes(table));
+      const unshown = workingTables.filter((table) => !isShown(table));
+      return unshown.length === workingTables.length ? [undefined] : unshown;
+    }
+    case 'nftables':
+      return coverages.every(({ nftables }) => nftables.includes(part.family)) ? [] : [undefined];
+    default: {
+      const isLess = part.kind === 'sysctls' && unshownSysctls;
+      return !isLess && coverages.every((coverage) => coverage[part.kind]) ? [] : [undefined];
+    }
+  }
 }
 
-/** The tables that one of two sides does not show; undefined for all of a kind. */
-function unshownParts(
-  kind: ObjectKind,
-  family: Family | undefined,
-  { from, to, unshownSysctls }: ComparedSides,
-): readonly (TableName | undefined)[] {
-  if (kind === 'sysctls' && unshownSysctls) return [undefined];
-  const { tables = [undefined], shows } = kindGaps[kind];
-  const unshown = tables.filter((table) => [from, to].some(({ coverage }) => !shows(coverage, family, table)));
-  return unshown.length === tables.length ? [undefined] : unshown;
+/** Whether a state holds any that are kube-proxy's. Settings of a node belong to none, and any node has them. */
+function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
+  switch (kind) {
+    case 'nftables':
+      return nftables.some((table) => table.family === family);
+    case 'iptables':
+      return Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0);
+    case 'sets':
+    case 'virtualServers':
+      return state[kind].length > 0;
+    case 'links':
+      // That a link is there says nothing of what it is there for.
+      return state.links.some(({ addresses }) => addresses.length > 0);
+    case 'sysctls':
+    case 'ipvsTimeouts':
+      return false;
+  }
 }
 
-function holds(state: KernelState, kind: ObjectKind, ofFamilies: readonly Family[]): boolean {
-  return ofFamilies.some((family) => kindGaps[kind].holds?.(state, family) === true);
+/** A dump shows no timeouts, which matters where some were asked for. */
+function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Side): boolean {
+  return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
 }
 
 /**
@@ -167,17 +137,12 @@ export type Extent = 'all' | 'part' | 'nothing';
 export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, to: Side): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
-  const isGap = (part: GapPart, family: Family | undefined): boolean =>
-    gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
+  const isGap = ({ kind, family }: Part): boolean =>
+    gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
   // If no part is shown by both sides, holding nothing proves nothing about the nodes.
-  const isEverything = gapOrder.every((kind) => {
-    const { part, matters } = kindGaps[kind];
-    return !isAsked(kind) || matters !== undefined || familiesOf(kind).every((family) => isGap(part, family));
-  });
-  if (isEverything) return 'nothing';
-  const holdsAny = (state: KernelState): boolean => gapOrder.some((kind) => holds(state, kind, families));
+  if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   const isUnheld = gaps.every(({ held }) => !held);
-  return isUnheld || holdsAny(compared.from) || holdsAny(compared.to) ? 'part' : 'nothing';
+  return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
 }
 
 /** The parts of a kernel that are not compared, in a few words each. What both sides lack alike is said once. */

@@ -1,12 +1,19 @@
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
+import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import { compareVirtualServers, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import {
+  compareVirtualServers,
+  formatVirtualServer,
+  type IpvsTimeouts,
+  type VirtualServer,
+} from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
+import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nft-names.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
@@ -14,9 +21,7 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { Coverage } from './coverage.ts';
-import type { OutputKind, ReadableKind } from './output-kinds.ts';
-import type { ToolOutput } from './split-outputs.ts';
-import { areApart, type Host } from './typed-commands.ts';
+import type { ReadableKind } from './output-kinds.ts';
 
 /** What a file of a dump is: the tool that printed it. */
 export type DumpFileKind =
@@ -51,36 +56,60 @@ export type Doubt =
 /** Why a file of a dump, or a part of it, is left out, or how it was read; without a line, of the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
-/** A tool's output for each object, as text: equal texts mean equal objects. */
-export type Listing = ReadonlyMap<string, string>;
-
 /** Joins texts whose order means nothing. */
 export function sorted(texts: readonly string[]): string {
   return texts.toSorted().join('\n');
 }
 
-/** A dump while its files are read: what is taken, and what there is to say about it. */
+/** Where an output was printed: its file, the line that it begins with, and what kind of output it is. */
+interface Printed {
+  readonly file: string;
+  readonly line: number;
+  readonly kind: DumpFileKind;
+}
+
+/** A dump while its files are read: what is taken, and what there is to say about it. If something was dumped twice, the first counts. */
 export class DumpDraft {
-  readonly state = new DraftedState();
+  readonly sets = new Listed<IpSet>(
+    ({ name }) => `set ${name}`,
+    ({ name, entries }) => (isKubeProxySet(name) ? sorted(entries.map(entryKey)) : undefined),
+  );
+  /** With the weights of their real servers, which differ between nodes. */
+  readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
+  readonly links = new Listed<Link>(
+    ({ name }) => `link ${name}`,
+    ({ addresses }) => sorted(addresses.map(({ address }) => address.text)),
+  );
+  readonly sysctls = new Listed<readonly [name: string, value: string]>(
+    ([name]) => name,
+    ([, value]) => value,
+  );
+  readonly ipvsTimeouts = new Listed<IpvsTimeouts>(
+    () => 'timeouts',
+    ({ tcp, tcpFin, udp }) => `${tcp} ${tcpFin} ${udp}`,
+  );
+  /** The texts of chains, sets and maps, by which a second listing of rules is found. */
+  readonly rules: { readonly [K in 'iptables-save' | 'ip6tables-save' | 'nft list ruleset']: Listed<RuleText> } = {
+    'iptables-save': listedRules(),
+    'ip6tables-save': listedRules(),
+    'nft list ruleset': listedRules(),
+  };
+  /** Whether nft ran with an option that leaves out too much. */
+  isNftLossy = false;
+  readonly #tables: { [F in Family]?: DraftedRules } = {};
+  readonly #nftables = new Map<string, NftTable>();
+  #isRuleset = false;
   readonly #files: Dump['files'][number][] = [];
-  readonly #faults: DumpFault[] = [];
+  /** By what they say: what is wrong with a file in the same way again is reported once. */
+  readonly #faults = new Map<string, DumpFault>();
   readonly #doubts: Doubt[] = [];
-  readonly #reported = new Set<string>();
   /** By reason and file: how many lines there are besides the first. */
   readonly #unread = new Map<string, { more: number }>();
-  /** The first host of each kind: an address and a name may be of one node. */
-  readonly #hosts = new Map<Host['kind'], Host>();
-  /** By file and host: the outputs of other hosts. */
-  readonly #ofOthers = new Map<string, OutputKind[]>();
-  /** The first listing of each tool. */
-  readonly #listings = new Map<DumpFileKind, { readonly items: Listing; readonly isWhole: boolean }>();
 
-  /** Adds what is wrong with a file; what is wrong with it in the same way again is reported once. */
+  /** Adds what is wrong with a file. */
   fault<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
     const key = JSON.stringify([file, code, details]);
-    if (this.#reported.has(key)) return;
-    this.#reported.add(key);
-    this.#faults.push({ ...faultOf(code, details), file, line });
+    if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
   /** Adds why an output is not read, or not all of it: `reason` is a clause about it. */
@@ -94,40 +123,6 @@ export class DumpDraft {
 
   file(name: string, kind: DumpFileKind): void {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
-  }
-
-  /** Whether an output is of another host than the first one, which is then reported: a dump is of one node. */
-  isOfOtherHost(file: string, { host, kind, firstLine }: ToolOutput): boolean {
-    if (!host) return false;
-    const first = this.#hosts.get(host.kind) ?? host;
-    this.#hosts.set(host.kind, first);
-    if (!areApart(first, host)) return false;
-    const key = `${host.name} ${file}`;
-    const outputs = this.#ofOthers.get(key);
-    if (!outputs) {
-      const others = [kind];
-      this.#ofOthers.set(key, others);
-      this.fault(file, 'other-host', { outputs: others, host, first }, firstLine);
-    } else if (!outputs.includes(kind)) outputs.push(kind);
-    return true;
-  }
-
-  /**
-   * Whether a listing is of another node or another time than the first of its tool, which is then reported: two states are not
-   * taken for one.
-   */
-  isSecond(file: string, line: number, output: DumpFileKind, items: Listing, isWhole: boolean): boolean {
-    const first = this.#listings.get(output);
-    const differences = first ? findDifferences(first.items, items, isWhole && first.isWhole) : [];
-    if (differences.length > 0) {
-      this.fault(file, 'second-listing', { output, differences }, line);
-      return true;
-    }
-    this.#listings.set(output, {
-      items: new Map([...(first?.items ?? []), ...items]),
-      isWhole: isWhole || first?.isWhole === true,
-    });
-    return false;
   }
 
   /** Reports lines that could not be read, one for each reason; their numbers count from the line after `offset`. */
@@ -146,54 +141,21 @@ export class DumpDraft {
     if (lines.length > 0 && !isKnown) this.doubt({ file, kind: 'unread' });
   }
 
-  finish(): Dump {
-    return { ...this.state.finish(), files: this.#files, faults: this.#faults, doubts: this.#doubts };
+  /**
+   * Takes what an output lists. Returns whether it did: an output of another node or another time than the first of its kind
+   * is reported instead, because two states are not taken for one.
+   */
+  list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
+    const differences = listed.add([...items], isWhole);
+    if (differences.length > 0) this.fault(file, 'second-listing', { output: kind, differences }, line);
+    else this.file(file, kind);
+    return differences.length === 0;
   }
-}
-
-/**
- * Returns what shows that two listings of one tool are of different nodes or times: common items that differ, or, if
- * both are whole, items that only one has. Listings without a common item complete each other, unless one is empty.
- */
-function findDifferences(first: Listing, second: Listing, areWhole: boolean): readonly string[] {
-  const common = [...second.keys()].filter((key) => first.has(key));
-  const unlike = common.filter((key) => first.get(key) !== second.get(key));
-  const isOneEmpty = (first.size === 0) !== (second.size === 0);
-  if (unlike.length > 0 || !areWhole || (common.length === 0 && !isOneEmpty)) return unlike;
-  return [
-    ...[...first.keys()].filter((key) => !second.has(key)),
-    ...[...second.keys()].filter((key) => !first.has(key)),
-  ];
-}
-
-/** The rules of one family. */
-interface DraftedRules {
-  readonly tables: Map<TableName, Map<string, Chain>>;
-  /** The tables known to be complete. */
-  readonly whole: Set<TableName>;
-  /** The tables that iptables-save reports it cannot show. */
-  readonly hidden: Set<TableName>;
-  isCutOff: boolean;
-  isExcerpt: boolean;
-}
-
-/** The state of a kernel while the files of a dump are read. If something was dumped twice, the first counts. */
-class DraftedState {
-  readonly sets = new Listed<IpSet>(({ name }) => name);
-  readonly virtualServers = new Listed<VirtualServer>(virtualServerKey);
-  readonly links = new Listed<Link>(({ name }) => name);
-  sysctls: KernelState['sysctls'] | undefined;
-  ipvsTimeouts: KernelState['ipvsTimeouts'];
-  /** Whether nft ran with an option that leaves out too much. */
-  isNftLossy = false;
-  readonly #rules: { [F in Family]?: DraftedRules } = {};
-  readonly #nftables = new Map<string, NftTable>();
-  #isRuleset = false;
 
   /** Returns the rules of one family, which counts as given from then on. */
   rulesOf(family: Family): DraftedRules {
     const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>() };
-    return (this.#rules[family] ??= { ...none, isCutOff: false, isExcerpt: false });
+    return (this.#tables[family] ??= { ...none, isCutOff: false, isExcerpt: false });
   }
 
   /**
@@ -227,10 +189,9 @@ class DraftedState {
     this.#isRuleset ||= isRuleset;
   }
 
-  /** Returns the state as read, and which parts of it are known to be complete. */
-  finish(): { readonly state: KernelState; readonly coverage: Coverage } {
+  finish(): Dump {
     const { sets, virtualServers, links, sysctls, ipvsTimeouts } = this;
-    const rules = families.flatMap((family) => (this.#rules[family] ? [[family, this.#rules[family]] as const] : []));
+    const rules = families.flatMap((family) => (this.#tables[family] ? [[family, this.#tables[family]] as const] : []));
     return {
       state: {
         iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, Object.fromEntries(tables)])),
@@ -238,23 +199,26 @@ class DraftedState {
         sets: sets.items,
         virtualServers: virtualServers.items.toSorted(compareVirtualServers),
         links: links.items,
-        sysctls: sysctls ?? new Map(),
-        ipvsTimeouts,
+        sysctls: new Map(sysctls.items),
+        ipvsTimeouts: ipvsTimeouts.items[0],
         modules: [],
       },
       coverage: {
-        iptables: { ipv4: wholeTables(this.#rules.ipv4), ipv6: wholeTables(this.#rules.ipv6) },
+        iptables: { ipv4: wholeTables(this.#tables.ipv4), ipv6: wholeTables(this.#tables.ipv6) },
         nftables: families.filter((family) => this.#showsNftables(family)),
         sets: sets.isWhole,
         virtualServers: virtualServers.isWhole,
         links: links.isWhole,
-        sysctls: sysctls !== undefined,
-        ipvsTimeouts: ipvsTimeouts !== undefined,
+        sysctls: sysctls.items.length > 0,
+        ipvsTimeouts: ipvsTimeouts.items.length > 0,
         // A dump shows no modules: what needs one is in the kernel only with it.
         modules: false,
         families,
         excerpts: rules.flatMap(([family, { isExcerpt, isCutOff }]) => (isExcerpt && !isCutOff ? [family] : [])),
       },
+      files: this.#files,
+      faults: [...this.#faults.values()],
+      doubts: this.#doubts,
     };
   }
 
@@ -265,27 +229,66 @@ class DraftedState {
   }
 }
 
+/** The rules of one family. */
+interface DraftedRules {
+  readonly tables: Map<TableName, Map<string, Chain>>;
+  /** The tables known to be complete. */
+  readonly whole: Set<TableName>;
+  /** The tables that iptables-save reports it cannot show. */
+  readonly hidden: Set<TableName>;
+  isCutOff: boolean;
+  isExcerpt: boolean;
+}
+
 /** What a tool lists, whole or in part. */
 class Listed<T> {
   readonly #items = new Map<string, T>();
   readonly #keyOf: (item: T) => string;
+  readonly #textOf: (item: T) => string | undefined;
+  #isGiven = false;
   isWhole = false;
 
-  constructor(keyOf: (item: T) => string) {
+  /** `textOf`: equal texts mean equal items; undefined for an item that is not compared. */
+  constructor(keyOf: (item: T) => string, textOf: (item: T) => string | undefined) {
     this.#keyOf = keyOf;
+    this.#textOf = textOf;
   }
 
-  add(items: readonly T[], isWhole: boolean): void {
+  /**
+   * Adds a listing, unless it is of another node or time than an earlier one. Returns what shows that it is: common items that
+   * differ, or, if both are whole, items that only one has.
+   */
+  add(items: readonly T[], isWhole: boolean): readonly string[] {
+    const fresh = new Map(items.toReversed().map((item) => [this.#keyOf(item), item]));
+    const keys = this.#isGiven ? new Set([...this.#items.keys(), ...fresh.keys()]) : [];
+    const differences = [...keys].filter((key) => {
+      const [one, other] = [this.#items.get(key), fresh.get(key)];
+      if (one === undefined || other === undefined) return isWhole && this.isWhole;
+      return this.#textOf(one) !== this.#textOf(other);
+    });
+    if (differences.length > 0) return differences;
     for (const item of items) {
       const key = this.#keyOf(item);
       if (!this.#items.has(key)) this.#items.set(key, item);
     }
+    this.#isGiven = true;
     this.isWhole ||= isWhole;
+    return [];
   }
 
   get items(): readonly T[] {
     return [...this.#items.values()];
   }
+}
+
+/** A chain, set or map, and all that is in it as text. */
+export type RuleText = readonly [name: string, text: () => string];
+
+function listedRules(): Listed<RuleText> {
+  return new Listed(
+    ([name]) => name,
+    ([, text]) => text(),
+  );
 }
 
 /** `nft list chain` also prints a table, with only that chain. */

@@ -1,4 +1,3 @@
-import type { Protocol } from '../kernel/family.ts';
 import { splitSetWords } from '../kernel/ipset/ipset.ts';
 import { isEntryOf } from '../kernel/ipset/set-entry.ts';
 import { serviceFlags } from '../kernel/ipvs/ipvs.ts';
@@ -25,15 +24,8 @@ function convertLines(text: string, convert: (line: string) => Converted): Saved
   return { saved: lines.join('\n'), unread };
 }
 
-const numericSocket = /^(?:[\d.]+|\[[\da-f:.]+\]):\d+$/i;
-
-/** If there is a name, the list was printed without -n. */
-function whyNoSocket(name: string, otherwise: string): { readonly reason: string } {
-  const isNamed = /:[\w-]+$/.test(name);
-  return {
-    reason: isNamed ? 'a name instead of an address or a port: print it with -n, as in ipvsadm -Ln' : otherwise,
-  };
-}
+/** The option that names a virtual server, by its protocol. */
+const serverFlags: ReadonlyMap<string, string> = new Map(Object.entries({ ...serviceFlags, FWM: '-f' }));
 
 /** A real server that is the node itself is forwarded to as with direct routing. */
 const forwardingFlags: ReadonlyMap<string, string> = new Map(
@@ -42,50 +34,37 @@ const forwardingFlags: ReadonlyMap<string, string> = new Map(
 
 /** Converts what `ipvsadm -Ln` prints to what `ipvsadm -Sn` prints. Takes any text. */
 export function saveIpvsadmList(text: string): SavedForm {
-  /** The virtual server of the next real servers, "-t 10.96.0.1:80", or why it was not read; '' to pass them over. */
-  let current: Converted = { reason: 'a real server without its virtual server' };
+  /** The virtual server of the next real servers, "-t 10.96.0.1:80"; undefined if it is there already. */
+  let current: string | undefined;
   const seen = new Set<string>();
   return convertLines(text, (line) => {
     const [first = '', name = '', ...rest] = line.split(/[ \t]+/);
     if (first === '' || first === 'IP' || first === 'Prot' || name === 'RemoteAddress:Port') return '';
     if (first === '->') {
-      if (typeof current !== 'string' || current === '') return current;
-      const real = saveReal(name, rest);
-      return typeof real === 'string' ? `-a ${current} ${real}` : real;
+      const [forwarding = '', weight = ''] = rest;
+      const flag = forwardingFlags.get(forwarding);
+      if (current === undefined) return { reason: 'a real server without its virtual server' };
+      if (flag === undefined || !/^\d{1,10}$/.test(weight))
+        return { reason: 'a real server without all of its columns' };
+      return `-a ${current} -r ${name} ${flag} -w ${weight}`;
     }
-    const options = saveOptions(first, name, rest);
-    if (typeof options !== 'string') return (current = options);
-    const service = `${serviceFlags[first as Protocol]} ${name}`;
-    current = seen.has(service) ? '' : service;
+    const service = `${serverFlags.get(first)} ${name}`;
+    current = seen.has(service) ? undefined : service;
     seen.add(service);
-    return current === '' ? { reason: 'duplicate virtual server' } : `-A ${service} ${options}`;
+    return `-A ${service} ${saveOptions(rest)}`;
   });
 }
 
 /** The options of a virtual server. */
-function saveOptions(protocol: string, name: string, [scheduler = '', ...words]: readonly string[]): Converted {
-  if (protocol === 'FWM') return { reason: 'a firewall-mark virtual server, which kube-proxy does not make' };
-  if (!Object.hasOwn(serviceFlags, protocol)) return { reason: 'not an ipvsadm line' };
-  if (!numericSocket.test(name)) return whyNoSocket(name, 'cut off: a virtual server without a port');
-  if (!/^[a-z_]{1,16}$/.test(scheduler)) return { reason: 'a virtual server without a scheduler' };
+function saveOptions([scheduler = '', ...words]: readonly string[]): string {
   const options = ` ${words.join(' ')}`
     .replace(/ \(([^ ()]+)\)/, ' -b $1')
     .replace(/ ops(?= |$)/, ' -o')
     .replace(/ persistent (\d{1,10})(?= |$)/, ' -p $1')
     .replace(/ mask (\S+)/, ' -M $1')
     .replace(/ pe (\S+)/, ' --pe $1');
-  if (!/^(?: -\S+(?: [^- ]\S*)?)*(?: )?$/.test(options)) {
-    return { reason: 'a virtual server with words that ipvsadm -Ln does not print' };
-  }
-  return `-s ${scheduler}${options}`.trimEnd();
-}
-
-/** What follows "->": how packets are forwarded, and the weight. */
-function saveReal(name: string, [forwarding = '', weight = '']: readonly string[]): Converted {
-  if (!numericSocket.test(name)) return whyNoSocket(name, 'a real server without a port');
-  const flag = forwardingFlags.get(forwarding);
-  if (flag === undefined || !/^\d{1,10}$/.test(weight)) return { reason: 'a real server without all of its columns' };
-  return `-r ${name} ${flag} -w ${weight}`;
+  const named = /^[a-z_]{1,16}$/.test(scheduler) ? ` ${scheduler}` : '';
+  return `-s${named}${options}`.trimEnd();
 }
 
 /** The header of a set, above its entries. */

@@ -23,21 +23,9 @@ function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
 const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
 
 const refused = {
-  'ipvsadm --stats': refuse(
-    `shows no schedulers and no weights: ${listInstead}`,
-    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*InPkts/,
-  ),
-  'ipvsadm --rate': refuse(
-    `shows no schedulers and no weights: ${listInstead}`,
-    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*InPPS/,
-  ),
-  'ipvsadm --thresholds': refuse(
-    `shows no weights: ${listInstead}`,
-    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*Uthreshold/,
-  ),
-  'ipvsadm --persistent-conn': refuse(
-    `does not show how real servers are reached: ${listInstead}`,
-    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*PersistConn/,
+  'ipvsadm with other columns': refuse(
+    `leaves out schedulers, weights or how real servers are reached: ${listInstead}`,
+    /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*(?:InPkts|InPPS|Uthreshold|PersistConn)/,
   ),
   'ipvsadm -Lc': refuse(`lists connections, not virtual servers: ${listInstead}`, /^IPVS connection entries/),
   ifconfig: refuse('leaves out addresses: print ip addr instead', /^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),

@@ -2,15 +2,13 @@ import { isReadable, recognisers } from './output-kinds.ts';
 import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText } from './ip-addr-text.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
-import { parseIpsetSave, type IpSet } from '../kernel/ipset/ipset.ts';
-import { formatVirtualServer, parseIpvsadm, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import { parseIpAddrJson, type Link } from '../kernel/link/link.ts';
+import { parseIpsetSave } from '../kernel/ipset/ipset.ts';
+import { parseIpvsadm, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
-import { DumpDraft, sorted, type Dump, type DumpFileKind, type Listing } from './dump.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
+import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
 import { saveIpsetList, saveIpvsadmList } from './ipvsadm-and-ipset-lists.ts';
-import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import { entryKey } from '../kernel/ipset/set-entry.ts';
-import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
 import { readNftTable } from './read-nftables.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
@@ -62,9 +60,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
-  for (const output of outputs) {
-    if (!draft.isOfOtherHost(name, output)) readOutput(draft, name, output);
-  }
+  for (const output of outputs) readOutput(draft, name, output);
   // What a list lacks whose end is cut off, nothing shows.
   if (/^(ipset|ipvsadm|sysctl)/.test(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
 }
@@ -79,97 +75,75 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   }
   if (kind === 'iptables-save' || kind === 'ip6tables-save') {
     noteHidden(draft, file, kind, text);
-    draft.state.addRules(familyOf(kind), {}, tableNames);
-  } else if (kind === 'nft list ruleset') draft.state.addNftables([], true);
-  else draft.state[kind === 'ipset save' ? 'sets' : 'virtualServers'].add([], true);
+    draft.addRules(familyOf(kind), {}, tableNames);
+  } else if (kind === 'nft list ruleset') draft.addNftables([], true);
+  else draft[kind === 'ipset save' ? 'sets' : 'virtualServers'].add([], true);
   draft.file(file, kind);
   draft.doubt({ file, kind: 'empty' });
 }
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
-  const { kind, firstLine, text, command } = output;
-  if (!isReadable(kind)) {
-    draft.refuse(file, firstLine, kind, recognisers[kind].refusal ?? '');
-    return;
-  }
+  const { kind, firstLine: line, text } = output;
+  if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
   if (kind === 'rules') return readRules(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
-  const { state } = draft;
   const isWhole = !output.isPart;
-  const isSecond = (items: Listing, whole = isWhole): boolean => draft.isSecond(file, firstLine, kind, items, whole);
-  // Whether nothing but the list itself says that it is all of it.
-  const isTakenWhole = isWhole && command === undefined && !isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
+  const at = { file, line, kind };
+  const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, unread, line - 1);
   switch (kind) {
     case 'ipset save':
     case 'ipset list': {
-      const list = kind === 'ipset list' ? saveIpsetList(text) : { saved: text, unread: [], lacks: undefined };
-      const { sets, unread } = parseIpsetSave(list.saved);
-      draft.unread(file, [...list.unread, ...unread], firstLine - 1);
-      if (list.lacks === undefined && isSecond(listSets(sets))) return;
-      state.sets.add(sets, isWhole && list.lacks === undefined);
-      if (list.lacks === 'end') draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
-      if (list.lacks === 'members') {
-        draft.refuse(file, firstLine, 'ipset list -t', 'shows no members: print ipset save instead');
+      const { saved, unread, lacks } = kind === 'ipset list' ? saveIpsetList(text) : asSaved(text);
+      const read = parseIpsetSave(saved);
+      reportUnread([...unread, ...read.unread]);
+      if (lacks === 'members') {
+        return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      break;
+      draft.list(draft.sets, read.sets, isWhole && lacks === undefined, at);
+      if (lacks === 'end') draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
+      return;
     }
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {
-      const isSaved = kind === 'ipvsadm -Sn';
-      const list = isSaved ? { saved: text, unread: [] } : saveIpvsadmList(text);
-      const { virtualServers, unread } = parseIpvsadm(list.saved);
-      draft.unread(file, [...list.unread, ...unread], firstLine - 1);
-      if (isSecond(listServers(virtualServers))) return;
-      state.virtualServers.add(virtualServers, isWhole);
-      const mayBePart = isSaved ? virtualServers.length === 1 : !/^(?:IP|Prot) /m.test(text);
-      if (isTakenWhole && mayBePart) draft.fault(file, 'dump-reading', { problem: 'taken-whole' }, firstLine);
-      break;
+      const { saved, unread } = kind === 'ipvsadm -Ln' ? saveIpvsadmList(text) : asSaved(text);
+      const { virtualServers, ...read } = parseIpvsadm(saved);
+      reportUnread([...unread, ...read.unread]);
+      draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file, virtualServers), at);
+      return;
     }
     case 'ipvsadm --timeout': {
       const [tcp = 0, tcpFin = 0, udp = 0] = text.match(/\d+/g)?.map(Number) ?? [];
-      if (isSecond(new Map([['timeouts', `${tcp} ${tcpFin} ${udp}`]]))) return;
-      state.ipvsTimeouts = { tcp, tcpFin, udp };
-      break;
+      draft.list(draft.ipvsTimeouts, [{ tcp, tcpFin, udp }], isWhole, at);
+      return;
     }
     case 'ip -j addr':
     case 'ip addr': {
       const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
-      if (links.length === 0) {
-        draft.fault(file, 'unread-file', { expected: kind });
-        return;
-      }
-      if (isSecond(listLinks(links), false)) return;
-      draft.unread(file, unread, firstLine - 1);
-      state.links.add(links, isWhole);
-      break;
+      if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
+      reportUnread(unread);
+      draft.list(draft.links, links, isWhole, at);
+      return;
     }
     case 'sysctl': {
       const { sysctls, unread } = parseSysctls(text);
-      draft.unread(file, unread, firstLine - 1);
-      if (isSecond(sysctls, false)) return;
-      state.sysctls = new Map([...(state.sysctls ?? []), ...sysctls]);
-      break;
+      reportUnread(unread);
+      draft.list(draft.sysctls, sysctls, false, at);
+      return;
     }
     default:
-      kind satisfies never;
+      return kind satisfies never;
   }
-  draft.file(file, kind);
 }
 
-/** Lists virtual servers with the weights of their real servers, which differ between nodes. */
-function listServers(servers: readonly VirtualServer[]): Listing {
-  return new Map(servers.map((server) => [virtualServerKey(server), formatVirtualServer(server)]));
+function asSaved(text: string) {
+  return { saved: text, unread: [], lacks: undefined };
 }
 
-/** The entries of kube-proxy's sets. */
-function listSets(sets: readonly IpSet[]): Listing {
-  const own = sets.filter(({ name }) => isKubeProxySet(name));
-  return new Map(own.map(({ name, entries }) => [`set ${name}`, sorted(entries.map(entryKey))]));
-}
-
-/** The addresses of links. */
-function listLinks(links: readonly Link[]): Listing {
-  return new Map(
-    links.map(({ name, addresses }) => [`link ${name}`, sorted(addresses.map(({ address }) => address.text))]),
-  );
+/**
+ * Whether virtual servers are all of a node's. Where neither a command nor the file's name says so, a list without its titles is a
+ * part, and so is a single virtual server.
+ */
+function isWholeList({ kind, text, command }: ToolOutput, file: string, servers: readonly VirtualServer[]): boolean {
+  if (command !== undefined || isDumpFileName(file.slice(file.lastIndexOf('/') + 1))) return true;
+  return kind === 'ipvsadm -Sn' ? servers.length > 1 : /^(?:IP|Prot) /m.test(text);
 }

@@ -5,7 +5,7 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
-import { sorted, type DumpDraft, type Listing } from './dump.ts';
+import { sorted, type DumpDraft, type RuleText } from './dump.ts';
 import { formatElement } from '../kernel/nftables/format-expression.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
@@ -24,7 +24,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   // Nothing but the whole ruleset holds tables of other names.
   const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || !isKubeProxyTable(name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
-    draft.state.addNftables([], isRuleset);
+    draft.addNftables([], isRuleset);
     if (!isOfIptables(table)) draft.doubt({ kind: 'other-table', table, tables: readOtherTable(family, text) });
     if (!ofIptables.test(text)) return;
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
@@ -33,28 +33,30 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   if (dormantFlag.test(text)) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
     draft.refuse(file, firstLine, nftList, reason);
-    return draft.state.addNftables([], isRuleset);
+    return draft.addNftables([], isRuleset);
   }
   const { tables, unread } = parseNftText(text);
   draft.unread(file, unread, firstLine - 1);
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) {
     draft.refuse(file, firstLine, lack.output, lack.reason);
-    draft.state.isNftLossy = true;
-  } else if (draft.isSecond(file, firstLine, nftList, listNftables(tables), false)) return;
-  draft.state.addNftables(tables, isRuleset);
+    draft.isNftLossy = true;
+  } else {
+    const at = { file, line: firstLine, kind: nftList } as const;
+    if (!draft.list(draft.rules[nftList], listNftables(tables), false, at)) return;
+  }
+  draft.addNftables(tables, isRuleset);
 }
 
 /** The rules and elements of kube-proxy's tables, without the clients that rules added. */
-function listNftables(tables: readonly NftTable[]): Listing {
+function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   const own = tables.filter(({ name }) => isKubeProxyTable(name));
-  const listed = own.flatMap(({ family, chains, sets }) => [
-    ...[...chains.values()].map((chain) => [`${family} chain ${chain.name}`, formatChain(chain)] as const),
+  return own.flatMap(({ family, chains, sets }) => [
+    ...[...chains.values()].map((chain) => [`${family} chain ${chain.name}`, () => formatChain(chain)] as const),
     ...[...sets.values()]
       .filter((set) => !isLearned(set))
-      .map(({ name, elements }) => [`${family} ${name}`, sorted(elements.map(formatElement))] as const),
+      .map(({ name, elements }) => [`${family} ${name}`, () => sorted(elements.map(formatElement))] as const),
   ]);
-  return new Map(listed);
 }
 
 /** The chain of iptables mode that packets come through first. */

@@ -3,36 +3,37 @@ import type { Family } from '../kernel/family.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { formatAppends, tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isOwnChain, type DumpDraft, type DumpFileKind, type Listing } from './dump.ts';
+import { isOwnChain, type DumpDraft, type DumpFileKind, type RuleText } from './dump.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** Reads what iptables-save or iptables -S printed, or rules out of either. */
 export function readRules(draft: DumpDraft, file: string, output: ToolOutput): void {
-  const { text, firstLine, command, isPart } = output;
+  const { text, firstLine: line, command, isPart } = output;
   const kind = rulesKind(output, file);
   const family = familyOf(kind);
-  draft.file(file, kind);
-  if (!/^\*/m.test(text)) return readWithoutTable(draft, file, output, family);
+  if (kind !== 'iptables-save' && kind !== 'ip6tables-save') {
+    draft.file(file, kind);
+    return readWithoutTable(draft, file, output, family);
+  }
   const { tables, complete, unread } = parseIptablesSave(text);
-  draft.unread(file, unread, firstLine - 1);
+  draft.unread(file, unread, line - 1);
   const isWhole = complete && !isPart;
-  if (isWhole && draft.isSecond(file, firstLine, kind, listRules(tables), false)) return;
-  draft.state.addRules(family, tables, isWhole ? (command?.table ? [command.table] : tableNames) : undefined);
+  if (!draft.list(draft.rules[kind], isWhole ? listRules(tables) : [], false, { file, line, kind })) return;
+  draft.addRules(family, tables, isWhole ? (command?.table ? [command.table] : tableNames) : undefined);
   if (complete || isPart) return;
   draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
-  draft.state.rulesOf(family).isCutOff = true;
+  draft.rulesOf(family).isCutOff = true;
 }
 
 /** iptables-legacy-save and iptables-nft-save of one node show a table twice; one has kube-proxy's rules. */
-function listRules(tables: Tables): Listing {
-  const listed = tableNames.flatMap((table) => {
+function listRules(tables: Tables): readonly RuleText[] {
+  return tableNames.flatMap((table) => {
     const chains = [...(tables[table]?.values() ?? [])].filter(
       ({ name, rules }) => rules.length > 0 && isOwnChain(table, name),
     );
     if (!chains.some(({ name }) => name === baseChains.services)) return [];
-    return chains.map((chain) => [`chain ${chain.name} (${table})`, formatAppends(chain)] as const);
+    return chains.map((chain) => [`chain ${chain.name} (${table})`, () => formatAppends(chain)] as const);
   });
-  return new Map(listed);
 }
 
 /** Notes the tables that iptables-save leaves out, and reports it: others wrote into them by nft what it does not know. */
@@ -43,7 +44,7 @@ export function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, t
   if (line === undefined) return;
   const those = hidden.length === 1 ? 'the table' : 'the tables';
   draft.refuse(file, line, kind, `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`);
-  for (const name of hidden) draft.state.rulesOf(familyOf(kind)).hidden.add(name);
+  for (const name of hidden) draft.rulesOf(familyOf(kind)).hidden.add(name);
 }
 
 /** What rules are called: they are of one of two families. */
@@ -90,7 +91,7 @@ function readWithoutTable(
   if (names.length > 0 && !isWhole && command?.table === undefined) {
     draft.fault(file, 'dump-reading', { problem: 'no-table', tables: names }, firstLine);
   }
-  draft.state.addRules(family, tables, isWhole && !isPart ? names : undefined);
+  draft.addRules(family, tables, isWhole && !isPart ? names : undefined);
 }
 
 const builtInWithPolicy = /^:(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)/;

@@ -36,19 +36,13 @@ export function checkFolder(folder: string, isFleet: boolean): Diagnostic | unde
   const refuse = (problem: 'missing' | 'no-bundle' | 'one-node') => diagnose('nothing-to-check', { folder, problem });
   try {
     const content = lookInto(folder);
-    switch (content.kind) {
-      case 'other':
-        return refuse('no-bundle');
-      case 'fleet':
-        return isFleet
-          ? undefined
-          : diagnose('nothing-to-check', { folder, problem: 'fleet', example: content.example });
-      case 'golden':
-        return isFleet ? refuse('one-node') : undefined;
-      case 'bundle':
-        if (isFleet) return refuse('one-node');
-        return isBundle(folder) ? undefined : refuse('no-bundle');
+    if (content.kind === 'other') return refuse('no-bundle');
+    if (content.kind === 'fleet') {
+      const { example } = content;
+      return isFleet ? undefined : diagnose('nothing-to-check', { folder, problem: 'fleet', example });
     }
+    if (isFleet) return refuse('one-node');
+    return content.kind === 'golden' || isBundle(folder) ? undefined : refuse('no-bundle');
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return refuse('missing');
     if (hasCode(error, 'ENOTDIR')) return refuse('no-bundle');

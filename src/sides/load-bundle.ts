@@ -20,12 +20,10 @@ export async function loadBundle(
 ): Promise<StoredBundle> {
   const checked = await readChecked(readFiles, known);
   if (checked.kind === 'bundle') return checked.bundle;
-  const [problems, advice] =
-    checked.kind === 'broken' ? [checked.problems, adviseOn(checked.manifest)] : [[checked.problem], checked.advice];
   throw new Failure(
     'bad-bundle',
-    `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
-    advice,
+    `${folder} is not a bundle that can be applied:\n  ${checked.problems.map(printable).join('\n  ')}`,
+    checked.advice ?? adviseOn(checked.manifest),
   );
 }
 
@@ -50,15 +48,16 @@ export async function loadBundleToApply(
 async function readChecked(
   readFiles: () => Promise<BundleFiles>,
   known: BundleFiles | undefined,
-): Promise<BundleReading | { readonly kind: 'unreadable'; readonly problem: string; readonly advice: string }> {
+): Promise<BundleReading & { readonly advice?: string }> {
   try {
     return checkBundle(await readFiles(), compileState, known);
   } catch (error) {
     if (error instanceof Failure) throw error;
+    const broken = { kind: 'broken', manifest: undefined } as const;
     const advice = 'name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote';
-    if (hasCode(error, 'ENOENT')) return { kind: 'unreadable', problem: 'there is no such folder or file', advice };
-    if (hasCode(error, 'ENOTDIR')) return { kind: 'unreadable', problem: 'it is neither a folder nor a pack', advice };
-    return { kind: 'unreadable', problem: describeError(error), advice: adviseOn(undefined) };
+    if (hasCode(error, 'ENOENT')) return { ...broken, problems: ['there is no such folder or file'], advice };
+    if (hasCode(error, 'ENOTDIR')) return { ...broken, problems: ['it is neither a folder nor a pack'], advice };
+    return { ...broken, problems: [describeError(error)] };
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { nftSteps } from '../../src/diff/changes/nft-changes.ts';
-import { describeKernelChange } from '../../src/diff/changes/kernel-change.ts';
+import { listNftChanges } from '../../src/diff/changes/nft-changes.ts';
+import { countsOf, describeKernelChange } from '../../src/diff/changes/kernel-change.ts';
 import type { SideOwners } from '../../src/diff/changes/owners.ts';
 import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/nft-delta.ts';
 import { applyNftDelta } from '../support/apply-nft-delta.ts';
@@ -26,9 +26,9 @@ const ownerless = {
 };
 const owners = { from: ownerless, to: ownerless } as unknown as SideOwners;
 const told = (from: NftTable, to: NftTable) =>
-  nftSteps(diffNftTables([from], [to]))
-    .flatMap(({ list }) => list(owners))
-    .map((change) => `${change.change} ${describeKernelChange(change)}`);
+  listNftChanges(diffNftTables([from], [to]), owners).map(
+    (change) => `${change.change} ${describeKernelChange(change)}`,
+  );
 
 const strangeParts: readonly (readonly [what: string, text: string, heads: readonly string[]])[] = [
   ['a quota', '\tquota q {\n\t\tover 10 mbytes\n\t}\n', ['quota q']],
@@ -51,7 +51,9 @@ describe.each(strangeParts)('%s', (_, text, heads) => {
     expect(told(strange, plain)).toEqual([
       `changed table kube-proxy (nftables): made anew without ${heads.join(', ')}`,
     ]);
-    expect(nftSteps(diffNftTables([strange], [plain])).flatMap(({ counts }) => counts)).toEqual([['table', 'changed']]);
+    expect(listNftChanges(diffNftTables([strange], [plain]), owners).flatMap(countsOf)).toEqual([
+      ['table', 'changed', 1],
+    ]);
   });
 
   test('goes: the table is replaced in one transaction', () => {

@@ -224,7 +224,7 @@ describe('inputs are told apart by what they hold', () => {
   });
 
   test('parts of a dump in several files are one dump', async () => {
-    const files = [write('s.txt', ipvsServers), write('i.txt', ipsetList), write('a.txt', ipAddr)];
+    const files = [write('s.txt', `${ipvsTitles}${ipvsServers}`), write('i.txt', ipsetList), write('a.txt', ipAddr)];
     const run = await runKpc(['describe', ...files.flatMap((file) => ['-f', file])]);
     expect(run.stderr).not.toContain('does not hold all');
     expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP +ClusterIP .* 2$/m);

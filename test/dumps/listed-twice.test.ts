@@ -45,14 +45,12 @@ describe('a second listing of a tool, of another node or another time', () => {
     expect(alike.stderr).not.toContain('second listing');
   });
 
-  test('each of several', async () => {
+  test('of several hosts', async () => {
     const paste = [real, '', real + real.replace('3.224', '3.225')].map(
       (reals, i) => `10.109.0.1${i} | CHANGED | rc=0 >>\n${titles}${server}${reals}\n`,
     );
     const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
-    expect(
-      run.stderr.match(/output of 10\.109\.0\.1[12] \(ipvsadm -Ln\), because 10\.109\.0\.10 comes first/g),
-    ).toHaveLength(2);
+    expect(run.stderr).toContain('skipped a second listing of ipvsadm -Ln');
     expect(run.stderr).not.toContain('stray');
   });
 
@@ -65,24 +63,12 @@ describe('a second listing of a tool, of another node or another time', () => {
     ['$ ssh -p 22 root@node-a ipvsadm -Ln', '$ ssh root@node-b ipvsadm -Ln'],
     ['me@pc:~$ docker exec -it node-a ipvsadm -Ln', 'me@pc:~$ docker exec node-b ipvsadm -Ln'],
     ['node-a | CHANGED | rc=0 >>', 'node-b | CHANGED | rc=0 >>'],
-  ])('of hosts that differ is never merged: %s', async ([first = '', second = '']) => {
+  ])('of two hosts is never merged: %s', async ([first = '', second = '']) => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).toContain('-:5:1: warning: ignored output of node-b (ipvsadm -Ln), because node-a comes first');
+    expect(run.stderr).toContain('-:5:1: warning: skipped a second listing of ipvsadm -Ln');
     expect(run.stdout).not.toContain('10.109.131.67');
     expect(run.stdout).toContain('10.109.131.66');
-  });
-
-  test.for([
-    ['root@node-a:~# ipvsadm -Ln', 'root@node-a.example.com:~# ipvsadm -Ln'],
-    ['root@node-a:~# ipvsadm -Ln', '# ipvsadm -Ln'],
-    ['sh-5.1# ipvsadm -Ln', 'bash-5.1# ipvsadm -Ln'],
-    ['root@node-a:~# ipvsadm -Ln', '$ ssh 10.0.0.1 ipvsadm -Ln'],
-  ])('of what may be one host is: %s', async ([first = '', second = '']) => {
-    const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
-    const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).not.toContain('ignored output');
-    expect(run.stdout).toContain('10.109.131.67');
   });
 
   test('without a single Service', async () => {
@@ -98,7 +84,9 @@ describe('a second listing of a tool, of another node or another time', () => {
   });
 
   test('parts that complete each other are one', async () => {
-    const stdin = titles + server + real + titles + server.replace('131.66', '131.67') + real;
+    const command = (address: string) => `$ ipvsadm -Ln -t ${address}:6379\n`;
+    const other = server.replace('131.66', '131.67') + real;
+    const stdin = `${command('10.109.131.66')}${server}${real}${command('10.109.131.67')}${other}`;
     const run = await runKpc(['describe', '-'], { stdin });
     expect(run.stderr).not.toContain('second listing');
     expect(run.stdout).toContain('10.109.131.67');

@@ -132,10 +132,12 @@ describe('a piece of a list of virtual servers', () => {
     expect((await runKpc(['describe', all])).stdout).toMatch(/10\.96\.0\.10:53\/UDP .* 0\n/);
   });
 
-  test('one virtual server with its real servers is taken as the whole, which a note says', async () => {
-    const run = await runKpc(['describe', write('one.txt', saved.split('\n').slice(0, 2).join('\n') + '\n')]);
-    expect(run.stderr).toContain('note: treated as the complete list of virtual servers of the node');
-    expect((await runKpc(['describe', write('saved.txt', saved)])).stderr).not.toContain('[dump-reading]');
+  test('one virtual server with its real servers is a part, unless a command above says that it is all', async () => {
+    const one = saved.split('\n').slice(0, 2).join('\n') + '\n';
+    const part = await runKpc(['describe', write('one.txt', one)]);
+    expect(part.stderr).toContain('there may be more Services');
+    const named = await runKpc(['describe', write('all.txt', `$ ipvsadm -Sn\n${one}`)]);
+    expect(named.stderr).not.toContain('ipvsadm -Sn');
   });
 });
 

@@ -1,7 +1,7 @@
 import type { ChangedObject, ChangeKind, KernelChange } from '../../diff/changes/kernel-change.ts';
 import {
   countChanges,
-  listChangesToMake,
+  listKernelChanges,
   moduleChange,
   sysctlChange,
   type ChangeCount,
@@ -10,6 +10,7 @@ import { findOwners } from '../../diff/changes/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { accessFilter } from '../../kube-proxy/ipvs-sets.ts';
 import { listLeftAddresses, type Plan } from './plan.ts';
+import { objectKinds } from '../../kernel/kinds.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** One change of a plan, for people and for programs. */
@@ -33,7 +34,7 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
 export function describePlan(plan: Plan): readonly PlannedChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
-  return [...changesOfNode(plan), ...listChangesToMake(plan.delta, owners)].map(
+  return [...changesOfNode(plan), ...listKernelChanges(plan.delta, owners, objectKinds)].map(
     ({ owner, object, change, subject }) => ({ service: owner, action: actions[change], object, text: subject }),
   );
 }

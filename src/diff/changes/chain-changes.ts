@@ -1,3 +1,4 @@
+import { groupBy } from '../../cluster/group-by.ts';
 import { count } from '../../base/format-count.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
@@ -13,42 +14,34 @@ import {
   tableWords,
   type KernelChange,
   type RuleEdits,
-  type Step,
 } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
-
-/** The steps of the chains of iptables. */
-export function chainSteps(delta: FamilyTablesDelta): readonly Step[] {
-  return families.flatMap((family) =>
-    (delta[family] ?? []).flatMap(({ table, changes }) => stepsOfTable({ family, table }, changes)),
-  );
-}
 
 interface Place {
   readonly family: Family;
   readonly table: TableName;
 }
 
-function stepsOfTable(place: Place, changes: readonly ChainChange[]): readonly Step[] {
-  const steps: Step[] = [];
-  const builtIn = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
-  for (const change of changes) {
-    if (change.kind === 'rule') {
-      const edits = builtIn.get(change.chain) ?? { added: [], removed: [] };
-      (change.position === undefined ? edits.removed : edits.added).push(change.rule);
-      builtIn.set(change.chain, edits);
-      continue;
-    }
-    const { from, to } = change;
-    const list = (owners: SideOwners) => chainChanges(place, from, to, owners);
-    steps.push({ counts: [['chain', changeOf(from, to)]], list });
-  }
+/** The changes of the chains of iptables. */
+export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): readonly KernelChange[] {
+  return families.flatMap((family) =>
+    (delta[family] ?? []).flatMap(({ table, changes }) => changesOfTable({ family, table }, changes, owners)),
+  );
+}
+
+function changesOfTable(place: Place, changes: readonly ChainChange[], owners: SideOwners): readonly KernelChange[] {
+  const ofChains = changes.flatMap((change) =>
+    change.kind === 'chain' ? chainChanges(place, change.from, change.to, owners) : [],
+  );
   // One of the kernel's own chains, which stays: only jumps to kube-proxy's chains are looked at.
-  for (const [chain, { added, removed }] of builtIn) {
-    const list = (owners: SideOwners) => sharedChanges({ ...place, chain }, removed, added, 'changed', owners);
-    steps.push({ counts: [['chain', 'changed']], list });
-  }
-  return steps;
+  const edits = changes.filter((change) => change.kind === 'rule');
+  const builtIn = [...groupBy(edits, ({ chain }) => chain)];
+  const ofBuiltIn = builtIn.flatMap(([chain, ofChain]) => {
+    const rulesThat = (areInserted: boolean): readonly Rule[] =>
+      ofChain.flatMap(({ position, rule }) => ((position !== undefined) === areInserted ? [rule] : []));
+    return sharedChanges({ ...place, chain }, rulesThat(false), rulesThat(true), 'changed', owners);
+  });
+  return [...ofChains, ...ofBuiltIn];
 }
 
 function chainChanges(

@@ -2,7 +2,6 @@ import { count } from '../../base/format-count.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import type { Origin, Place } from '../../kernel/place.ts';
-import type { SideOwners } from './owners.ts';
 
 /** What happens to a thing on the way from one state to the other. */
 export type ChangeKind = 'added' | 'removed' | 'changed';
@@ -42,6 +41,8 @@ export interface KernelChange {
   readonly place?: Place | undefined;
   /** Of a chain of iptables. */
   readonly rules?: ChainRules;
+  /** What comes or goes with it and is no change of its own. */
+  readonly holds?: readonly Counted[];
   /** What kind of thing it is for programs, and its fields in JSON. */
   readonly kind: string;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -66,15 +67,12 @@ interface ChainRules extends RuleEdits {
   readonly shared: boolean;
 }
 
-/** So many things of one kind that change; one if there is no number. */
-export type Counted = readonly [object: ChangedObject, change: ChangeKind, number?: number];
+/** So many things of one kind that change in one way. */
+type Counted = readonly [object: ChangedObject, change: ChangeKind, number: number];
 
-/** One step of a delta. */
-export interface Step {
-  /** What it changes, of all owners. */
-  readonly counts: readonly Counted[];
-  /** Its changes one by one. */
-  readonly list: (owners: SideOwners) => readonly KernelChange[];
+/** What changes, with what it holds. */
+export function countsOf({ object, change, holds = [] }: KernelChange): readonly Counted[] {
+  return [[object, change, 1], ...holds];
 }
 
 /** The owner of an object: its Service port, and the field that asks for it. */

@@ -11,10 +11,9 @@ import {
   subtract,
   turn,
   type ChangedObject,
-  type Counted,
-  type Step,
+  countsOf,
 } from './kernel-change.ts';
-import type { SideOwners } from './owners.ts';
+import type { SideOwners, Owners } from './owners.ts';
 import { itemOf } from '../../kernel/diff-by-key.ts';
 import {
   serviceOf,
@@ -23,40 +22,35 @@ import {
   type VirtualServerChange,
 } from '../../kernel/ipvs/ipvs-delta.ts';
 import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
-import { entryKey, formatEntry } from '../../kernel/ipset/set-entry.ts';
+import { entryKey, formatEntry, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkChange } from '../../kernel/link/link.ts';
 import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
-import { chainSteps } from './chain-changes.ts';
-import { nftSteps } from './nft-changes.ts';
+import { listChainChanges } from './chain-changes.ts';
+import { listNftChanges } from './nft-changes.ts';
 
-/** The steps of each kind of objects, in the order in which people are to read of them. */
-const steps: { readonly [K in ObjectKind]: (delta: KernelDelta[K]) => readonly Step[] } = {
-  virtualServers: serverSteps,
-  links: (changes) => changes.map(linkStep),
-  sets: (changes) => changes.map(setStep),
-  iptables: chainSteps,
-  nftables: nftSteps,
-  sysctls: (changes) => changes.map(({ name, from, to }) => stepOf(sysctlChange(name, from, to))),
-  ipvsTimeouts: (change) => (change ? [stepOf(timeoutsChange(change))] : []),
-  modules: (changes) => changes.map(({ change, name }) => stepOf(moduleChange(name, change))),
+/** The changes of each kind of objects, in the order in which people are to read of them. */
+const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideOwners) => readonly KernelChange[] } = {
+  virtualServers: serverChanges,
+  links: (changes, owners) => changes.flatMap((each) => linkChanges(each, owners)),
+  sets: (changes, owners) => changes.flatMap((each) => setChanges(each, owners)),
+  iptables: listChainChanges,
+  nftables: listNftChanges,
+  sysctls: (changes) => changes.map(({ name, from, to }) => sysctlChange(name, from, to)),
+  ipvsTimeouts: (change) => (change ? [timeoutsChange(change)] : []),
+  modules: (changes) => changes.map(({ change, name }) => moduleChange(name, change)),
 };
 
 /** What a Service becomes first, what every node has last. */
-export const readingOrder = Object.keys(steps) as readonly ObjectKind[];
+export const readingOrder = Object.keys(lists) as readonly ObjectKind[];
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
-export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly KernelChange[] {
-  return stepsOf(delta, readingOrder).flatMap(({ list }) => list(owners));
-}
-
-/** The same in the order in which new things are made on a node. */
-export function listChangesToMake(delta: KernelDelta, owners: SideOwners): readonly KernelChange[] {
-  return stepsOf(delta, objectKinds).flatMap(({ list }) => list(owners));
-}
-
-function stepsOf(delta: KernelDelta, order: readonly ObjectKind[]): readonly Step[] {
-  const ofKind = <K extends ObjectKind>(kind: K): readonly Step[] => steps[kind](delta[kind]);
+export function listKernelChanges(
+  delta: KernelDelta,
+  owners: SideOwners,
+  order: readonly ObjectKind[] = readingOrder,
+): readonly KernelChange[] {
+  const ofKind = <K extends ObjectKind>(kind: K): readonly KernelChange[] => lists[kind](delta[kind], owners);
   return order.flatMap((kind) => ofKind(kind));
 }
 
@@ -67,26 +61,34 @@ export interface ChangeCount {
   readonly number: number;
 }
 
-/** How many things a delta changes, of all owners, in the order in which new things are made on a node. */
+const none = (): undefined => undefined;
+const noOwners: Owners = {
+  ofChain: none,
+  ofRule: none,
+  ofEntry: none,
+  ofServer: none,
+  ofAddress: none,
+  ofNftChain: none,
+  ofNftSet: none,
+  ofNftElement: none,
+};
+
+/**
+ * How many things a delta changes, of all owners, in the order in which new things are made on a node; of each object what was
+ * added first.
+ */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
-  return objectKinds.flatMap((kind) => tally(stepsOf(delta, [kind]).flatMap(({ counts }) => counts)));
-}
-
-/** What is there at all, each object with what was added first. */
-function tally(counts: readonly Counted[]): readonly ChangeCount[] {
-  const objects = [...new Set(counts.map(([object]) => object))];
-  return objects.flatMap((object) =>
-    (['added', 'changed', 'removed'] as const).flatMap((change) => {
-      const same = counts.filter((each) => each[0] === object && each[1] === change);
-      const number = same.reduce((sum, [, , each = 1]) => sum + each, 0);
-      return number === 0 ? [] : [{ object, change, number }];
-    }),
-  );
-}
-
-/** A step that changes one thing that no Service port owns. */
-function stepOf(change: KernelChange): Step {
-  return { counts: [[change.object, change.change]], list: () => [change] };
+  return objectKinds.flatMap((kind) => {
+    const counts = listKernelChanges(delta, { from: noOwners, to: noOwners }, [kind]).flatMap(countsOf);
+    const objects = [...new Set(counts.map(([object]) => object))];
+    return objects.flatMap((object) =>
+      (['added', 'changed', 'removed'] as const).flatMap((change) => {
+        const same = counts.filter((each) => each[0] === object && each[1] === change);
+        const number = same.reduce((sum, [, , each]) => sum + each, 0);
+        return number === 0 ? [] : [{ object, change, number }];
+      }),
+    );
+  });
 }
 
 /** A change to an object that no Service port owns. */
@@ -137,33 +139,26 @@ function withContent(content: readonly KernelChange[], whole: (free: number) => 
   return [whole(content.length - owned.length), ...owned];
 }
 
-function linkStep(step: LinkChange): Step {
+function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChange[] {
   const change = step.to ? 'added' : 'removed';
   const isWhole = step.kind === 'link';
   const { name: link, addresses } = isWhole ? itemOf(step) : { name: step.link, addresses: [itemOf(step)] };
-  return {
-    counts: [...(isWhole ? [['link', change] as const] : []), ['address', change, addresses.length]],
-    list: (owners) => {
-      const owner = change === 'added' ? owners.to : owners.from;
-      const listed = addresses.map((each): KernelChange => {
-        const fields = { link, address: each.address.text };
-        const subject = `${fields.address} on ${link}`;
-        return {
-          ...changeOfNode('address', 'address', change, subject, fields),
-          ...ownedBy(owner.ofAddress(each), each),
-        };
-      });
-      if (!isWhole) return listed;
-      return withContent(listed, (free) => {
-        const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
-        return changeOfNode('link', 'link', change, subject, { link, addresses: free });
-      });
-    },
-  };
+  const owner = change === 'added' ? owners.to : owners.from;
+  const listed = addresses.map((each): KernelChange => {
+    const fields = { link, address: each.address.text };
+    const subject = `${fields.address} on ${link}`;
+    return { ...changeOfNode('address', 'address', change, subject, fields), ...ownedBy(owner.ofAddress(each), each) };
+  });
+  if (!isWhole) return listed;
+  return withContent(listed, (free) => {
+    const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
+    const whole = changeOfNode('link', 'link', change, subject, { link, addresses: free });
+    return { ...whole, holds: [['address', change, free]] };
+  });
 }
 
-/** A set as a whole, if it is not only entries that come and go. */
-function setStep(step: SetChange): Step {
+/** A set as a whole, if it is not only entries that come and go, and its entries. */
+function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[] {
   const isWhole = step.kind === 'set';
   const { from, to } = isWhole ? step : { from: undefined, to: step.set };
   const set = isWhole ? itemOf(step) : step.set;
@@ -171,36 +166,30 @@ function setStep(step: SetChange): Step {
   const { removed, added } = isWhole
     ? { removed: subtract(before, after, entryKey), added: subtract(after, before, entryKey) }
     : step;
-  const whole = changeOf(from, to);
-  const ofEntries: readonly Counted[] = [
-    ['set entry', 'added', added.length],
-    ['set entry', 'removed', removed.length],
-  ];
   const family = setFamily(set);
-  const list = (owners: SideOwners): readonly KernelChange[] => {
-    const entryChange = (entry: (typeof added)[number], change: 'added' | 'removed'): KernelChange => {
-      const fields = { set: set.name, value: formatEntry(entry) };
-      const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
-      const listed = changeOfNode('set entry', 'set-entry', change, `${set.name} ${fields.value}`, fields);
-      return { ...listed, family, ...ownedBy(owner, entry) };
-    };
-    const entries = [
-      ...removed.map((entry) => entryChange(entry, 'removed')),
-      ...added.map((entry) => entryChange(entry, 'added')),
-    ];
-    if (!isWhole) return entries;
-    return withContent(entries, (free) => {
-      const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
-      const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
-      const subject = set.name + (whole === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
-      return { ...changeOfNode('set', 'set', whole, subject, { set: set.name, entries: free, ...lines }), family };
-    });
+  const entryChange = (entry: SetEntry, change: 'added' | 'removed'): KernelChange => {
+    const fields = { set: set.name, value: formatEntry(entry) };
+    const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
+    const listed = changeOfNode('set entry', 'set-entry', change, `${set.name} ${fields.value}`, fields);
+    return { ...listed, family, ...ownedBy(owner, entry) };
   };
-  return { counts: [...(isWhole ? [['set', whole] as const] : []), ...(from && to && isWhole ? [] : ofEntries)], list };
+  const entries = [
+    ...removed.map((entry) => entryChange(entry, 'removed')),
+    ...added.map((entry) => entryChange(entry, 'added')),
+  ];
+  if (!isWhole) return entries;
+  return withContent(entries, (free) => {
+    const change = changeOf(from, to);
+    const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
+    const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
+    const subject = set.name + (change === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
+    const whole = changeOfNode('set', 'set', change, subject, { set: set.name, entries: free, ...lines });
+    return { ...whole, family, ...(change === 'changed' ? {} : { holds: [['set entry', change, free]] }) };
+  });
 }
 
 /** Each virtual server, with all that changes of its real servers. */
-function serverSteps(changes: readonly VirtualServerChange[]): readonly Step[] {
+function serverChanges(changes: readonly VirtualServerChange[], owners: SideOwners): readonly KernelChange[] {
   const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
   for (const change of changes) {
     const key = virtualServerKey(serviceOf(change));
@@ -208,19 +197,16 @@ function serverSteps(changes: readonly VirtualServerChange[]): readonly Step[] {
     if (known) known.push(change);
     else servers.set(key, [change]);
   }
-  return [...servers.values()].map((server): Step => {
-    const whole = server.find((each) => each.kind === 'service');
-    const change = whole ? changeOf(whole.from, whole.to) : 'changed';
-    return { counts: [['virtual server', change]], list: (owners) => [serverChange(server, change, owners)] };
-  });
+  return [...servers.values()].map((server) => serverChange(server, owners));
 }
 
 function serverChange(
   changes: readonly [VirtualServerChange, ...VirtualServerChange[]],
-  change: ChangeKind,
   owners: SideOwners,
 ): KernelChange {
   const service = serviceOf(changes[0]);
+  const whole = changes.find((each) => each.kind === 'service');
+  const change = whole ? changeOf(whole.from, whole.to) : 'changed';
   const { protocol, port } = service;
   const own = change === 'changed' ? [] : service.realServers.map(nameOfReal);
   const reals = changes.filter((each) => each.kind === 'real-server');
@@ -229,7 +215,6 @@ function serverChange(
   const edited = reals.flatMap(({ from, to }) =>
     from && to ? [{ server: nameOfReal(to), from: optionsOf(from), to: optionsOf(to) }] : [],
   );
-  const whole = changes.find((each) => each.kind === 'service');
   const options = {
     ...(whole?.from && { optionsFrom: formatServiceOptions(whole.from).trim() }),
     ...(whole?.to && { optionsTo: formatServiceOptions(whole.to).trim() }),

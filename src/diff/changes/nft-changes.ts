@@ -18,6 +18,7 @@ import {
 import {
   changeOf,
   compareRules,
+  countsOf,
   describeRuleEdits,
   namesOf,
   ownedBy,
@@ -25,7 +26,6 @@ import {
   tableWords,
   type ChangeKind,
   type KernelChange,
-  type Step,
 } from './kernel-change.ts';
 import { targetsOf, type SideOwners } from './owners.ts';
 
@@ -37,11 +37,11 @@ interface At {
 
 type AnySet = NftSet | NftMap;
 
-/** The steps of the tables of nftables. */
-export function nftSteps(deltas: readonly NftTableDelta[]): readonly Step[] {
-  return deltas.flatMap((delta): readonly Step[] => {
-    if (delta.kind === 'table') return [tableStep(delta)];
-    return delta.changes.flatMap((change) => stepOf(change, { family: delta.family, table: delta.name }));
+/** The changes of the tables of nftables. */
+export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwners): readonly KernelChange[] {
+  return deltas.flatMap((delta): readonly KernelChange[] => {
+    if (delta.kind === 'table') return tableChanges(delta, owners);
+    return delta.changes.flatMap((each) => changesOf(each, { family: delta.family, table: delta.name }, owners));
   });
 }
 
@@ -49,35 +49,28 @@ export function nftSteps(deltas: readonly NftTableDelta[]): readonly Step[] {
  * A table that comes or goes, with the parts that belong to Service ports, the rest as a number; or one that
  * is made anew, since one side holds what kpc knows by its text alone, with all that differs besides.
  */
-function tableStep(pair: Pair<NftTable>): Step {
+function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
   const { family, name: table } = itemOf(pair);
   const at = { family, table };
   const change = changeOf(from, to);
   const nothing: NftTable = { family, name: table, chains: new Map(), sets: new Map(), counters: new Map() };
   const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
-  const content = nftSteps(diffNftTables([plain(from)], [plain(to)]));
-  return {
-    counts: [['table', change], ...content.flatMap(({ counts }) => counts)],
-    list: (owners) => {
-      const all = content.flatMap(({ list }) => list(owners));
-      if (from && to) {
-        // The first line of each such part: "counter hits".
-        const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
-        const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
-        const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
-        const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
-        const what = `: made anew ${parts.join(' and ')}`;
-        return [nftChange(at, 'table', change, table, what, { strangeFrom, strangeTo }), ...all];
-      }
-      const owned = all.filter(({ owner }) => owner !== undefined);
-      const free = (kind: string): number =>
-        all.filter((each) => each.kind === kind && each.owner === undefined).length;
-      const [chains, sets] = [free('nft-chain'), free('nft-set')];
-      const what = ` with ${count(chains, 'chain')} and ${count(sets, 'set')}`;
-      return [nftChange(at, 'table', change, table, what, { chains, sets }), ...owned];
-    },
-  };
+  const all = listNftChanges(diffNftTables([plain(from)], [plain(to)]), owners);
+  if (from && to) {
+    // The first line of each such part: "counter hits".
+    const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
+    const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
+    const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
+    const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
+    const what = `: made anew ${parts.join(' and ')}`;
+    return [nftChange(at, 'table', change, table, what, { strangeFrom, strangeTo }), ...all];
+  }
+  const free = all.filter(({ owner }) => owner === undefined);
+  const [chains, sets] = ['nft-chain', 'nft-set'].map((kind) => free.filter((each) => each.kind === kind).length);
+  const what = ` with ${count(chains ?? 0, 'chain')} and ${count(sets ?? 0, 'set')}`;
+  const whole = nftChange(at, 'table', change, table, what, { chains, sets });
+  return [{ ...whole, holds: free.flatMap(countsOf) }, ...all.filter(({ owner }) => owner !== undefined)];
 }
 
 /** The kinds of a table's objects in JSON. */
@@ -104,53 +97,44 @@ function nftChange(
   return { owner: undefined, object, change, subject, family, kind: nftKinds[object], fields: { ...at, ...fields } };
 }
 
-function stepOf(step: NftChange, at: At): readonly Step[] {
+function changesOf(step: NftChange, at: At, owners: SideOwners): readonly KernelChange[] {
   switch (step.kind) {
     case 'counter': {
       // No counter belongs to a single Service port.
       const { name } = itemOf(step);
-      const change = changeOf(step.from, step.to);
-      return [
-        { counts: [['counter', change]], list: () => [nftChange(at, 'counter', change, name, '', { counter: name })] },
-      ];
+      return [nftChange(at, 'counter', changeOf(step.from, step.to), name, '', { counter: name })];
     }
     case 'chain':
       // Nothing differs of one that is only written again.
-      return step.from === step.to ? [] : [chainStep(step, at)];
+      return step.from === step.to ? [] : [chainChange(step, at, owners)];
     case 'set':
-      return [setStep(step, at)];
-    case 'elements': {
-      const pairs = pairElements(step.removed, step.added);
-      const list = (owners: SideOwners) => pairs.map((pair) => elementChange(step.set, pair, at, owners));
-      return [{ counts: pairs.map(({ from, to }) => ['set element', changeOf(from, to)]), list }];
-    }
+      return setChanges(step, at, owners);
+    case 'elements':
+      return pairElements(step.removed, step.added).map((pair) => elementChange(step.set, pair, at, owners));
   }
 }
 
-function chainStep(pair: Pair<NftChain>, at: At): Step {
+function chainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): KernelChange {
   const { from, to } = pair;
   const chain = itemOf(pair);
   const change = changeOf(from, to);
-  const list = (owners: SideOwners): readonly KernelChange[] => {
-    const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
-    // If nothing else differs, it is what the rules send packets to.
-    const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
-    const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
-    const hasBase = from && to && !isSameBase(from.base, to.base);
-    const base = hasBase ? { from: describeBase(from), to: describeBase(to) } : undefined;
-    const endpoints = [...namesOf('+', 'endpoint', targets.added), ...namesOf('−', 'endpoint', targets.removed)];
-    const differs = [
-      ...(base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : []),
-      ...(endpoints.length > 0 ? endpoints : describeRuleEdits(edits, false)),
-    ];
-    const rules = ` with ${count(to ? edits.rulesTo : edits.rulesFrom, 'rule')}`;
-    const what = change === 'changed' ? `: ${differs.join(', ')}` : rules;
-    const ofTargets = { endpointsAdded: targets.added, endpointsRemoved: targets.removed };
-    const fields = { chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
-    const owner = (to ? owners.to : owners.from).ofNftChain(chain);
-    return [{ ...nftChange(at, 'chain', change, chain.name, what, fields), ...ownedBy(owner, chain) }];
-  };
-  return { counts: [['chain', change]], list };
+  const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
+  // If nothing else differs, it is what the rules send packets to.
+  const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
+  const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
+  const hasBase = from && to && !isSameBase(from.base, to.base);
+  const base = hasBase ? { from: describeBase(from), to: describeBase(to) } : undefined;
+  const endpoints = [...namesOf('+', 'endpoint', targets.added), ...namesOf('−', 'endpoint', targets.removed)];
+  const differs = [
+    ...(base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : []),
+    ...(endpoints.length > 0 ? endpoints : describeRuleEdits(edits, false)),
+  ];
+  const rules = ` with ${count(to ? edits.rulesTo : edits.rulesFrom, 'rule')}`;
+  const what = change === 'changed' ? `: ${differs.join(', ')}` : rules;
+  const ofTargets = { endpointsAdded: targets.added, endpointsRemoved: targets.removed };
+  const fields = { chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
+  const owner = (to ? owners.to : owners.from).ofNftChain(chain);
+  return { ...nftChange(at, 'chain', change, chain.name, what, fields), ...ownedBy(owner, chain) };
 }
 
 /** Where the kernel enters it and what becomes of packets that no rule decides; '' for a chain without. */
@@ -174,30 +158,25 @@ function targetNames(chain: NftChain): readonly string[] {
 }
 
 /** A set or a map as a whole, and its elements. What rules write into a set belongs to the traffic. */
-function setStep(pair: Pair<AnySet>, at: At): Step {
+function setChanges(pair: Pair<AnySet>, at: At, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
   const set = itemOf(pair);
   const change = changeOf(from, to);
-  const ofElements: Step['counts'] = change === 'changed' ? [] : [['set element', change, set.elements.length]];
-  const list = (owners: SideOwners): readonly KernelChange[] => {
-    const own = to ? owners.to : owners.from;
-    const isLost = [from, to].some((each) => each && isLearned(each));
-    const [before, after] = [from?.elements ?? [], to?.elements ?? []];
-    const pairs = pairElements(subtract(before, after, elementMeaning), subtract(after, before, elementMeaning));
-    const elements = isLost ? [] : pairs.map((each) => elementChange(set, each, at, owners));
-    const all = isLearned(set) ? [] : set.elements;
-    const free = all.filter((each) => own.ofNftElement(at.family, set, each) === undefined).length;
-    const properties = { ...(from && { from: propertiesOf(from) }), ...(to && { to: propertiesOf(to) }) };
-    const holding = free === 0 ? '' : ` with ${count(free, 'element')}`;
-    const what = change === 'changed' ? `: ${properties.from} → ${properties.to}` : holding;
-    const fields = { set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
-    const whole = nftChange(at, set.kind, change, set.name, what, fields);
-    return [
-      { ...whole, ...ownedBy(own.ofNftSet(set), set) },
-      ...(change === 'changed' ? elements : elements.filter(({ owner }) => owner !== undefined)),
-    ];
-  };
-  return { counts: [[set.kind, change], ...ofElements], list };
+  const own = to ? owners.to : owners.from;
+  const isLost = [from, to].some((each) => each && isLearned(each));
+  const [before, after] = [from?.elements ?? [], to?.elements ?? []];
+  const pairs = pairElements(subtract(before, after, elementMeaning), subtract(after, before, elementMeaning));
+  const elements = isLost ? [] : pairs.map((each) => elementChange(set, each, at, owners));
+  const owned = elements.filter(({ owner }) => owner !== undefined);
+  const all = isLearned(set) ? [] : set.elements;
+  const free = all.filter((each) => own.ofNftElement(at.family, set, each) === undefined).length;
+  const properties = { ...(from && { from: propertiesOf(from) }), ...(to && { to: propertiesOf(to) }) };
+  const holding = free === 0 ? '' : ` with ${count(free, 'element')}`;
+  const what = change === 'changed' ? `: ${properties.from} → ${properties.to}` : holding;
+  const fields = { set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
+  const whole = { ...nftChange(at, set.kind, change, set.name, what, fields), ...ownedBy(own.ofNftSet(set), set) };
+  if (change === 'changed') return [whole, ...elements];
+  return [{ ...whole, holds: [['set element', change, free]] }, ...owned];
 }
 
 /** What a set is, without its comment. */

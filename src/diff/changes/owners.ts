@@ -44,39 +44,17 @@ export interface SideOwners {
 /** Labels by the name of what they own. */
 type Labels = Map<string, string>;
 
-/** What a state shows about chains and other items; each is made when it is first asked for. */
-interface StateLabels {
-  /** Labels from origins, by "chain name" and "entry set value". */
-  readonly origins: () => Labels;
-  /** Labels from comments and jumps, by chain name; `originOf` returns a chain's label from its origin. */
-  readonly jumps: (originOf: (chain: string) => string | undefined) => Labels;
-}
-
 /**
  * Finds the owners of the items of some states. An item's own origin wins; else an item of the same name in any of the
- * states shows; else the state itself: comments, jumps, and the virtual server that an entry is about. Those that
- * `renamed` has are called by their other name. Calls that share `known` index each state once.
+ * states shows; else the states themselves: comments, jumps, and the virtual server that an entry is about. Those that
+ * `renamed` has are called by their other name. Both sides of a comparison may share the `chains` of their states.
  */
 export function findOwners(
   states: readonly KernelState[],
   renamed: ReadonlyMap<string, string> = new Map(),
-  known = new Map<KernelState, StateLabels>(),
+  chains: ChainLabels = indexChains(states),
 ): Owners {
-  const all = states.map((state) => {
-    const labels = known.get(state) ?? labelsIn(state);
-    known.set(state, labels);
-    return labels;
-  });
-  const first = (key: string, find: (state: StateLabels) => Labels): string | undefined => {
-    for (const state of all) {
-      const label = find(state).get(key);
-      if (label !== undefined) return label;
-    }
-    return undefined;
-  };
-  const byOrigin = (key: string) => first(key, ({ origins }) => origins());
-  const originOf = (chain: string) => byOrigin(`chain ${chain}`);
-  const byJumps = (chain: string) => first(chain, ({ jumps }) => jumps(originOf));
+  const entries = once(() => indexEntries(states));
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
   /** What `find` says of an item without an origin, by the name to use for it. */
@@ -84,14 +62,17 @@ export function findOwners(
     const label = origin?.servicePort ?? find();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
   };
+  const byName = (chain: string) => chains.origins().get(chain) ?? chains.jumps().get(chain);
   return {
-    ofChain: (chain) => ownerOf(chain, () => originOf(chain.name) ?? labelInside(chain) ?? byJumps(chain.name)),
+    ofChain: (chain) =>
+      ownerOf(chain, () => chains.origins().get(chain.name) ?? labelInside(chain) ?? chains.jumps().get(chain.name)),
     ofRule: (rule, chain) =>
-      ownerOf(rule, () => {
-        const ofChain = (target: string) => originOf(target) ?? byJumps(target);
-        return (mayBeKubeProxys(chain) ? labelInComment(rule) : undefined) ?? ownerOfRule(rule, servers, ofChain);
-      }),
-    ofEntry: (set, entry) => ownerOf(entry, () => byOrigin(keyIn(set, entry)) ?? ownerOfEntry(set, entry, servers())),
+      ownerOf(
+        rule,
+        () => (mayBeKubeProxys(chain) ? labelInComment(rule) : undefined) ?? ownerOfRule(rule, servers, byName),
+      ),
+    ofEntry: (set, entry) =>
+      ownerOf(entry, () => entries().get(keyIn(set, entry)) ?? ownerOfEntry(set, entry, servers())),
     ofServer: (server) => ownerOf(server, () => servers().servers.get(virtualServerKey(server))),
     ofAddress: (item) => ownerOf(item, () => servers().addresses.get(item.address.text)),
     ofNftChain: (chain) => ownerOf(chain, () => parseNftName(chain.name)?.label),
@@ -101,22 +82,16 @@ export function findOwners(
   };
 }
 
-function labelsIn(state: KernelState): StateLabels {
-  let jumps: Labels | undefined;
-  return { origins: once(() => originsIn(state)), jumps: (originOf) => (jumps ??= indexComments(state, originOf)) };
-}
-
-function originsIn(state: KernelState): Labels {
+function indexEntries(states: readonly KernelState[]): Labels {
   const labels: Labels = new Map();
-  for (const { name, origin } of allChains(state)) if (origin) remember(labels, `chain ${name}`, origin.servicePort);
-  for (const set of state.sets) {
+  for (const set of states.flatMap(({ sets }) => sets)) {
     for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
   }
   return labels;
 }
 
 function keyIn(set: IpSet, entry: SetEntry): string {
-  return `entry ${set.name} ${entryKey(entry)}`;
+  return `${set.name} ${entryKey(entry)}`;
 }
 
 function once<T>(make: () => T): () => T {
@@ -144,11 +119,28 @@ function labelInside(chain: Chain): string | undefined {
   return undefined;
 }
 
+/** Labels of chains by name: from origins, and from comments and jumps. Each is made when it is first asked for. */
+interface ChainLabels {
+  readonly origins: () => Labels;
+  readonly jumps: () => Labels;
+}
+
+/** Finds the labels of the chains of some states, by name. */
+export function indexChains(states: readonly KernelState[]): ChainLabels {
+  const all = once(() => states.flatMap(allChains));
+  const origins = once(() => {
+    const labels: Labels = new Map();
+    for (const { name, origin } of all()) remember(labels, name, origin?.servicePort);
+    return labels;
+  });
+  return { origins, jumps: once(() => indexComments(all(), origins())) };
+}
+
 /** In iptables mode the comments name the Service port; where a large cluster has none, the jumps lead to it. */
-function indexComments(state: KernelState, originOf: (chain: string) => string | undefined): Labels {
+function indexComments(chains: readonly Chain[], origins: Labels): Labels {
   const labels: Labels = new Map();
   const own: Chain[] = [];
-  for (const chain of allChains(state)) {
+  for (const chain of chains) {
     const isOwn = isServiceChain(chain.name);
     // Its own origin has said all there is to say.
     if (isOwn && chain.origin) continue;
@@ -160,9 +152,8 @@ function indexComments(state: KernelState, originOf: (chain: string) => string |
     }
     if (isOwn) own.push(chain);
   }
-  for (const chain of own) {
-    const label = originOf(chain.name) ?? labels.get(chain.name);
-    for (const rule of chain.rules) rememberTarget(labels, rule, label);
+  for (const { name, rules } of own) {
+    for (const rule of rules) rememberTarget(labels, rule, origins.get(name) ?? labels.get(name));
   }
   return labels;
 }
@@ -202,21 +193,18 @@ function indexServers(states: readonly KernelState[]) {
     addresses,
     /** By "ipv4 TCP 30080". */
     nodePorts,
-    /** By "TCP address port" of an endpoint. Made on demand: there are many, and few comparisons need them. */
-    endpoints: once(() => indexEndpoints(states, servers)),
+    /** By "TCP address port" of an endpoint: it belongs to the first virtual server that forwards to it. Made on demand: there are many. */
+    endpoints: once(() => {
+      const endpoints: Labels = new Map();
+      for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
+        const label = servers.get(virtualServerKey(server));
+        for (const { address, port } of server.realServers) {
+          remember(endpoints, `${server.protocol} ${address.text} ${port}`, label);
+        }
+      }
+      return endpoints;
+    }),
   };
-}
-
-/** An endpoint belongs to the first virtual server that forwards to it; `servers` has the labels of all of them. */
-function indexEndpoints(states: readonly KernelState[], servers: Labels): Labels {
-  const labels: Labels = new Map();
-  for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
-    const label = servers.get(virtualServerKey(server));
-    for (const real of server.realServers) {
-      remember(labels, `${server.protocol} ${real.address.text} ${real.port}`, label);
-    }
-  }
-  return labels;
 }
 
 function allChains(state: KernelState): readonly Chain[] {
@@ -291,24 +279,22 @@ function labelOfValue({ value }: Element): string | undefined {
 
 /**
  * Finds the owners, by kube-proxy's tables, of elements that have no origin and lead to no chain. A cluster IP or an
- * endpoint belongs to the first of the Service ports that have it.
+ * endpoint belongs to the first by name of the Service ports that have it, as kube-proxy sorts its elements.
  */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {
-  /** Labels by family, set and key. */
-  const origins = new Map<string, string>();
-  /** Labels by family and address. */
-  const addresses = new Map<string, string>();
-  /** Labels by family, protocol and endpoint. */
-  const endpoints = new Map<string, string>();
+  /** Labels by family, set and key of an element, by family and address, and by family, protocol and endpoint. */
+  const [origins, addresses, endpoints]: [Labels, Labels, Labels] = [new Map(), new Map(), new Map()];
   const labels = new Set<string>();
+  const keepFirst = (known: Labels, key: string, label: string): void => {
+    if (label < (known.get(key) ?? '\uffff')) known.set(key, label);
+  };
   const tables = states.flatMap((state) => state.nftables.filter(({ name }) => isKubeProxyTable(name)));
   for (const { family, chains, sets } of tables) {
     for (const { name, elements } of sets.values()) {
       for (const { key, origin } of elements) {
-        const at = `${family} ${name} ${keyMeaning(key)}`;
-        if (origin && !origins.has(at)) origins.set(at, origin.servicePort);
+        if (origin) remember(origins, `${family} ${name} ${keyMeaning(key)}`, origin.servicePort);
       }
     }
     for (const chain of chains.values()) {
@@ -357,24 +343,12 @@ function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): stri
   return others.length === 0 ? (only ?? comment) : comment;
 }
 
-/** If Service ports share a cluster IP or endpoint, keeps the first by name, as kube-proxy sorts its elements. */
-function keepFirst(labels: Map<string, string>, key: string, label: string): void {
-  const known = labels.get(key);
-  if (known === undefined || label < known) labels.set(key, label);
-}
-
 /** The endpoints that the rules of a chain send packets to. */
 export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly Target[] {
-  return rules.flatMap(({ expressions }) =>
-    expressions.flatMap((expression) => {
-      switch (expression.kind) {
-        case 'dnat':
-          return [expression.target];
-        case 'dnat-random':
-          return expression.targets;
-        default:
-          return [];
-      }
-    }),
-  );
+  return rules
+    .flatMap(({ expressions }) => expressions)
+    .flatMap((expression) => {
+      if (expression.kind === 'dnat') return [expression.target];
+      return expression.kind === 'dnat-random' ? expression.targets : [];
+    });
 }

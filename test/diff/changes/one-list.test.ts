@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { countChanges, listChangesToMake, listKernelChanges } from '../../../src/diff/changes/list-changes.ts';
+import { countChanges, listKernelChanges, readingOrder } from '../../../src/diff/changes/list-changes.ts';
 import { findOwners, type Owners } from '../../../src/diff/changes/owners.ts';
 import { diffStates, isEmptyDelta } from '../../../src/kernel/delta.ts';
+import { objectKinds } from '../../../src/kernel/kinds.ts';
 import { states } from '../../kernel/arbitrary-state.ts';
 
 const all: Owners = {
@@ -22,11 +23,11 @@ describe('the changes from one state to another', () => {
       fc.property(states, states, (from, to) => {
         const delta = diffStates(from, to);
         const owners = { from: findOwners([from, to]), to: findOwners([to, from]) };
-        const texts = (list: typeof listKernelChanges) =>
-          list(delta, owners)
+        const texts = (order: typeof objectKinds) =>
+          listKernelChanges(delta, owners, order)
             .map((change) => JSON.stringify(change))
             .toSorted();
-        expect(texts(listChangesToMake)).toEqual(texts(listKernelChanges));
+        expect(texts(objectKinds)).toEqual(texts(readingOrder));
       }),
     );
   });
