@@ -1,29 +1,31 @@
-import { kinds, mapKinds, objectKinds, type Kind, type ObjectKind } from './kinds.ts';
+import { partition } from './diff-by-key.ts';
+import { splitSetsDelta } from './ipset/ipset.ts';
+import { differs, objectKinds, type ObjectKind } from './kinds.ts';
+import { splitLinksDelta } from './link/link.ts';
+import { splitNftDelta } from './nftables/nft-delta.ts';
 import type { KernelState } from './state.ts';
-
-type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;
 
 /**
  * How to get from one state to another, by kind of object. Within one kind the changes are in an order in which they
  * can be made; the formatter of each (formatTablesDelta and so on) writes the input of the tool that makes it.
  */
-export type KernelDelta = { readonly [K in ObjectKind]: DeltaOf<K> };
+export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof differs)[K]> };
 
 /** The table of kinds, typed so that any kind's name finds its row. */
-const rows: { readonly [K in ObjectKind]: Kind<KernelState[K], KernelDelta[K]> } = kinds;
+const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = differs;
 
 /**
  * The difference between two states, by meaning: neither origins nor the order of chains, sets and entries take part;
  * the order of rules does.
  */
 export function diffStates(from: KernelState, to: KernelState): KernelDelta {
-  return mapKinds<KernelDelta>((kind) => rows[kind].diff(from[kind], to[kind]));
+  const diff = <K extends ObjectKind>(kind: K): KernelDelta[K] => rows[kind](from[kind], to[kind]);
+  return Object.fromEntries(objectKinds.map((kind) => [kind, diff(kind)])) as KernelDelta;
 }
 
 /** Whether there is nothing to change. */
 export function isEmptyDelta(delta: KernelDelta): boolean {
-  const isEmpty = <K extends ObjectKind>(kind: K): boolean => rows[kind].isEmpty(delta[kind]);
-  return objectKinds.every((kind) => isEmpty(kind));
+  return objectKinds.every((kind) => Object.keys(delta[kind] ?? {}).length === 0);
 }
 
 /** Whether `a` already means the same as `b`: see diffStates. */
@@ -32,12 +34,14 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
 }
 
 /**
- * Splits the delta in two: additions, and removals to make once everything new is there. Making both in turn
- * makes all of the delta.
+ * Splits the kinds of which things come and go one by one: additions, and removals to make once everything new is there. Making
+ * both in turn makes all. iptables-restore changes a table at once, so the rules of a set are gone before the set goes.
  */
-export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelta; readonly removals: KernelDelta } {
+export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {
-    additions: mapKinds<KernelDelta>((kind) => rows[kind].split(delta[kind]).additions),
-    removals: mapKinds<KernelDelta>((kind) => rows[kind].split(delta[kind]).removals),
+    nftables: splitNftDelta(nftables),
+    sets: splitSetsDelta(sets),
+    virtualServers: partition(virtualServers, ({ to }) => to === undefined),
+    links: splitLinksDelta(links),
   };
 }

@@ -95,39 +95,29 @@ export function listSteps(plan: Plan): readonly Step[] {
  */
 function listStageSteps(plan: Plan): readonly Step[] {
   const { modules, settings, delta } = plan;
-  const { additions, removals } = splitDelta(delta);
+  const { nftables, sets, virtualServers, links } = splitDelta(delta);
   const run = (what: string, tool: string, ...args: readonly string[]): Step => ({
     kind: 'run',
     command: { tool, args },
     what,
   });
-  const timeouts = additions.ipvsTimeouts?.to;
+  const { to } = delta.ipvsTimeouts ?? {};
+  const timeouts = to && [to.tcp, to.tcpFin, to.udp];
   return [
     ...(modules.length > 0 ? [run(`load ${modules.join(', ')}`, 'modprobe', '-a', '--', ...modules)] : []),
     ...settings.map(({ setting }): Step => ({ kind: 'write', setting })),
-    ...(timeouts
-      ? [
-          run(
-            'set the timeouts of IPVS',
-            'ipvsadm',
-            '--set',
-            `${timeouts.tcp}`,
-            `${timeouts.tcpFin}`,
-            `${timeouts.udp}`,
-          ),
-        ]
-      : []),
-    ...restoreNft('add', additions.nftables),
-    ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
+    ...(timeouts ? [run('set the timeouts of IPVS', 'ipvsadm', '--set', ...timeouts.map(String))] : []),
+    ...restoreNft('add', nftables.additions),
+    ...restore('ipset', 'add', formatSetsDelta(sets.additions)),
     ...changeRules('before IPVS', plan),
-    ...restore('ipvsadm', 'add', formatVirtualServersDelta(additions.virtualServers)),
-    ...restore('ip', 'add', formatLinksDelta(additions.links)),
+    ...restore('ipvsadm', 'add', formatVirtualServersDelta(virtualServers.additions)),
+    ...restore('ip', 'add', formatLinksDelta(links.additions)),
     ...changeRules('between', plan),
-    ...restore('ip', 'remove', formatLinksDelta(removals.links)),
-    ...restore('ipvsadm', 'remove', formatVirtualServersDelta(removals.virtualServers)),
+    ...restore('ip', 'remove', formatLinksDelta(links.removals)),
+    ...restore('ipvsadm', 'remove', formatVirtualServersDelta(virtualServers.removals)),
     ...changeRules('after IPVS', plan),
-    ...restore('ipset', 'remove', formatSetsDelta(removals.sets)),
-    ...restoreNft('remove', removals.nftables),
+    ...restore('ipset', 'remove', formatSetsDelta(sets.removals)),
+    ...restoreNft('remove', nftables.removals),
   ];
 }
 
