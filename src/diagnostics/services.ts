@@ -77,33 +77,6 @@ export const serviceDiagnostics = {
       'give one of them another address or port',
     ],
   }),
-  'bad-cluster-ips': row('error', {
-    meaning: 'clusterIP and clusterIPs contradict each other, the families or the type of the Service',
-    example: manifests(aService('clusterIP: none, ports: [{ port: 80 }]')),
-    words: wordsBy('problem', {
-      'external-name': ({ field }: { readonly field: 'clusterIP' | 'clusterIPs' }) => [
-        'a Service of type ExternalName has no cluster IP',
-        `leave ${field} out, or write another type`,
-      ],
-      headless: ({ type }: { readonly type: 'NodePort' | 'LoadBalancer' }) => [
-        `clusterIP is None, and type is ${type}: a headless Service has no ports outside the cluster`,
-        'write type: ClusterIP, or no clusterIP',
-      ],
-      'too-many': ['clusterIPs holds too many addresses', 'write one address, or one of each family'],
-      contradiction: ({ clusterIPs, clusterIP }: Texts<'clusterIPs' | 'clusterIP'>) => [
-        `clusterIPs begins with ${quote(clusterIPs)}, but clusterIP is ${quote(clusterIP)}`,
-        'make them the same',
-      ],
-      /** A word like None, which must be the only value. */
-      none: ({ value, isFirst }: Texts<'value'> & { readonly isFirst: boolean }) => [
-        `clusterIP cannot be ${quote(value)}${isFirst ? '' : ' beside an address'}`,
-        isFirst ? 'write None' : 'None must be the only value',
-      ],
-      /** `family` is that of `index` in ipFamilies. */
-      'other-family': (details: Texts<'value'> & Numbers<'index'> & { readonly family: 'IPv4' | 'IPv6' }) =>
-        `${quote(details.value)} is not an ${details.family} address, which ipFamilies[${details.index}] requires`,
-    }),
-  }),
   'duplicate-port': row(severityBy('isOfSlice', 'error', { true: 'warning' }), {
     meaning: 'two ports of one object have the same name or number',
     example: withPorts('{ name: a, port: 80 }, { name: b, port: 80 }'),

@@ -26,7 +26,7 @@ test('what the compiler does not take', () => {
     // @ts-expect-error the code takes no arguments
     () => diagnose('empty-file', { file: 'in.yaml' }),
     // @ts-expect-error a problem of another code
-    () => diagnose('bad-cluster-ips', { problem: 'twice', family: 'IPv4' }),
+    () => diagnose('no-node', { problem: 'twice', nodes: 2 }),
     // @ts-expect-error a diagnostic without its arguments
     () => ({ severity: 'error', code: 'empty-file', text: 'the file holds no objects' }),
   ];

@@ -16,8 +16,8 @@ suite('a Service', () => {
       'ExternalName with a cluster IP',
       ['type: ExternalName', 'externalName: db.example.com', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1]'],
       [
-        '7:14 error: a Service of type ExternalName has no cluster IP: leave clusterIP out, or write another type [bad-cluster-ips]',
-        '8:15 error: a Service of type ExternalName has no cluster IP: leave clusterIPs out, or write another type [bad-cluster-ips]',
+        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write no clusterIP, or another type [bad-value]',
+        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write no clusterIPs, or another type [bad-value]',
       ],
     ],
     [
@@ -39,7 +39,7 @@ suite('a Service', () => {
       'NodePort and headless',
       ['type: NodePort', 'clusterIP: None', port],
       [
-        '6:14 error: clusterIP is None, and type is NodePort: a headless Service has no ports outside the cluster: write type: ClusterIP, or no clusterIP [bad-cluster-ips]',
+        '6:14 error: clusterIP cannot be "None": type is NodePort, and a headless Service has no ports outside the cluster: write type: ClusterIP, or no clusterIP [bad-value]',
       ],
     ],
     [

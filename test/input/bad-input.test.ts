@@ -234,8 +234,8 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: "fd00::1" is not an IPv4 address, which ipFamilies[0] requires [bad-cluster-ips]',
-      '6:16 error: clusterIPs begins with "fd00::1", but clusterIP is "10.96.0.1": make them the same [bad-cluster-ips]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": clusterIP is "10.96.0.1": write the same in both [bad-value]',
     ]);
   });
 

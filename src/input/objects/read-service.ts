@@ -1,4 +1,5 @@
 import { findNearest } from '../../base/find-nearest.ts';
+import { fieldName, quote } from '../../base/printable.ts';
 import { findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
@@ -87,11 +88,17 @@ function readClusterIPs(spec: RawSpec, type: Type, report: Report): Pick<Service
     return checkClusterIP(text, i, given.length > 0 ? [...path, i] : path, spec, report);
   });
   if (given.length > 2 || (given.length === 2 && families[0] !== undefined && families[0] === families[1])) {
-    report.add(path, 'bad-cluster-ips', { problem: 'too-many' });
+    const details = {
+      field: 'clusterIPs',
+      found: findingOf(given.join()),
+      expected: 'one address, or one of each family',
+    };
+    report.add(path, 'bad-value', details);
   }
   if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
-    const details = { problem: 'contradiction', clusterIPs: given[0], clusterIP: spec.clusterIP } as const;
-    report.add([...path, 0], 'bad-cluster-ips', details);
+    const because = `clusterIP is ${quote(spec.clusterIP)}`;
+    const details = { field: 'clusterIPs[0]', found: findingOf(given[0]), because, expected: 'the same in both' };
+    report.add([...path, 0], 'bad-value', details);
   }
   const named = spec.ipFamilies?.length ?? 0;
   if (given.length === 2 && named < 2) report.add([...path, 1], 'missing-ip-families', { families: named });
@@ -108,7 +115,8 @@ function checkClusterIP(
 ): string | undefined {
   if (text === 'None' && index === 0) return undefined;
   if (text.toLowerCase() === 'none') {
-    report.add(path, 'bad-cluster-ips', { problem: 'none', value: text, isFirst: index === 0 });
+    const expected = index === 0 ? 'None' : 'None alone, or an address';
+    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf(text), expected });
     return undefined;
   }
   const address = checkAddress(text, path, report);
@@ -119,7 +127,8 @@ function checkClusterIP(
   }
   const wanted = spec.ipFamilies?.[index];
   if (wanted && wanted.toLowerCase() !== address.family) {
-    report.add(path, 'bad-cluster-ips', { problem: 'other-family', value: text, family: wanted, index });
+    const expected = `an ${wanted} address, which ipFamilies[${index}] requires`;
+    report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected });
   }
   return address.family;
 }
@@ -246,7 +255,9 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   const isExternal = type === 'NodePort' || type === 'LoadBalancer';
   if (isExternal && (spec.clusterIP || spec.clusterIPs?.[0]) === 'None') {
     const path = spec.clusterIP ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', 0];
-    report.add(path, 'bad-cluster-ips', { problem: 'headless', type });
+    const because = `type is ${type}, and a headless Service has no ports outside the cluster`;
+    const expected = 'type: ClusterIP, or no clusterIP';
+    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf('None'), because, expected });
   }
   if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isSet(spec.externalIPs))) {
     ignore('externalTrafficPolicy', 'type NodePort or LoadBalancer, or externalIPs', report);
@@ -279,7 +290,10 @@ function checkExternalName(spec: RawSpec, report: Report): void {
   if (name === '') report.addMissing(path, 'a Service of type ExternalName', 'the DNS name that it stands for');
   else checkName(name, 'subdomain', path, report);
   for (const field of ['clusterIP', 'clusterIPs'] as const) {
-    if (isSet(spec[field])) report.add(['spec', field], 'bad-cluster-ips', { problem: 'external-name', field });
+    if (!isSet(spec[field])) continue;
+    const because = 'a Service of type ExternalName has no cluster IP';
+    const details = { field, found: findingOf(spec[field]), because, expected: `no ${field}, or another type` };
+    report.add(['spec', field], 'bad-value', details);
   }
   for (const field of ['ipFamilies', 'ipFamilyPolicy'] as const) {
     if (isSet(spec[field])) ignore(field, 'another type', report);
