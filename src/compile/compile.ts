@@ -78,10 +78,10 @@ export function settleNodes(
 ): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Diagnostic[] } {
   const { prepared, modeNote } = loaded;
   // An object that is wrong is not there.
-  const found = hasErrors(loaded.diagnostics) ? [] : checkNodes(nodes, prepared);
+  const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, prepared);
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
   const known = [...refusals, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
-  if (hasErrors(known)) return { preparedFor: undefined, diagnostics: known };
+  if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
 
@@ -126,11 +126,6 @@ export function checkReleases(
     .filter(({ text }) => !said.has(text) && said.add(text));
 }
 
-/** Whether one of them is an error: nothing is compiled then. */
-function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(isError);
-}
-
 /** The flags of a command, of which it may know some only. */
 export interface GivenFlags extends Partial<InputOptions> {
   readonly shard?: string | undefined;
@@ -168,13 +163,13 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   if (!preparedFor) return { diagnostics, nodes: undefined };
   const memo = new NodeMemo();
   const texts = new BundleMemo();
-  function* settleEach(): Generator<FleetNode> {
+  const settleEach = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
       const prepared = preparedFor(node);
       const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily });
       yield { node, inputs, gates: prepared.gates, texts, compile: () => compileInputs(prepared, inputs, memo) };
     }
-  }
+  };
   return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: settleEach() };
 }
 

@@ -41,7 +41,7 @@ const steps: { readonly [K in ObjectKind]: (delta: KernelDelta[K]) => readonly S
 };
 
 /** What a Service becomes first, what every node has last. */
-export const readingOrder = Object.keys(steps) as readonly ObjectKind[];
+const readingOrder = Object.keys(steps) as readonly ObjectKind[];
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
 export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly KernelChange[] {
