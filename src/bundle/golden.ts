@@ -262,9 +262,9 @@ function readPart(file: string, text: string): GoldenPart | string {
 }
 
 /** Returns the values of a section that has one per line, or the problem as a string. */
-function readLines<T>(sections: ReadonlyMap<string, string>, name: string, line: Shape<T>): readonly T[] | string {
+function readLines<T>(sections: ReadonlyMap<string, string>, name: string, lineShape: Shape<T>): readonly T[] | string {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const reading = parseShape(listOf(line), `[${lines.join(',')}]`);
+  const reading = parseShape(listOf(lineShape), `[${lines.join(',')}]`);
   return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
 }
 
