@@ -29,6 +29,17 @@ export function readShape<T>(asked: Shape<T>, value: unknown): ShapeReading<T> {
   return wrong === undefined ? { value: value as T } : { wrong };
 }
 
+/** Tries the value of a JSON text. What is wrong quotes nothing of a text that is not JSON: it may be of another file altogether. */
+export function parseShape<T>(asked: Shape<T>, content: string): ShapeReading<T> {
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    return { wrong: 'it is not JSON' };
+  }
+  return readShape(asked, value);
+}
+
 /** Paths are made only where something is wrong: lists may have items by the million. */
 function lookInside(inner: Shape<unknown>, value: unknown, path: () => string): string | undefined {
   return inner(value, '') === undefined ? undefined : inner(value, path());

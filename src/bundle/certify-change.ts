@@ -170,12 +170,6 @@ function readPart(port: string, records: readonly string[]): Cluster | undefined
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
-/** What a single Service port compiles to. */
-interface CompiledPart {
-  readonly files: { readonly [Name in StateFileName]?: string | undefined };
-  readonly counts: Readonly<Record<string, number>>;
-}
-
 /**
  * Both versions compiled. Undefined if either would be another with as many endpoints in the cluster as the other has: then the
  * rules of all other Service ports change too, as in iptables mode past some number of them.
@@ -185,13 +179,14 @@ function compileVersions(
   totals: Versions<EndpointCounts>,
   manifest: Manifest,
   compile: Compile,
-): Versions<CompiledPart> | undefined {
-  const compileAmong = (cluster: Cluster, total: EndpointCounts): CompiledPart => {
+) {
+  const compileAmong = (cluster: Cluster, total: EndpointCounts) => {
     const endpointsElsewhere = { ...total };
     for (const { family, endpoints } of cluster.servicePorts) endpointsElsewhere[family] -= endpoints.length;
     const content = compileContent(manifest, { ...cluster, endpointsElsewhere }, compile);
-    const files = Object.fromEntries(stateFileNames.map((name) => [name, formatFile(name, content)]));
-    return { files, counts: countState(content.state) };
+    const files = stateFileNames.map((name) => [name, formatFile(name, content)] as const);
+    const counts: Readonly<Record<string, number>> = countState(content.state);
+    return { files: Object.fromEntries(files) as Partial<Record<StateFileName, string>>, counts };
   };
   const [parts, same] = [totals.old, totals.new].map((total) => ({
     old: compileAmong(change.old, total),
@@ -217,20 +212,16 @@ const ownRuns: { readonly [Name in StateFileName]?: RegExp } = {
   'nftables.nft': new RegExp(`^${ownNftChain}(?:\\t\\t.*\\n)*\\t\\}\\n`, 'gm'),
 };
 
-/** A sorted list of the endpoints on the node, which all Service ports share: a line for each. */
-interface SharedList {
-  /** A line, and the address and port in it. */
-  readonly line: RegExp;
-  /** Any of its lines in a file, where they follow each other. */
-  readonly any: RegExp;
-  compare(a: string, b: string): number;
-  /** A list with more lines is made in another way. */
-  readonly most: number;
-}
-
-function sharedList(line: string, compare: SharedList['compare'], most = Number.POSITIVE_INFINITY): SharedList {
+/**
+ * A sorted list of the endpoints on the node, which all Service ports share: a line for each, where `line` matches the
+ * address and port. A list of more than `most` lines is made in another way.
+ */
+function sharedList(line: string, compare: (a: string, b: string) => number, most = Number.POSITIVE_INFINITY) {
+  // Its lines follow each other in a file.
   return { line: new RegExp(`^${line}\n$`), any: new RegExp(`^${line}\n`, 'gm'), compare, most };
 }
+
+type SharedList = ReturnType<typeof sharedList>;
 
 const nftAddress: { readonly [F in Family]: string } = { ipv4: '[\\d.]+', ipv6: '[\\da-f:]+' };
 

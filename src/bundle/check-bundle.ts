@@ -59,14 +59,9 @@ function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles,
 }
 
 /** The fields that follow from the others, and that kpc-apply uses or shows. */
-const derived = [
-  'kubeProxyVersion',
-  'mode',
-  'serviceCidrs',
-  'healthChecks',
-  'tools',
-  'counts',
-] as const satisfies readonly (keyof Manifest)[];
+const derived: readonly (keyof Manifest)[] = [
+  ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
+];
 
 function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
   const strangers = Object.keys(found.files).filter((name) => !bundleFileNames.some((known) => known === name));

@@ -4,7 +4,7 @@ import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, write
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
-import { goldenHead } from '../base/file-names.ts';
+import { bundleHead, goldenHead } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { goldenNodeFile, isGoldenFile } from './golden.ts';
@@ -137,29 +137,28 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
 
 /**
  * The names of a folder's entries that kpc did not write. Only regular files count as kpc's. The head of a bundle or
- * golden, and a Service's file of a golden, must also hold what kpc writes: another program may use the same names. A
- * head starts with its version, or with a merge conflict about it.
+ * golden, and a Service's file of a golden, must also hold what kpc writes: another program may use the same names.
  */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
-  const holds = (name: string, isOwn: (text: string) => boolean) =>
-    files.has(name) && isOwn(readStart(join(folder, name)));
-  const isGolden = holds(goldenHead, (text) =>
-    /^(?:<<<<<<< .*\n)?\{\s*(?:<<<<<<< .*\n *)?"goldenVersion": ?\d/.test(text),
-  );
+  const holds = (name: string, own: RegExp) => files.has(name) && own.test(readStart(join(folder, name)));
+  const isGolden = holds(goldenHead, headOf('goldenVersion'));
   const isOwn = (name: string): boolean => {
-    if (!files.has(name)) return false;
-    if (name === 'manifest.json')
-      return holds(name, (text) => /^(?:<<<<<<< .*\n)?\{\s*(?:<<<<<<< .*\n *)?"formatVersion": ?\d/.test(text));
-    if (isBundleFile(name)) return true;
-    if (!isGolden || !isGoldenFile(name)) return false;
-    return name === goldenHead || name === goldenNodeFile || holds(name, isServiceFile);
+    if (name === bundleHead) return holds(name, headOf('formatVersion'));
+    if (isBundleFile(name) || (isGolden && [goldenHead, goldenNodeFile].includes(name))) return files.has(name);
+    return isGolden && isGoldenFile(name) && holds(name, serviceHeading);
   };
-  return entries
-    .map(({ name }) => name)
-    .filter((name) => !isOwn(name))
-    .toSorted();
+  const names = entries.map(({ name }) => name);
+  return names.filter((name) => !isOwn(name)).toSorted();
 }
+
+/** A head starts with its version, or with a merge conflict about it. */
+function headOf(version: string): RegExp {
+  return new RegExp(`^(?:<<<<<<< .*\\n)?\\{\\s*(?:<<<<<<< .*\\n *)?"${version}": ?\\d`);
+}
+
+/** The heading is not always in the first line: git marks what it could not merge. */
+const serviceHeading = /^==> services\.json <==\r?$/m;
 
 function readStart(path: string): string {
   try {
@@ -168,11 +167,6 @@ function readStart(path: string): string {
     if (error instanceof UnreadableFile) return '';
     throw error;
   }
-}
-
-/** The heading is not always in the first line: git marks what it could not merge. An empty file is no loss. */
-function isServiceFile(text: string): boolean {
-  return text === '' || /^==> services\.json <==\r?$/m.test(text);
 }
 
 async function listFolder(folder: string): Promise<readonly Dirent[]> {

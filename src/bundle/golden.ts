@@ -1,5 +1,5 @@
 import { goldenHead } from '../base/file-names.ts';
-import { isObject, listOf, readShape, type Shape } from '../base/json-shape.ts';
+import { isObject, listOf, parseShape, readShape, shape, type Shape } from '../base/json-shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -29,7 +29,7 @@ import {
 } from './manifest.ts';
 import { findBroken, findConflicts, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
-import type { StateFileName } from './state-files.ts';
+import { filesToRead } from './state-files.ts';
 
 /** The file of everything on a node that does not depend on its Services. */
 export const goldenNodeFile = 'node.txt';
@@ -64,18 +64,6 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
 /** What the settings of kube-proxy are where nothing says otherwise. Goldens leave out what has these values, so they stay. */
 const usualSettings = defaultSettings('ipvs');
 
-/** The files of tools in the order in which people want to see them: what a Service becomes first. */
-const toolFiles = [
-  'nftables.nft',
-  'ipvsadm.restore',
-  'ip.batch',
-  'ipset.restore',
-  'iptables.restore',
-  'ip6tables.restore',
-  'sysctl.conf',
-  'modules.conf',
-] as const satisfies readonly StateFileName[];
-
 /**
  * Writes what a bundle means as files to keep in git: one for each Service, with its endpoints and its lines of each tool's
  * file, one for what the node has anyway, and one for the settings. A Service's file holds what its cluster would compile to
@@ -87,7 +75,7 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
   const { serviceCidrs } = content.cluster;
   const base = partOf({ services: [], servicePorts: [], healthChecks: [], serviceCidrs });
-  const baseTexts = toolFiles.map((name) => [name, formatFile(name, base) ?? ''] as const);
+  const baseTexts = filesToRead.map((name) => [name, formatFile(name, base) ?? ''] as const);
   const known = new Map(baseTexts.map(([name, text]) => [name, new Set(placeLines(text).map(({ place }) => place))]));
   const files = new Map<string, string>([
     [goldenHead, formatHead(content)],
@@ -103,7 +91,9 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
       ['services.json', formatFile('services.json', part) ?? ''],
       [assignedSection, formatLines(chosen ? [chosen] : [])],
       [assumedSection, formatLines(pods)],
-      ...toolFiles.map((name) => [name, cutLines(formatFile(name, part) ?? '', known.get(name) ?? new Set())] as const),
+      ...filesToRead.map(
+        (name) => [name, cutLines(formatFile(name, part) ?? '', known.get(name) ?? new Set())] as const,
+      ),
     ] as const;
     files.set(goldenServiceFile(service.namespace, service.name), formatSections(sections));
   }
@@ -272,17 +262,17 @@ function readPart(file: string, text: string): GoldenPart | string {
 }
 
 /** Returns the values of a section that has one per line, or the problem as a string. */
-function readLines<T>(sections: ReadonlyMap<string, string>, name: string, shape: Shape<T>): readonly T[] | string {
+function readLines<T>(sections: ReadonlyMap<string, string>, name: string, lineShape: Shape<T>): readonly T[] | string {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const reading = readShape(listOf(shape), lines.map(parseJson));
+  const reading = parseShape(listOf(lineShape), `[${lines.join(',')}]`);
   return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
 }
 
 /** Returns the problem as a string if the head is wrong. */
 function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
-  const value = parseJson(text ?? '');
-  if (!isObject(value)) return `${goldenHead} is not a JSON object`;
-  const { goldenVersion: found, kubernetesVersion, settings, ...said }: Partial<GoldenHead> = value;
+  const head = parseShape(shape<Partial<GoldenHead>>('a JSON object', isObject), text ?? '');
+  if ('wrong' in head) return `${goldenHead} is not a JSON object`;
+  const { goldenVersion: found, kubernetesVersion, settings, ...said } = head.value;
   if (found !== goldenVersion) {
     const version = typeof found === 'number' ? found : 'none';
     return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
@@ -315,15 +305,6 @@ function addDefaults(settings: unknown, defaults: object): object {
     return [key, isGroup ? addDefaults(value, usual) : value] as const;
   });
   return { ...defaults, ...Object.fromEntries(merged) };
-}
-
-/** Undefined if the text is not JSON: no shape accepts that. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Each workload once, though several Services may have its Pods as endpoints; undefined if none, as in a bundle. */

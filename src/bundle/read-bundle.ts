@@ -1,6 +1,5 @@
 import { conflictText, findConflict } from '../base/odd-texts.ts';
-import { quotePrintable } from '../base/printable.ts';
-import { readShape } from '../base/json-shape.ts';
+import { objectOf, parseShape, wholeNumber } from '../base/json-shape.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
@@ -118,23 +117,15 @@ export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'service
 /** A text is what is wrong with it. */
 function readManifest(text: string | undefined): Manifest | string {
   if (text === undefined) return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
-  const unreadable = (reason: string) => `manifest.json cannot be read: ${reason}; compile the bundle again`;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // What the parser says quotes the text, and that may be of another file altogether.
-    return unreadable('it is not JSON');
-  }
-  if (typeof value !== 'object' || value === null) return unreadable('it is not a JSON object');
-  const found = 'formatVersion' in value ? value.formatVersion : undefined;
-  if (found !== formatVersion) {
-    const shown = typeof found === 'string' ? quotePrintable(found) : typeof found === 'number' ? found : undefined;
-    const has = shown === undefined ? 'a format version that is not a number' : `format version ${shown}`;
+  const reading = parseShape(manifestShape, text);
+  const version = 'value' in reading ? reading : parseShape(objectOf({ formatVersion: wholeNumber(1) }), text);
+  if ('value' in version && version.value.formatVersion !== formatVersion) {
+    const has = `format version ${version.value.formatVersion}`;
     return `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both`;
   }
-  const reading = readShape(manifestShape, value);
-  return 'value' in reading ? reading.value : unreadable(reading.wrong);
+  return 'value' in reading
+    ? reading.value
+    : `manifest.json cannot be read: ${reading.wrong}; compile the bundle again`;
 }
 
 function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {

@@ -20,7 +20,7 @@ import {
   text,
   textThat,
   wholeNumber,
-  readShape,
+  parseShape,
   type Shaped,
 } from '../base/json-shape.ts';
 import { StatusSharing } from '../cluster/endpoint-status.ts';
@@ -209,47 +209,35 @@ function rememberTails(): (endpoint: Endpoint) => Tail {
 }
 
 function serviceRecord(service: ServiceInfo): ServiceRecord {
-  return {
-    namespace: service.namespace,
-    name: service.name,
-    type: service.type,
-    skipped: service.skipped,
-    clusterIPs: service.clusterIPs,
-    externalName: service.externalName,
-    ports: service.ports,
-    headlessEndpoints: service.headlessEndpoints,
-  };
+  const { namespace, name, type, skipped, clusterIPs, externalName, ports, headlessEndpoints } = service;
+  return { namespace, name, type, skipped, clusterIPs, externalName, ports, headlessEndpoints };
 }
 
-function healthCheckRecord({
-  namespace,
-  service,
-  family,
-  port,
-  readyEndpoints,
-}: ServiceHealthCheck): ServiceHealthCheck {
+function healthCheckRecord(check: ServiceHealthCheck): ServiceHealthCheck {
+  const { namespace, service, family, port, readyEndpoints } = check;
   return { namespace, service, family, port, readyEndpoints };
 }
 
 function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {
+  const { namespace, service, protocol, family, hasIgnoredExternalIPs, affinitySeconds, scheduler } = port;
   return {
-    namespace: port.namespace,
-    service: port.service,
+    namespace,
+    service,
     port: port.portName,
-    protocol: port.protocol,
-    family: port.family,
+    protocol,
+    family,
     clusterIP: port.clusterIP.text,
     number: port.port,
     nodePort: port.nodePort || undefined,
     externalIPs: textsOf(port.externalIPs),
-    hasIgnoredExternalIPs: port.hasIgnoredExternalIPs,
+    hasIgnoredExternalIPs,
     loadBalancerIPs: textsOf(port.loadBalancerIPs),
     sourceRanges: textsOf(port.sourceRanges),
-    affinitySeconds: port.affinitySeconds,
+    affinitySeconds,
     internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : undefined,
     externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : undefined,
     healthCheckNodePort: port.healthCheckNodePort || undefined,
-    scheduler: port.scheduler,
+    scheduler,
     forwarding: port.forwarding === 'masquerade' ? undefined : port.forwarding,
   };
 }
@@ -280,13 +268,7 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
  * another file altogether.
  */
 export function readServices(content: string): Omit<Cluster, 'serviceCidrs'> | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    return 'it is not JSON';
-  }
-  const reading = readShape(servicesShape, value);
+  const reading = parseShape(servicesShape, content);
   if ('wrong' in reading) return reading.wrong;
   const { services, servicePorts, healthChecks } = reading.value;
   const statuses = new StatusSharing();

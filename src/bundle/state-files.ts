@@ -90,6 +90,12 @@ export type StateFileName = keyof typeof stateFiles;
 /** All of them, in the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
+/** All of them, in the order in which people want to see them: what a Service becomes first, what every node has last. */
+export const filesToRead: readonly StateFileName[] = [
+  ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore'] as const),
+  ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),
+];
+
 /** Adds what the text of a file says to a state. */
 export function readStateFile(
   name: StateFileName,

@@ -134,13 +134,7 @@ function makeNode(
     metadata: { name, namespace: 'default', labels: {}, annotations: {} },
     assumedAs,
     kubernetesVersion: '',
-    podCIDRs: families.flatMap(
-      (family) =>
-        partOf(
-          networks.find((each) => each.family === family),
-          at,
-        ) ?? [],
-    ),
+    podCIDRs: families.flatMap((family) => partOf(networks, family, at) ?? []),
     addresses: families.map((family) => {
       const network = parseNetwork(assumedCluster[family].nodes);
       return { type: 'InternalIP', address: network ? addressAfter(network.address, at + 1).text : '' };
@@ -150,12 +144,12 @@ function makeNode(
   };
 }
 
-/** A Node's part of the Pods' network; undefined if that is too small to have as many parts. */
-function partOf(network: Network | undefined, at: number): string | undefined {
-  if (!network || network.prefixLength >= nodePrefix[network.family]) return undefined;
-  const size = 2 ** ((network.family === 'ipv4' ? 32 : 128) - nodePrefix[network.family]);
-  const start = addressAfter(network.address, at * size);
-  return contains(network, start) ? `${start.text}/${nodePrefix[network.family]}` : undefined;
+/** A Node's part of the Pods' network of a family; undefined if that is too small to have as many parts. */
+function partOf(networks: readonly Network[], family: Family, at: number): string | undefined {
+  const [network, length] = [networks.find((each) => each.family === family), nodePrefix[family]];
+  if (!network || network.prefixLength >= length) return undefined;
+  const start = addressAfter(network.address, at * 2 ** ((family === 'ipv4' ? 32 : 128) - length));
+  return contains(network, start) ? `${start.text}/${length}` : undefined;
 }
 
 /** One note with all that is assumed; none if nothing is. */

@@ -31,8 +31,7 @@ type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
  */
 export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Diagnostic[] {
   const unknown = findUnknown(flag, known);
-  if (unknown.length > 0) return unknown;
-  return checkLocalDetection(names, known);
+  return unknown.length > 0 ? unknown : checkLocalDetection(names, known);
 }
 
 function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Diagnostic[] {
@@ -41,12 +40,8 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
   // A name that no node can have is refused as such.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   if (unknown.length === 0) return [];
-  const details = {
-    flag: flag ? '--node' : 'hostnameOverride',
-    names: unknown,
-    known: [...nodes.keys()].sort(),
-  } as const;
-  return [diagnose('unknown-node', details)];
+  const by = flag ? '--node' : 'hostnameOverride';
+  return [diagnose('unknown-node', { flag: by, names: unknown, known: [...nodes.keys()].sort() })];
 }
 
 /**
@@ -54,15 +49,9 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
  * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
  */
 function checkLocalDetection(names: readonly string[], known: Known): readonly Diagnostic[] {
-  switch (known.settings.detectLocal.mode) {
-    case 'NodeCIDR':
-      return checkNodeCIDRs(names, known);
-    case 'ClusterCIDR':
-      return checkClusterCIDRs(names, known);
-    case 'BridgeInterface':
-    case 'InterfaceNamePrefix':
-      return [];
-  }
+  const { mode } = known.settings.detectLocal;
+  if (mode === 'NodeCIDR') return checkNodeCIDRs(names, known);
+  return mode === 'ClusterCIDR' ? checkClusterCIDRs(names, known) : [];
 }
 
 function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: Known): readonly Diagnostic[] {

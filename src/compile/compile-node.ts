@@ -109,20 +109,13 @@ export function prepare(
       // A Service or a slice that is wrong is not there.
       ...(inputs.diagnostics.some(isError)
         ? []
-        : [...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs))]),
-      ...checkForMode(settings, services, cluster),
+        : findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs))),
+      ...(programs(settings.mode, 'virtualServers')
+        ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]
+        : []),
+      ...checkLoading({ settings, cluster }),
     ],
   };
-}
-
-/** What a mode's kube-proxy cannot do. */
-function checkForMode(settings: ProxySettings, services: Inputs['services'], cluster: Cluster): readonly Diagnostic[] {
-  return [
-    ...(programs(settings.mode, 'virtualServers')
-      ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]
-      : []),
-    ...checkLoading({ settings, cluster }),
-  ];
 }
 
 /** What kube-proxy of the release writes, and its tools do not take: source ranges in sets, and comments that are too long. */

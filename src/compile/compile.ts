@@ -79,10 +79,10 @@ export function settleNodes(
 ): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Diagnostic[] } {
   const { prepared, modeNote } = loaded;
   // An object that is wrong is not there.
-  const found = hasErrors(loaded.diagnostics) ? [] : checkNodes(nodes, prepared);
+  const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, prepared);
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
   const known = [...refusals, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
-  if (hasErrors(known)) return { preparedFor: undefined, diagnostics: known };
+  if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
 
@@ -125,11 +125,6 @@ export function checkReleases(
   return seen
     .flatMap((each) => [...checkSettings(each.settings.release), ...checkLoading(each)])
     .filter(({ text }) => !said.has(text) && said.add(text));
-}
-
-/** Whether one of them is an error: nothing is compiled then. */
-function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(isError);
 }
 
 /** The flags of a command, of which it may know some only. */

@@ -5,15 +5,8 @@ import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../inp
 import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
 import { collectInputs, type Inputs, readsManifests } from '../input/read-inputs.ts';
-import { type ProxySettings, type Node, fullName } from '../cluster/objects.ts';
-import {
-  type FeatureGates,
-  type Release,
-  newestRelease,
-  parseRelease,
-  releaseRange,
-  releases,
-} from '../kube-proxy/releases.ts';
+import { type Node, fullName } from '../cluster/objects.ts';
+import { type Release, newestRelease, parseRelease, releaseRange, releases } from '../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
@@ -62,26 +55,15 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly node?: string | readonly string[] | undefined;
 }
 
-/** Of several configurations none is better than the others, and the order of files must not choose. */
-function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[] {
-  return others.map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
-}
-
-/** kube-proxy's settings, from flags and configurations. */
-interface ReadSettings {
+/** Everything read and checked; it must not be compiled if a diagnostic is an error. */
+export interface LoadedInputs {
   readonly version: VersionChoice;
-  readonly settings: ProxySettings;
-  readonly gates: FeatureGates;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
   /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
   /** Reports what is wrong with the settings for the kube-proxy of a release. */
   readonly checkSettings: (release: Release) => readonly Diagnostic[];
-}
-
-/** Everything read and checked; it must not be compiled if a diagnostic is an error. */
-export interface LoadedInputs extends Omit<ReadSettings, 'settings' | 'gates'> {
   readonly prepared: Prepared;
   readonly hostAddresses: readonly Address[] | undefined;
   /** The objects as they were read. */
@@ -116,6 +98,9 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     assumedNetworks: pods.networks,
     assumptions,
   });
+  // Of several configurations none is better than the others, and the order of files must not choose.
+  const [, ...others] = inputs.configs;
+  const rivals = others.map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
   const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
   if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
   return {
@@ -129,7 +114,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...checkNamespace(namespace),
       ...describeSkipped(inputs.skipped, workloads),
       ...inputs.diagnostics,
-      ...(config?.diagnostics ?? describeRivals(inputs.configs)),
+      ...(config?.diagnostics ?? rivals),
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
@@ -146,17 +131,14 @@ function readSettings(
   config: ConfigFile | undefined,
   facts: ConfigFile['facts'],
   options: InputOptions,
-): ReadSettings & { readonly diagnostics: readonly Diagnostic[] } {
+) {
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
   // A configuration of kube-proxy's own overrides what another program would make of its configuration.
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
-  const started = startingRelease(
-    version,
-    nodes.map(({ object }) => object),
-  );
+  const started = startingRelease(version, nodes);
   const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
   return {
     version,
@@ -164,7 +146,7 @@ function readSettings(
     gates,
     configured,
     modeNote: configured && !given ? undefined : modeNote,
-    checkSettings: (release) => resolveSettings(given, flags, release).diagnostics,
+    checkSettings: (release: Release) => resolveSettings(given, flags, release).diagnostics,
     diagnostics: [...wrongVersion, ...diagnostics],
   };
 }
@@ -222,9 +204,9 @@ export function parseVersionChoice(
 }
 
 /** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */
-export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
+export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
   if (choice !== 'auto') return choice ?? newestRelease;
-  const run = new Set(nodes.map(releaseRunBy));
+  const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
   return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
 
@@ -280,20 +262,17 @@ function describeEmptiness(
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
-/** The node's own addresses without those of kube-ipvs0; empty if a diagnostic reports that the text is wrong. */
-export interface HostAddresses {
+/** What `ip -j addr` printed on a node, with the name that diagnostics give it. */
+export type HostText = Pick<TextFile, 'name' | 'text'>;
+
+/**
+ * The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0; none if a
+ * diagnostic reports that the text is wrong.
+ */
+export function parseHostAddresses(file: HostText | Diagnostic): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Diagnostic[];
-}
-
-/** What `ip -j addr` printed on a node, with the name that diagnostics give it. */
-export interface HostText {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0. */
-export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
+} {
   if ('severity' in file) return { addresses: [], diagnostics: [file] };
   const { links, unread } = parsePrinted(file.text);
   const [first] = unread;

@@ -68,20 +68,15 @@ export function readHostFolder(path: string | undefined, nodes: readonly string[
   if (!isHostFolder(path)) {
     return { addresses, diagnostics: [diagnose('bad-host-addresses', { problem: 'no-folder', path })] };
   }
-  const diagnostics: Diagnostic[] = [];
-  const without: string[] = [];
-  for (const node of nodes) {
-    const file = join(path, `${node}.json`);
-    if (!isName(node, 'subdomain') || !statSync(file, { throwIfNoEntry: false })) {
-      without.push(node);
-      continue;
-    }
-    const read = parseHostAddresses(readHostText(file));
+  const fileOf = (node: string) => join(path, `${node}.json`);
+  const hasFile = (node: string) =>
+    isName(node, 'subdomain') && statSync(fileOf(node), { throwIfNoEntry: false }) !== undefined;
+  const diagnostics = nodes.filter(hasFile).flatMap((node) => {
+    const read = parseHostAddresses(readHostText(fileOf(node)));
     addresses.set(node, read.addresses);
-    for (const diagnostic of read.diagnostics) diagnostics.push(diagnostic);
-  }
-  if (without.length > 0) {
-    diagnostics.push(diagnose('no-host-addresses', { path, nodes: nodes.length, without }));
-  }
-  return { addresses, diagnostics };
+    return read.diagnostics;
+  });
+  const without = nodes.filter((node) => !addresses.has(node));
+  const gap = without.length > 0 ? [diagnose('no-host-addresses', { path, nodes: nodes.length, without })] : [];
+  return { addresses, diagnostics: [...diagnostics, ...gap] };
 }

@@ -1,8 +1,7 @@
 import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
 import type { Side, SideServices } from '../diff/compared-side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
-import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
-import { readingOrder } from '../diff/changes/list-changes.ts';
+import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../base/format-count.ts';
 
@@ -14,10 +13,7 @@ const otherFiles = {
 
 /** All files of a bundle in one text, each under a heading: what a Service becomes first, what every node has last. */
 export function formatAll(files: BundleFiles): string {
-  const state = stateFileNames.toSorted(
-    (a, b) => readingOrder.indexOf(stateFiles[a].kind) - readingOrder.indexOf(stateFiles[b].kind),
-  );
-  return [...state.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
+  return [...filesToRead.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
     .flatMap(([name, what]) => {
       const text = files.get(name);
       return text === undefined ? [] : [`==> ${name}: ${what} <==\n${text}`];

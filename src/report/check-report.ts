@@ -164,16 +164,9 @@ export function formatFleetCheck(
 /** What changed in words, for people who have the lines that differ before them already. */
 function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
-  const [from, to] = [comparison.from.services?.settings.release, comparison.to.services?.settings.release];
-  const releases =
-    from === undefined || to === undefined || from === to
-      ? ''
-      : `The folder follows the kube-proxy of Kubernetes ${from}; this compile follows ${to}.\n`;
   // Another version of kpc, say, or the name of the node.
-  if (isSame(comparison.diff)) {
-    return `The Services and the kernel state are the same: only the files differ.\n${releases}`;
-  }
-  return releases + formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
+  if (isSame(comparison.diff)) return 'The Services and the kernel state are the same: only the files differ.\n';
+  return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
 function comparisonToJson({ files, comparison, problems }: CheckReport): object {

@@ -139,14 +139,18 @@ describe('manifest.json', () => {
     [
       'a version that cannot be a text',
       { formatVersion: { toString: null } },
-      'the bundle has a format version that is not a number',
+      'formatVersion must be a whole number from 1 on',
     ],
     [
       'a version that is a workflow command',
       { formatVersion: '\n::error::x' },
-      'the bundle has format version "\\n::error::x", but',
+      'formatVersion must be a whole number from 1 on',
     ],
-    ['a version with an escape', { formatVersion: '\u001b[2J##[error]' }, 'format version "\\u001b[2J##·error]"'],
+    [
+      'a version with an escape',
+      { formatVersion: '\u001b[2J##[error]' },
+      'formatVersion must be a whole number from 1 on',
+    ],
     [
       'a count whose name is a workflow command',
       { counts: { '\n::error::x': 'y' } },

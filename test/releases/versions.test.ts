@@ -216,12 +216,6 @@ describe('a bundle beside manifests', () => {
     const run = await kpc('diff', 'no-external', 'external.yaml');
     expect(run, run.stderr).toMatchObject({ status: 0, stdout: 'No difference.\n' });
   });
-
-  test('--check names both releases', async () => {
-    const run = await kpc('compile', '-f', 'web.yaml', '--check', 'lent-1.35');
-    expect(run.status).toBe(1);
-    expect(run.stdout + run.stderr).toContain('follows the kube-proxy of Kubernetes 1.35; this compile follows 1.37');
-  });
 });
 
 describe('--kubernetes-version auto', () => {

@@ -24,9 +24,6 @@ export interface NodeFiles {
 /** What became of a node's folder. */
 export type WrittenNode = 'written' | 'unchanged';
 
-/** What became of one node's folder. */
-export type NodeResult = { readonly kind: WrittenNode } | { readonly kind: 'failed'; readonly problem: FleetProblem };
-
 /** How a node's folder differs from what it should be. */
 export type NodeDifference =
   | { readonly kind: 'same' | 'missing' }
@@ -45,7 +42,8 @@ export class FleetFolder {
   /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
-  #found: Promise<Found> | undefined;
+  /** What was in the folder when it was first looked at: whether it is itself a bundle, and the few names with a dot first. */
+  #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
   /** `links` are those of a folder that is the same. */
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
@@ -62,25 +60,25 @@ export class FleetFolder {
    * Makes the node's folder hold the bundle, unless it already does. `inputs` is the SHA-256 of the bundle's inputs:
    * with it, no bundle is made if the folder still holds, byte by byte, what was last made of them.
    */
-  async write(node: string, make: () => NodeFiles, inputs?: string): Promise<NodeResult> {
+  async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FleetProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
-      if (isBundle) return { kind: 'failed', problem: { kind: 'is-a-bundle', folder: this.folder } };
+      if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
       // Remove what a killed run left of this node only: another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         await rm(join(this.folder, entry), { recursive: true, force: true });
       }
-      if (inputs !== undefined && (await this.#isMadeOf(node, inputs))) return { kind: 'unchanged' };
+      if (inputs !== undefined && (await this.#isMadeOf(node, inputs))) return 'unchanged';
       const bundle = make();
       const result = await this.#write(node, bundle);
-      if (inputs === undefined || result.kind === 'failed') return result;
+      if (inputs === undefined || typeof result === 'object') return result;
       const path = this.#stampPath(node);
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
       return result;
     } catch (error) {
       if (!isSystemError(error)) throw error;
-      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
+      return { kind: 'io', folder: this.folder, reason: describeError(error) };
     }
   }
 
@@ -121,17 +119,17 @@ export class FleetFolder {
     return join(this.folder, stamps, `${node}~`);
   }
 
-  async #write(node: string, bundle: NodeFiles): Promise<NodeResult> {
+  async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FleetProblem> {
     const target = join(this.folder, node);
-    if ((await this.compare(node, bundle, 1)).kind === 'same') return { kind: 'unchanged' };
+    if ((await this.compare(node, bundle, 1)).kind === 'same') return 'unchanged';
     // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
-    if (problem) return { kind: 'failed', problem };
+    if (problem) return problem;
     for (const [name, digest] of Object.entries(bundle.digests)) {
       if (digest !== undefined && !this.#paths.has(digest)) this.#paths.set(digest, join(target, name));
     }
-    return { kind: 'written' };
+    return 'written';
   }
 
   /** Compares the node's folder with the bundle, byte by byte; stops after `limit` files that differ. */
@@ -176,7 +174,7 @@ export class FleetFolder {
     await writeFile(path, text, { flag: 'wx', mode: 0o644 });
   }
 
-  async #look(): Promise<Found> {
+  async #look() {
     const entries = await this.#entries();
     return {
       // A node may be called manifest.json, too: then it is a folder.
@@ -228,14 +226,6 @@ function hashOf(...parts: readonly (string | Buffer)[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return hash.digest('hex');
-}
-
-/** What was in the folder when it was first looked at. */
-interface Found {
-  /** Whether it is itself what one of those in it should be. */
-  readonly isBundle: boolean;
-  /** Names that begin with a dot: few, where the nodes may be thousands. */
-  readonly hidden: readonly string[];
 }
 
 /** Identifies a file and its content: another file, or the same one written again, has another. A further link changes nothing. */

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
-import { objectOf, readShape, textThat, wholeNumber, type Shaped } from '../../base/json-shape.ts';
+import { objectOf, parseShape, textThat, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../make-bundle.ts';
 
@@ -56,12 +56,8 @@ function formatSignature({ keyId, serial, signature }: Signature): string {
 export function readSignature(files: BundleFiles): Signature | 'damaged' | undefined {
   const text = files.get(signatureFile);
   if (text === undefined) return undefined;
-  try {
-    const reading = readShape(signatureShape, JSON.parse(text));
-    return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
-  } catch {
-    return 'damaged';
-  }
+  const reading = parseShape(signatureShape, text);
+  return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
 }
 
 /** Whether the key made this signature of these files. */

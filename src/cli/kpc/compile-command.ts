@@ -108,7 +108,9 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const read = loadTexts(texts, inputOptions);
   // With --check, the bundle names the mode.
   const loaded = checked === undefined ? read : { ...read, modeNote: undefined };
-  const mistaken = await describeMistakenInput(loaded, options, terminal);
+  const mistaken = isEmpty(loaded)
+    ? await (await import('../../sides/read-side.ts')).describeNoManifests(options.file ?? [], terminal)
+    : undefined;
   const failed = mistaken && (await reportAll([mistaken], loaded, options, terminal));
   if (failed !== undefined) return failed;
   const problem =
@@ -128,16 +130,9 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
   }
 }
 
-/** If nothing could be compiled: whether the input is a bundle or a dump, which kpc compile does not take. */
-async function describeMistakenInput(
-  { diagnostics, prepared }: LoadedInputs,
-  { file = [] }: CompileOptions,
-  terminal: Terminal,
-): Promise<Diagnostic | undefined> {
-  const hasErrors = diagnostics.some(isError);
-  if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
-  const { describeNoManifests } = await import('../../sides/read-side.ts');
-  return describeNoManifests(file, terminal);
+/** Whether nothing could be compiled: the input may be a bundle or a dump, which kpc compile does not take. */
+function isEmpty({ diagnostics, prepared: { services, nodes } }: LoadedInputs): boolean {
+  return services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
 }
 
 /** Reports all diagnostics of the input; returns the exit status if they stop the command. */

@@ -9,7 +9,6 @@ import {
   hashInputs,
   type FleetProblem,
   type NodeFiles,
-  type NodeResult,
   type WrittenNode,
 } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
@@ -132,8 +131,8 @@ async function writeNodes(
       const thread = index++ % jobs;
       if (thread > 0) continue;
       const result = await writeNode(folder, each, form);
-      if (result.kind === 'failed') return result.problem;
-      await done(result.kind);
+      if (typeof result === 'object') return result;
+      await done(result);
       // What the first node has in common with the others is in a file then, which all threads link to.
       if (index === 1) threads = startThreads(run, folder, form, done);
     }
@@ -187,9 +186,9 @@ function startThreads(
     };
     const worker = new Worker(__filename, { argv: [threadCommand], workerData: job });
     const end = new Promise<FleetProblem | undefined>((resolve, reject) => {
-      worker.on('message', (result: NodeResult) => {
-        if (result.kind === 'failed') resolve(result.problem);
-        else void done(result.kind);
+      worker.on('message', (result: WrittenNode | FleetProblem) => {
+        if (typeof result === 'object') resolve(result);
+        else void done(result);
       });
       worker.on('error', reject);
       worker.on('exit', () => resolve(undefined));
@@ -225,7 +224,7 @@ async function runThread(): Promise<void> {
     const result = await writeNode(folder, node, form);
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
     parentPort?.postMessage(result);
-    if (result.kind === 'failed') break;
+    if (typeof result === 'object') break;
   }
 }
 
@@ -235,7 +234,7 @@ function copyFile({ name, text, origin }: TextFile): TextFile {
 }
 
 /** People may have edited a golden, so it is always compared with what the input compiles to. */
-async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<NodeResult> {
+async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<WrittenNode | FleetProblem> {
   const hash = form === 'golden' ? undefined : hashInputs(each.inputs, each.gates, each.texts);
   return folder.write(each.node, () => filesOf(each.compile(), each.texts, form), hash);
 }
