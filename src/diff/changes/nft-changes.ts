@@ -44,9 +44,9 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
       case 'change-table':
         return delta.changes.flatMap((each) => changesOf(each, { family: delta.family, table: delta.name }, owners));
       case 'create-table':
-        return tableChanges(delta.replaced, delta.table, delta.table, owners);
+        return tableChanges({ old: delta.replaced, item: delta.table }, owners);
       case 'delete-table':
-        return tableChanges(delta.table, undefined, delta.table, owners);
+        return tableChanges({ old: delta.table, item: undefined }, owners);
     }
   });
 }
@@ -55,12 +55,8 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
  * A table that comes or goes, with the parts that belong to Service ports, the rest as a number; or one that
  * is made anew, since one side holds what kpc knows by its text alone, with all that differs besides.
  */
-function tableChanges(
-  from: NftTable | undefined,
-  to: NftTable | undefined,
-  { family, name: table }: NftTable,
-  owners: SideOwners,
-): readonly KernelChange[] {
+function tableChanges({ old: from, item: to }: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
+  const { family, name: table } = to ?? from;
   const at = { family, table };
   const change = changeOf(from, to);
   const nothing: NftTable = { family, name: table, chains: new Map(), sets: new Map(), counters: new Map() };
@@ -116,32 +112,27 @@ function changesOf(step: NftChange, at: At, owners: SideOwners): readonly Kernel
       return [nftChange(at, 'counter', change, name, '', { counter: name })];
     }
     case 'add-chain':
-      return [chainChange(undefined, step.chain, step.chain, at, owners)];
+      return [chainChange({ old: undefined, item: step.chain }, at, owners)];
     case 'delete-chain':
-      return [chainChange(step.chain, undefined, step.chain, at, owners)];
+      return [chainChange({ old: step.chain, item: undefined }, at, owners)];
     case 'replace-chain':
-      return [chainChange(step.from, step.to, step.to, at, owners)];
+      return [chainChange({ old: step.from, item: step.to }, at, owners)];
     // Nothing of it differs.
     case 'refill-chain':
       return [];
     case 'add-set':
-      return setChanges(undefined, step.set, step.set, at, owners);
+      return setChanges({ old: undefined, item: step.set }, at, owners);
     case 'delete-set':
-      return setChanges(step.set, undefined, step.set, at, owners);
+      return setChanges({ old: step.set, item: undefined }, at, owners);
     case 'replace-set':
-      return setChanges(step.from, step.to, step.to, at, owners);
+      return setChanges({ old: step.from, item: step.to }, at, owners);
     case 'change-elements':
       return pairElements(step.removed, step.added).map((pair) => elementChange(step.set, pair, at, owners));
   }
 }
 
-function chainChange(
-  from: NftChain | undefined,
-  to: NftChain | undefined,
-  chain: NftChain,
-  at: At,
-  owners: SideOwners,
-): KernelChange {
+function chainChange({ old: from, item: to }: Pair<NftChain>, at: At, owners: SideOwners): KernelChange {
+  const chain = to ?? from;
   const change = changeOf(from, to);
   const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
   // If nothing else differs, it is what the rules send packets to.
@@ -183,13 +174,8 @@ function targetNames(chain: NftChain): readonly string[] {
 }
 
 /** A set or a map as a whole, and its elements. What rules write into a set belongs to the traffic. */
-function setChanges(
-  from: AnySet | undefined,
-  to: AnySet | undefined,
-  set: AnySet,
-  at: At,
-  owners: SideOwners,
-): readonly KernelChange[] {
+function setChanges({ old: from, item: to }: Pair<AnySet>, at: At, owners: SideOwners): readonly KernelChange[] {
+  const set = to ?? from;
   const change = changeOf(from, to);
   const own = to ? owners.to : owners.from;
   const isLost = [from, to].some((each) => each && isLearned(each));
