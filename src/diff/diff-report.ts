@@ -108,7 +108,7 @@ export function line(role: ReportLine['role'], text: string): ReportLine {
 }
 
 /** The first lines, and how many there are more. A single line that is too many is shown: it takes no more room. */
-function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
+export function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.slice(limit);
   return [...lines.slice(0, limit), line('more', `and ${formatCount(hidden.length)} more`)];

@@ -144,22 +144,22 @@ export function findNodePortReasons(
 ): (before: readonly PortFacts[] | undefined, after: readonly PortFacts[] | undefined) => readonly ServiceReason[] {
   const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
   return (before = [], after = []) => {
-    const kept = after.flatMap(({ family, protocol, nodePort: port }) =>
-      port !== undefined &&
-      before.some((each) => each.family === family && each.protocol === protocol && each.nodePort === port)
-        ? [{ family, protocol, port }]
-        : [],
+    const kept = after.filter(
+      ({ family, protocol, nodePort }) =>
+        nodePort !== undefined &&
+        before.some((each) => each.family === family && each.protocol === protocol && each.nodePort === nodePort),
     );
     const isDual = new Set(kept.map(({ family }) => family)).size > 1;
-    return uniqueReasons(
-      kept.flatMap((nodePort) => {
-        const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
-        return (['listens on', 'on localhost:'] as const).flatMap((what) => {
-          const [one, other] = [old[what](nodePort), fresh[what](nodePort)];
-          return one === undefined || other === undefined ? [] : field(`${name} ${what}`, one, other);
-        });
-      }),
-    );
+    const reasons = kept.flatMap(({ family, protocol, nodePort: port }) => {
+      if (port === undefined) return [];
+      const name = `${isDual ? `${familyNames[family]} ` : ''}node port ${port}`;
+      const [one, other] = [old({ family, protocol, port }), fresh({ family, protocol, port })];
+      return (['listens on', 'on localhost:'] as const).flatMap((what) => {
+        const [was, is] = [one[what], other[what]];
+        return was === undefined || is === undefined ? [] : field(`${name} ${what}`, was, is);
+      });
+    });
+    return uniqueReasons(reasons);
   };
 }
 
@@ -167,15 +167,14 @@ export function findNodePortReasons(
 function wordsOfNodePorts({ kind, state, coverage }: Side) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   // Only the rules of nftables mode show how connections on localhost end.
-  const onLocalhost = state.nftables.some(({ name }) => isKubeProxyTable(name))
-    ? findLocalhostHandling(state)
-    : undefined;
-  return {
-    'listens on': (nodePort: NodePort): string | undefined => {
-      const listeners = find(nodePort);
-      return listeners.kind === 'unknown' ? undefined : describeListeners(listeners);
-    },
-    'on localhost:': (nodePort: NodePort) => onLocalhost?.(nodePort),
+  const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));
+  const onLocalhost = isNft ? findLocalhostHandling(state) : undefined;
+  return (nodePort: NodePort) => {
+    const listeners = find(nodePort);
+    return {
+      'listens on': listeners.kind === 'unknown' ? undefined : describeListeners(listeners),
+      'on localhost:': onLocalhost?.(nodePort),
+    };
   };
 }
 

@@ -2,7 +2,7 @@ import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { serviceOf } from '../packet/trace/scene.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
+import { cut, line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { listFacts } from '../diff/port-facts.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
@@ -156,18 +156,16 @@ function packetLines(
   }
   const { effects, choosesOthers, touchesHairpins } = packets;
   const nothing = choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise';
-  const shown = effects.length <= limit + 1 ? effects : effects.slice(0, limit);
-  const hidden = effects.length - shown.length;
+  const lines = effects.map(({ target, senders, from, to, services: names, severity, example }) => {
+    const whose = names.length === 0 ? '' : ` of ${someOf(names)}`;
+    const whom = senders.length > mostSenders ? '' : `, from ${senders.join(', ')}`;
+    const text = `${targetWords[target]}${whose} (such as ${example.to})${whom}: ${from} → ${to}`;
+    return line(severityRoles[severity], text);
+  });
   return [
     title,
     ...(effects.length === 0 ? [line('reason', nothing)] : []),
-    ...shown.map(({ target, senders, from, to, services: names, severity, example }) => {
-      const whose = names.length === 0 ? '' : ` of ${someOf(names)}`;
-      const whom = senders.length > mostSenders ? '' : `, from ${senders.join(', ')}`;
-      const text = `${targetWords[target]}${whose} (such as ${example.to})${whom}: ${from} → ${to}`;
-      return line(severityRoles[severity], text);
-    }),
-    ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more`)] : []),
+    ...cut(lines, limit),
     ...(touchesHairpins
       ? [line('more', 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them')]
       : []),

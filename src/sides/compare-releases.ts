@@ -1,100 +1,24 @@
 import { count } from '../base/format-count.ts';
-import { quote } from '../base/printable.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
 import { compileNode, prepareForRelease } from '../compile/compile-node.ts';
 import { checkReleases } from '../compile/compile.ts';
-import {
-  parseVersionChoice,
-  releaseOfNode,
-  releaseRunBy,
-  type VersionChoice,
-  type LoadedInputs,
-} from '../compile/load-texts.ts';
+import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from '../compile/load-texts.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/compared-side.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
 import {
   behaviourChanges,
   behaviours,
   behavioursOf,
   concernsMode,
-  isModeOf,
-  newestRelease,
-  releases,
   type Behaviour,
   type BehaviourChange,
   type Behaviours,
-  type FeatureGates,
   type Release,
 } from '../kube-proxy/releases.ts';
 import { sideOfManifests } from './stored-side.ts';
-
-/** What decides the release for manifests that are compared with another side. */
-interface ReleaseClues {
-  readonly nodeName: string;
-  readonly node: Node | undefined;
-  /** The bundle or the dump on the other side. */
-  readonly like: Side;
-  readonly gates: FeatureGates;
-  readonly mode: ProxyMode;
-  readonly compileBy: (release: Release) => Side;
-}
-
-/** By which release manifests are compiled: what was asked for, else what the other side shows. `reason` says why if it was found out. */
-export function settleRelease(
-  choice: VersionChoice,
-  clues: ReleaseClues,
-):
-  | { readonly release: Release; readonly reason?: string | undefined }
-  | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
-  const { nodeName, node, like } = clues;
-  if (choice === 'auto') {
-    const release = releaseOfNode(node, nodeName);
-    if (typeof release === 'object') return { release: undefined, diagnostic: release };
-    return { release, reason: nodeSays(nodeName) };
-  }
-  if (choice !== undefined) return { release: choice };
-  return like.kind === 'dump' ? matchDump(like, clues) : { release: like.services?.settings.release ?? newestRelease };
-}
-
-function nodeSays(nodeName: string): string {
-  return `as the Node ${quote(nodeName)} says`;
-}
-
-/**
- * The release that a dump was taken under: the one that the Node names, unless the manifests come closer to the dump by
- * another one, the newest first. Releases that behave alike count as one.
- */
-function matchDump(
-  dump: Side,
-  { nodeName, node, gates, mode, compileBy }: ReleaseClues,
-): { readonly release: Release; readonly reason: string | undefined } {
-  const named = releaseRunBy(node);
-  let best: { readonly release: Release; readonly differences: number } | undefined;
-  for (const release of distinctReleases(named === undefined ? [] : [named], gates, mode)) {
-    const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
-    const differences = servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
-    if (best === undefined || differences < best.differences) best = { release, differences };
-    if (differences === 0) break;
-  }
-  const release = best?.release ?? newestRelease;
-  if (release === named) return { release, reason: nodeSays(nodeName) };
-  if (named !== undefined) return { release, reason: `the dump fits it better than ${named}, which the Node names` };
-  return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
-}
-
-/** One release of each behaviour in the mode, those that are preferred first, then the newest. */
-function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
-  const seen = new Set<string>();
-  return [...preferred, ...releases.toReversed()].filter((release) => {
-    if (!isModeOf(mode, release)) return false;
-    const key = [...behavioursOf(release, gates)].filter((behaviour) => concernsMode(behaviour, mode)).join();
-    return !seen.has(key) && seen.add(key);
-  });
-}
 
 /** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
 interface ReleaseSide {

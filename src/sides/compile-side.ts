@@ -1,10 +1,12 @@
+import { quote } from '../base/printable.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { compileLoaded, type Compilation, type NodeOptions } from '../compile/compile.ts';
 import { chooseNodeName, compileNode, prepareWithSettings, type NodeMemo } from '../compile/compile-node.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import { releaseOfNode, releaseRunBy, type LoadedInputs } from '../compile/load-texts.ts';
 import { loadInputs, type ReadStdin } from '../compile/read-texts.ts';
-import { isError } from '../diagnostics/diagnostic.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/compared-side.ts';
 import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import { checkMode } from '../input/configuration/resolve-settings.ts';
@@ -14,9 +16,17 @@ import { findTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nft-names.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import {
+  type Release,
+  behavioursOf,
+  concernsMode,
+  isModeOf,
+  newestRelease,
+  releases,
+  type FeatureGates,
+} from '../kube-proxy/releases.ts';
 import { settingsInMode, hasProxyFlags } from '../kube-proxy/settings/table.ts';
-import { settleRelease } from './compare-releases.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { SideOptions } from './read-side.ts';
 import { describeMade, sideOfManifests, type SideReading, type StoredSide } from './stored-side.ts';
 
@@ -52,21 +62,14 @@ export async function compileSide(
   const knownAddresses = other.kind === 'dump' ? other.hostAddresses : like.services?.node.hostAddresses;
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(knownAddresses, ofNode);
   const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
-  const { gates } = loaded.prepared;
   const prepareFor = (release: Release) => prepareWithSettings(loaded.prepared, { ...settings, release });
-  const settled = settleRelease(loaded.version, {
-    nodeName,
-    node: ofNode,
-    gates,
-    like,
-    mode: settings.mode,
-    compileBy: (release) => sideOfManifests(path, compileNode(prepareFor(release), request)),
-  });
+  const settled = settleRelease(loaded, nodeName, like, settings.mode, (release) =>
+    sideOfManifests(path, compileNode(prepareFor(release), request)),
+  );
   const { release } = settled;
-  const refused = release === undefined ? [settled.diagnostic] : checkMode(settings.mode, { release, gates });
-  if (release === undefined || refused.length > 0) {
-    return failedReading(loaded, [...refused, ...loaded.diagnostics]);
-  }
+  if (release === undefined) return failedReading(loaded, [settled.diagnostic, ...loaded.diagnostics]);
+  const refused = checkMode(settings.mode, { release, gates: loaded.prepared.gates });
+  if (refused.length > 0) return failedReading(loaded, [...refused, ...loaded.diagnostics]);
   const asOther: LoadedInputs = {
     ...loaded,
     hostAddresses,
@@ -75,6 +78,53 @@ export async function compileSide(
   };
   const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily });
   return readingOf(path, loaded, compiled, modeFrom, settled.reason);
+}
+
+/** By which release manifests are compiled: what was asked for, else what the other side shows. `reason` says why if it was found out. */
+function settleRelease(
+  { version, prepared: { gates, nodes } }: LoadedInputs,
+  nodeName: string,
+  like: Side,
+  mode: ProxyMode,
+  compileBy: (release: Release) => Side,
+):
+  | { readonly release: Release; readonly reason?: string | undefined }
+  | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
+  const node = nodes.get(nodeName);
+  const nodeSays = `as the Node ${quote(nodeName)} says`;
+  if (version === 'auto') {
+    const release = releaseOfNode(node, nodeName);
+    return typeof release === 'object' ? { release: undefined, diagnostic: release } : { release, reason: nodeSays };
+  }
+  if (version !== undefined) return { release: version };
+  if (like.kind !== 'dump') return { release: like.services?.settings.release ?? newestRelease };
+  const named = releaseRunBy(node);
+  const release = matchDump(like, distinctReleases(named === undefined ? [] : [named], gates, mode), compileBy);
+  if (release === named) return { release, reason: nodeSays };
+  if (named !== undefined) return { release, reason: `the dump fits it better than ${named}, which the Node names` };
+  return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
+}
+
+/** The first of the releases by which the manifests come closest to the dump. */
+function matchDump(dump: Side, candidates: readonly Release[], compileBy: (release: Release) => Side): Release {
+  let best: { readonly release: Release; readonly differences: number } | undefined;
+  for (const release of candidates) {
+    const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
+    const differences = servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
+    if (best === undefined || differences < best.differences) best = { release, differences };
+    if (differences === 0) break;
+  }
+  return best?.release ?? newestRelease;
+}
+
+/** One release of each behaviour in the mode, those that are preferred first, then the newest. */
+function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
+  const seen = new Set<string>();
+  return [...preferred, ...releases.toReversed()].filter((release) => {
+    if (!isModeOf(mode, release)) return false;
+    const key = [...behavioursOf(release, gates)].filter((behaviour) => concernsMode(behaviour, mode)).join();
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 /**

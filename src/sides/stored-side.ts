@@ -156,19 +156,10 @@ function describeFile(name: string, files: Dump['files']): string {
 }
 
 /** What was compiled, as a side to compare. */
-export function sideOfManifests(
-  name: string,
-  {
-    state,
-    cluster,
-    node,
-    settings,
-    families,
-    assigned,
-    assumedEndpoints,
-    isNodeAssumed,
-  }: Omit<BundleContent, 'kpcVersion'>,
-) {
+export function sideOfManifests(name: string, content: Omit<BundleContent, 'kpcVersion'>) {
+  const { state, cluster, node, settings, families, assigned, assumedEndpoints = [], isNodeAssumed } = content;
+  const pods = new Set(assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses)));
+  const assumed = { services: assigned, pods, node: isNodeAssumed === true };
   return {
     kind: 'manifests',
     name,
@@ -177,15 +168,6 @@ export function sideOfManifests(
     coverage: coverAll(),
     families,
     doubts: [],
-    services: {
-      cluster,
-      node,
-      settings,
-      assumed: { services: assigned, pods: podAddresses(assumedEndpoints), node: isNodeAssumed === true },
-    },
+    services: { cluster, node, settings, assumed },
   } as const satisfies Side;
-}
-
-function podAddresses(workloads: BundleContent['assumedEndpoints'] = []): ReadonlySet<string> {
-  return new Set(workloads.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses)));
 }

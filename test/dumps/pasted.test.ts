@@ -273,7 +273,7 @@ describe('one sentence says what to print instead of', () => {
       20,
     );
     const run = await runKpc(['describe', write(listed)]);
-    expect(run.stderr.match(/a name instead of an address or a port: print it with -n/g)).toHaveLength(1);
+    expect(run.stderr.match(/an address or port that is not numeric \(save with ipvsadm -Sn\)/g)).toHaveLength(1);
     expect(run.stderr).toContain('(and 39 more lines)');
     const saved = await runKpc(['describe', write('-A -t 10.96.0.10:domain -s rr\n'.repeat(20))]);
     expect(saved.stderr.match(/save with ipvsadm -Sn/g)).toHaveLength(1);

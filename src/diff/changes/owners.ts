@@ -54,7 +54,13 @@ export function findOwners(
   renamed: ReadonlyMap<string, string> = new Map(),
   chains: ChainLabels = indexChains(states),
 ): Owners {
-  const entries = once(() => indexEntries(states));
+  const entries = once(() => {
+    const labels: Labels = new Map();
+    for (const set of states.flatMap(({ sets }) => sets)) {
+      for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
+    }
+    return labels;
+  });
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
   /** What `find` says of an item without an origin, by the name to use for it. */
@@ -80,14 +86,6 @@ export function findOwners(
     ofNftElement: (family, set, element) =>
       ownerOf(element, () => labelOfValue(element) ?? findNft()(family, set.name, element)),
   };
-}
-
-function indexEntries(states: readonly KernelState[]): Labels {
-  const labels: Labels = new Map();
-  for (const set of states.flatMap(({ sets }) => sets)) {
-    for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
-  }
-  return labels;
 }
 
 function keyIn(set: IpSet, entry: SetEntry): string {
