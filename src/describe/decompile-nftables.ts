@@ -114,7 +114,7 @@ class TableReader {
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
       // With policy Local, the node's own packets, recognised by their source, take another path.
-      const isLocal = matchesIn(chain).some(({ left }) => left.some(({ name }) => name.startsWith('fib ')));
+      const isLocal = matchesIn(chain).some(({ left }) => left.some((field) => field.name.startsWith('fib ')));
       draft.externalTrafficPolicy = isLocal ? 'Local' : 'Cluster';
     } else if (name.kind === 'firewall') {
       for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);

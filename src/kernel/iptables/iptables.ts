@@ -1,9 +1,8 @@
 import { LongText } from '../long-text.ts';
-import type { Address } from '../address.ts';
-import type { AddressRange } from '../address-range.ts';
 import type { Origin } from '../place.ts';
-import type { PortRange } from '../socket-address.ts';
-import { formatArg, formatWord } from './rule-args.ts';
+import { formatArg, formatWord, type RuleArg } from './rule-args.ts';
+
+export type { RuleArg, Target } from './rule-args.ts';
 
 /** The tables of iptables. kube-proxy uses nat and filter. */
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
@@ -72,53 +71,6 @@ export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;
 }
-
-/**
- * One argument (an option with its values, or a match with its options) of a rule. Addresses and ports are values; where
- * another program gave an option something else, a name or a mask, the argument is `other`.
- */
-export type RuleArg =
-  | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
-  | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
-  | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
-  /** `-m tcp` and so on, if no option of that module follows directly. */
-  | { readonly kind: 'module'; readonly name: string }
-  | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
-  | { readonly kind: 'comment'; readonly text: string }
-  | { readonly kind: 'mark'; readonly value: number; readonly mask: number; readonly negated?: boolean }
-  | { readonly kind: 'conntrack-state'; readonly states: readonly string[]; readonly negated?: boolean }
-  /** What kind of address it is, such as LOCAL. */
-  | { readonly kind: 'source-type' | 'destination-type'; readonly type: string; readonly negated?: boolean }
-  | {
-      readonly kind: 'match-set';
-      readonly set: string;
-      readonly directions: readonly ('src' | 'dst')[];
-      readonly negated?: boolean;
-    }
-  | { readonly kind: 'physdev-is-in'; readonly negated?: boolean }
-  /** `-m ipvs --vaddr A --vproto P --vport N`. The protocol is a lower-case name. */
-  | { readonly kind: 'virtual-server'; readonly address: Address; readonly protocol: string; readonly port: number }
-  /** `-m statistic --mode random --probability P`; the text is what was written, ten decimals from kube-proxy. */
-  | { readonly kind: 'statistic'; readonly probability: string }
-  | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
-  | { readonly kind: 'jump'; readonly target: Target; readonly goto?: boolean }
-  /** Anything kpc does not read: the words as written, kept so that they can be compared and written again. */
-  | { readonly kind: 'other'; readonly words: readonly string[] };
-
-type RecentAction =
-  { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
-
-/** Where `-j` or `-g` sends a packet. */
-export type Target =
-  | { readonly kind: 'chain'; readonly chain: string }
-  | { readonly kind: 'accept' | 'drop' | 'return' }
-  | { readonly kind: 'reject'; readonly with?: string | undefined }
-  | { readonly kind: 'masquerade'; readonly randomFully: boolean }
-  /** Without a port, the packet keeps its own. */
-  | { readonly kind: 'dnat'; readonly address: Address; readonly port: number | undefined }
-  /** mark = (mark & ~mask) ^ value, as --set-xmark has it; --or-mark and --xor-mark are written where they say the same. */
-  | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
-  | { readonly kind: 'other'; readonly words: readonly string[] };
 
 /** The order in which tables are written: nat before filter, as in kube-proxy's own restore input. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];

@@ -1,8 +1,54 @@
-import { joinHostPort, parseAddress } from '../address.ts';
+import { joinHostPort, parseAddress, type Address } from '../address.ts';
 import { parseAddressRange, singleAddress, type AddressRange } from '../address-range.ts';
 import { formatMark, parseNumber32 } from '../number32.ts';
-import { formatPortRange, parsePort, parsePortRange, parseSocketAddress } from '../socket-address.ts';
-import type { RuleArg, Target } from './iptables.ts';
+import { formatPortRange, parsePort, parsePortRange, parseSocketAddress, type PortRange } from '../socket-address.ts';
+
+/**
+ * One argument (an option with its values, or a match with its options) of a rule. Addresses and ports are values; where
+ * another program gave an option something else, a name or a mask, the argument is `other`.
+ */
+export type RuleArg =
+  | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
+  | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
+  | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
+  /** `-m tcp` and so on, if no option of that module follows directly. */
+  | { readonly kind: 'module'; readonly name: string }
+  | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
+  | { readonly kind: 'comment'; readonly text: string }
+  | { readonly kind: 'mark'; readonly value: number; readonly mask: number; readonly negated?: boolean }
+  | { readonly kind: 'conntrack-state'; readonly states: readonly string[]; readonly negated?: boolean }
+  /** What kind of address it is, such as LOCAL. */
+  | { readonly kind: 'source-type' | 'destination-type'; readonly type: string; readonly negated?: boolean }
+  | {
+      readonly kind: 'match-set';
+      readonly set: string;
+      readonly directions: readonly ('src' | 'dst')[];
+      readonly negated?: boolean;
+    }
+  | { readonly kind: 'physdev-is-in'; readonly negated?: boolean }
+  /** `-m ipvs --vaddr A --vproto P --vport N`. The protocol is a lower-case name. */
+  | { readonly kind: 'virtual-server'; readonly address: Address; readonly protocol: string; readonly port: number }
+  /** `-m statistic --mode random --probability P`; the text is what was written, ten decimals from kube-proxy. */
+  | { readonly kind: 'statistic'; readonly probability: string }
+  | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
+  | { readonly kind: 'jump'; readonly target: Target; readonly goto?: boolean }
+  /** Anything kpc does not read: the words as written, kept so that they can be compared and written again. */
+  | { readonly kind: 'other'; readonly words: readonly string[] };
+
+type RecentAction =
+  { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
+
+/** Where `-j` or `-g` sends a packet. */
+export type Target =
+  | { readonly kind: 'chain'; readonly chain: string }
+  | { readonly kind: 'accept' | 'drop' | 'return' }
+  | { readonly kind: 'reject'; readonly with?: string | undefined }
+  | { readonly kind: 'masquerade'; readonly randomFully: boolean }
+  /** Without a port, the packet keeps its own. */
+  | { readonly kind: 'dnat'; readonly address: Address; readonly port: number | undefined }
+  /** mark = (mark & ~mask) ^ value, as --set-xmark has it; --or-mark and --xor-mark are written where they say the same. */
+  | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
+  | { readonly kind: 'other'; readonly words: readonly string[] };
 
 /** The arguments of one option with one value. The options of tcp, udp and sctp may come anywhere: they belong to no match. */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
@@ -110,15 +156,15 @@ const recentPattern = new RegExp(
 export function readLongMatch(words: readonly string[]): RuleArg | undefined {
   if (words.some((word) => /\s/.test(word))) return undefined;
   const text = words.join(' ');
+  const [, probability] = /^statistic --mode random --probability (\S+)$/.exec(text) ?? [];
+  if (probability !== undefined) return { kind: 'statistic', probability };
   const [, notIn, isIn] = /^physdev (! )?(--physdev-is-in)$/.exec(text) ?? [];
   if (isIn !== undefined) return { kind: 'physdev-is-in', ...(notIn === undefined ? {} : { negated: true }) };
   const [, notSet, set, directions] = /^set (! )?--match-set (\S+) ((?:(?:src|dst)(?:,(?!$)|$))+)$/.exec(text) ?? [];
   if (set !== undefined && directions !== undefined) {
-    const words = directions.split(',') as ('src' | 'dst')[];
-    return { kind: 'match-set', set, directions: words, ...(notSet === undefined ? {} : { negated: true }) };
+    const ends = directions.split(',') as ('src' | 'dst')[];
+    return { kind: 'match-set', set, directions: ends, ...(notSet === undefined ? {} : { negated: true }) };
   }
-  const [, probability] = /^statistic --mode random --probability (\S+)$/.exec(text) ?? [];
-  if (probability !== undefined) return { kind: 'statistic', probability };
   const [isRecent, first, sets, seconds, reap, last] = recentPattern.exec(text) ?? [];
   const name = first ?? last;
   if (isRecent !== undefined && name !== undefined && (first === undefined || last === undefined)) {
@@ -187,7 +233,7 @@ const plainTargets: ReadonlyMap<string, Target> = new Map<string, Target>([
 /** Reads the words of `-j` or `-g`; undefined if kpc does not know the target. */
 export function readTarget(words: readonly string[]): Target | undefined {
   const [name = '', option = '', value = ''] = words;
-  const plain = plainTargets.get(words.join(' '));
+  const plain = words.length < 3 ? plainTargets.get(words.join(' ')) : undefined;
   if (plain) return plain;
   if (words.length === 1) return otherTargets.has(name) ? undefined : { kind: 'chain', chain: name };
   if (words.length !== 3) return undefined;

@@ -29,8 +29,8 @@ export interface VirtualServer {
  * Kernel flags IP_VS_SVC_F_SCHED1..3. ipvsadm prints them by the scheduler's names: flag-1 is sh-fallback or
  * mh-fallback, flag-2 sh-port or mh-port.
  */
-const schedulerFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
-export type SchedulerFlag = (typeof schedulerFlags)[number];
+const numberedFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
+export type SchedulerFlag = (typeof numberedFlags)[number];
 
 /** An endpoint of a virtual server. A weight of 0 takes no new connections. */
 export interface RealServer {
@@ -181,7 +181,7 @@ function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined 
     .replace(/\b[sm]h-fallback\b/g, 'flag-1')
     .replace(/\b[sm]h-port\b/g, 'flag-2')
     .split(',');
-  const flags = schedulerFlags.filter((flag) => numbered.includes(flag));
+  const flags = numberedFlags.filter((flag) => numbered.includes(flag));
   return flags.length === new Set(numbered).size ? flags : undefined;
 }
 

@@ -101,14 +101,14 @@ export function readSettings(source: SettingSource): SettingValues {
 }
 
 /** The settings of a kube-proxy for which only the mode is set. */
-export function defaultSettings(mode: ProxyMode): SettingValues {
-  return mapSettings((row) => row.defaultIn(mode)) as SettingValues;
+export function defaultSettings(chosen: ProxyMode): SettingValues {
+  return mapSettings((row) => row.defaultIn(chosen)) as SettingValues;
 }
 
 /** Moves settings that come from flags alone to another mode: what no flag says is that mode's default. */
-export function settingsInMode(settings: SettingValues, mode: ProxyMode, flags: ProxyFlags): SettingValues {
+export function settingsInMode(settings: SettingValues, chosen: ProxyMode, flags: ProxyFlags): SettingValues {
   return mapSettings((row, path) =>
-    row.flags.some((flag) => isGiven(flag, flags)) ? settingAt(settings, path) : row.defaultIn(mode),
+    row.flags.some((flag) => isGiven(flag, flags)) ? settingAt(settings, path) : row.defaultIn(chosen),
   ) as SettingValues;
 }
 
