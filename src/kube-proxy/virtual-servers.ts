@@ -106,6 +106,6 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
 }
 
 /** "10.96.0.1,tcp:80", as sets have it. */
-export function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
+function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
   return formatEntry({ address, protocol, port });
 }
