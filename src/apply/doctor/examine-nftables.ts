@@ -35,7 +35,7 @@ function modulesFor(used: readonly Family[]): readonly string[] {
 /** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly Finding[]> {
   if (!programs(mode, 'nftables')) return [];
-  const release = ((await host.readFile('/proc/sys/kernel/osrelease')) ?? '').trim();
+  const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim() ?? 'unknown';
   if (compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0)
     return [finding('ok', 'kernel', `kernel ${release}`)];
   const text = `the kernel is ${release}, but kube-proxy asks for at least ${leastKernel.join('.')} in this mode`;
