@@ -47,7 +47,7 @@ export const folders = {
   'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   dumps: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics'], ...pure },
   diff: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'diff/changes', 'dumps'],
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'diff/changes', 'dumps'],
     packages: [],
     node: [],
   },

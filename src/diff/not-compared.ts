@@ -87,7 +87,11 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
     }
     case 'nftables':
       return coverages.every(({ nftables }) => nftables.includes(part.family)) ? [] : [undefined];
-    default: {
+    case 'sets':
+    case 'virtualServers':
+    case 'links':
+    case 'sysctls':
+    case 'ipvsTimeouts': {
       const isLess = part.kind === 'sysctls' && unshownSysctls;
       return !isLess && coverages.every((coverage) => coverage[part.kind]) ? [] : [undefined];
     }

@@ -24,9 +24,7 @@ export interface ServiceReason {
     | 'field'
     | 'list'
     | 'scaled'
-    | 'endpoint-added'
-    | 'endpoint-removed'
-    | 'endpoint-changed';
+    | `endpoint-${ChangeKind}`;
   /** In the words of Kubernetes, on one line. */
   readonly text: string;
   /** What JSON has of it. */

@@ -3,12 +3,7 @@ import { tableNames, type Chain, type TableName, type Tables } from '../kernel/i
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import {
-  compareVirtualServers,
-  formatVirtualServer,
-  type IpvsTimeouts,
-  type VirtualServer,
-} from '../kernel/ipvs/ipvs.ts';
+import { compareVirtualServers, formatVirtualServer, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { jumpChain } from '../kernel/restrict.ts';
@@ -83,10 +78,6 @@ export class DumpDraft {
   readonly sysctls = new Listed<readonly [name: string, value: string]>(
     ([name]) => name,
     ([, value]) => value,
-  );
-  readonly ipvsTimeouts = new Listed<IpvsTimeouts>(
-    () => 'timeouts',
-    ({ tcp, tcpFin, udp }) => `${tcp} ${tcpFin} ${udp}`,
   );
   /** The texts of chains, sets and maps, by which a second listing of rules is found. */
   readonly rules: { readonly [K in 'iptables-save' | 'ip6tables-save' | 'nft list ruleset']: Listed<RuleText> } = {
@@ -190,7 +181,7 @@ export class DumpDraft {
   }
 
   finish(): Dump {
-    const { sets, virtualServers, links, sysctls, ipvsTimeouts } = this;
+    const { sets, virtualServers, links, sysctls } = this;
     const rules = families.flatMap((family) => (this.#tables[family] ? [[family, this.#tables[family]] as const] : []));
     return {
       state: {
@@ -200,7 +191,7 @@ export class DumpDraft {
         virtualServers: virtualServers.items.toSorted(compareVirtualServers),
         links: links.items,
         sysctls: new Map(sysctls.items),
-        ipvsTimeouts: ipvsTimeouts.items[0],
+        ipvsTimeouts: undefined,
         modules: [],
       },
       coverage: {
@@ -210,8 +201,8 @@ export class DumpDraft {
         virtualServers: virtualServers.isWhole,
         links: links.isWhole,
         sysctls: sysctls.items.length > 0,
-        ipvsTimeouts: ipvsTimeouts.items.length > 0,
-        // A dump shows no modules: what needs one is in the kernel only with it.
+        // A dump shows no timeouts, and no modules: what needs one is in the kernel only with it.
+        ipvsTimeouts: false,
         modules: false,
         families,
         excerpts: rules.flatMap(([family, { isExcerpt, isCutOff }]) => (isExcerpt && !isCutOff ? [family] : [])),

@@ -89,7 +89,6 @@ const readable = {
     continues: anyLine,
     once: /^(?:IP Virtual Server version|Prot|(?:TCP|UDP|SCTP|FWM)\s+\S+)/,
   },
-  'ipvsadm --timeout': { starts: [/^Timeout \(tcp tcpfin udp\): \d+ \d+ \d+\n/] },
   'ip addr': {
     starts: [
       /^\d+: (?:[^\s:]+: <[A-Z,_0-9-]*>|\S+[ \t]+inet6? )/,

@@ -111,11 +111,6 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file, virtualServers), at);
       return;
     }
-    case 'ipvsadm --timeout': {
-      const [tcp = 0, tcpFin = 0, udp = 0] = text.match(/\d+/g)?.map(Number) ?? [];
-      draft.list(draft.ipvsTimeouts, [{ tcp, tcpFin, udp }], isWhole, at);
-      return;
-    }
     case 'ip -j addr':
     case 'ip addr': {
       const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);

@@ -256,7 +256,7 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
 };
 
 /** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~"; or the title that Ansible writes. */
-const prompt = /^(?:(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)|\S+ \| (?:CHANGED|SUCCESS)\b)/;
+const prompt = /^(?:(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)|[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b)/;
 
 /** What iptables-save writes of itself, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;

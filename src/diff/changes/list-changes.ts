@@ -91,15 +91,22 @@ export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   });
 }
 
+/** The kinds of objects in JSON that are not called as people read of them. */
+const kinds: { readonly [O in ChangedObject]?: string } = {
+  'virtual server': 'virtual-server',
+  'set entry': 'set-entry',
+  'IPVS timeouts': 'ipvs-timeouts',
+  'kernel module': 'module',
+};
+
 /** A change to an object that no Service port owns. */
 function changeOfNode(
   object: ChangedObject,
-  kind: string,
   change: ChangeKind,
   subject: string,
   fields: KernelChange['fields'],
 ): KernelChange {
-  return { owner: undefined, object, change, subject, kind, fields };
+  return { owner: undefined, object, change, subject, kind: kinds[object] ?? object, fields };
 }
 
 /** A sysctl; `reason` is why this value, if the node decided it: "32768 × 4 cores". */
@@ -111,17 +118,17 @@ export function sysctlChange(
 ): KernelChange {
   const why = reason === undefined ? '' : ` (${reason})`;
   const subject = `${name}: ${from ?? '(not set)'} → ${to ?? '(left as it is)'}${why}`;
-  return changeOfNode('sysctl', 'sysctl', changeOf(from, to), subject, { name, from, to, reason });
+  return changeOfNode('sysctl', changeOf(from, to), subject, { name, from, to, reason });
 }
 
 /** A kernel module that is loaded or let go. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
-  return changeOfNode('kernel module', 'module', change, name, { name });
+  return changeOfNode('kernel module', change, name, { name });
 }
 
 /** What kpc-apply needs on the node: nothing in the state shows it. '' for none. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
-  return changeOfNode('setting', 'setting', 'changed', `${name}: ${turn(from, to)}`, { name, from, to });
+  return changeOfNode('setting', 'changed', `${name}: ${turn(from, to)}`, { name, from, to });
 }
 
 function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
@@ -130,7 +137,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
     .filter((name) => from[name] !== to[name])
     .map((name) => `${name.toLowerCase()} ${value(from[name])} → ${value(to[name])}`)
     .join(', ');
-  return changeOfNode('IPVS timeouts', 'ipvs-timeouts', 'changed', subject, { from, to });
+  return changeOfNode('IPVS timeouts', 'changed', subject, { from, to });
 }
 
 /** A thing with what it holds: of its content, what belongs to no Service port is only counted. */
@@ -147,12 +154,12 @@ function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChang
   const listed = addresses.map((each): KernelChange => {
     const fields = { link, address: each.address.text };
     const subject = `${fields.address} on ${link}`;
-    return { ...changeOfNode('address', 'address', change, subject, fields), ...ownedBy(owner.ofAddress(each), each) };
+    return { ...changeOfNode('address', change, subject, fields), ...ownedBy(owner.ofAddress(each), each) };
   });
   if (!isWhole) return listed;
   return withContent(listed, (free) => {
     const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
-    const whole = changeOfNode('link', 'link', change, subject, { link, addresses: free });
+    const whole = changeOfNode('link', change, subject, { link, addresses: free });
     return { ...whole, holds: [['address', change, free]] };
   });
 }
@@ -170,7 +177,7 @@ function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[
   const entryChange = (entry: SetEntry, change: 'added' | 'removed'): KernelChange => {
     const fields = { set: set.name, value: formatEntry(entry) };
     const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
-    const listed = changeOfNode('set entry', 'set-entry', change, `${set.name} ${fields.value}`, fields);
+    const listed = changeOfNode('set entry', change, `${set.name} ${fields.value}`, fields);
     return { ...listed, family, ...ownedBy(owner, entry) };
   };
   const entries = [
@@ -183,7 +190,7 @@ function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[
     const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
     const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
     const subject = set.name + (change === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
-    const whole = changeOfNode('set', 'set', change, subject, { set: set.name, entries: free, ...lines });
+    const whole = changeOfNode('set', change, subject, { set: set.name, entries: free, ...lines });
     return { ...whole, family, ...(change === 'changed' ? {} : { holds: [['set entry', change, free]] }) };
   });
 }
@@ -230,7 +237,7 @@ function serverChange(
   const subject = `${protocol} ${joinHostPort(address, port)}${what}`;
   const fields = { protocol, address, port, ...options, added, removed, edited };
   return {
-    ...changeOfNode('virtual server', 'virtual-server', change, subject, fields),
+    ...changeOfNode('virtual server', change, subject, fields),
     ...ownedBy((change === 'removed' ? owners.from : owners.to).ofServer(service), service),
   };
 }
