@@ -45,18 +45,35 @@ export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtual
   };
 }
 
+/** A Service port that the question leads to. */
+export interface PortMatch {
+  readonly port: ShownPort;
+  readonly because: PortRole;
+}
+
+/** Finds the Service ports that the question leads to. */
+export function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly PortMatch[] {
+  const matching = (roleIn: (port: ShownPort) => PortRole | undefined): readonly PortMatch[] =>
+    ports.flatMap((port) => {
+      const because = roleIn(port);
+      return because ? [{ port, because }] : [];
+    });
+  const found = matching((port) => roleOf(port, asked, node));
+  // A bare number is more likely a node port than a Service's own.
+  return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
+}
+
 /** What is asked about is to a Service port; undefined if it is another's. */
-export function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
+function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
   const { text, address, number, names } = asked;
   if (port.name === text) return { kind: 'name' };
-  const protocol = (address ?? number)?.protocol;
-  const isMeant = protocol === undefined || protocol === port.protocol;
+  const protocol = (address ?? number)?.protocol ?? port.protocol;
   if (number) {
-    if (isMeant && port.nodePort === number.port) return { kind: 'node-port' };
-    const isHealthCheck = port.healthCheckNodePort === number.port && (protocol ?? 'TCP') === 'TCP';
+    if (protocol === port.protocol && port.nodePort === number.port) return { kind: 'node-port' };
+    const isHealthCheck = port.healthCheckNodePort === number.port && (number.protocol ?? 'TCP') === 'TCP';
     return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
   }
-  if (address) return isMeant ? roleOfAddress(port, address, node) : undefined;
+  if (address) return protocol === port.protocol ? roleOfAddress(port, address, node) : undefined;
   // In IPVS mode a port that nothing names is called by its address.
   const [service, portName] = splitName(port.name);
   const isNamed = names.some(
@@ -77,8 +94,7 @@ function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): P
   return own && { kind: own.kind };
 }
 
-/** Whether a bare number is a Service's own port; of a node port with that number it is more likely. */
-export function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
+function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
   return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
@@ -123,27 +139,27 @@ export function explainUnanswered(
     const only = listeners.kind === 'listed' ? ' only' : '';
     return `no Service answers at ${joinHostPort(address.text, number)}: node port ${number}${owner} listens on ${describeListeners(listeners)}${only}`;
   }
-  /** By what is said of an owner of the address: its ports. */
-  const owners = new Map<string, Set<string>>();
   const lacks = `has no port ${number}${protocol === undefined ? '' : `/${protocol}`}`;
+  /** What there is to say of each owner of the address, and its ports. */
+  const owners = new Map<string, Set<string>>();
   for (const port of ports) {
     const isOwner = port.addresses.some((each) => each.address === address.text);
-    const endpoints = isOwner ? [] : endpointsAt(port, address, undefined);
-    if (!isOwner && endpoints.length === 0) continue;
+    const sockets = isOwner
+      ? [port.port]
+      : endpointsAt(port, address, undefined).map((at) => parseSocketAddress(at)?.port);
+    if (sockets.length === 0) continue;
     const [service] = splitName(port.name);
-    const whose =
-      service === undefined ? '' : isOwner ? ` belongs to ${service}, which` : ` is an endpoint of ${service}, which`;
-    const clause = `${address.text}${whose} ${lacks}${isOwner || service === undefined ? '' : ' there'}`;
+    const is = isOwner ? 'belongs to' : 'is an endpoint of';
+    const clause = service === undefined ? lacks : `${is} ${service}, which ${lacks}${isOwner ? '' : ' there'}`;
     const shown = owners.get(clause) ?? new Set();
-    for (const each of isOwner ? [port.port] : endpoints.map((name) => parseSocketAddress(name)?.port)) {
-      if (each !== undefined) shown.add(`${each}/${port.protocol}`);
-    }
+    for (const each of sockets) if (each !== undefined) shown.add(`${each}/${port.protocol}`);
     owners.set(clause, shown);
   }
+  if (owners.size === 0) return undefined;
   const clauses = [...owners].map(([clause, own]) =>
     own.size === 0 ? clause : `${clause} (has ${[...own].join(', ')})`,
   );
-  return clauses.length === 0 ? undefined : nameSome(clauses);
+  return nameSome(clauses.map((clause) => `${address.text} ${clause}`));
 }
 
 /** The objects of manifests that say whose an address is. */

@@ -5,16 +5,15 @@ import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
-import { bareName, parseAsked, type Asked } from './parse-asked.ts';
+import { bareName, parseAsked, splitName, type Asked } from './parse-asked.ts';
 import type { Decompiled } from './decompile.ts';
 import type { View } from './describe-services.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import {
   explainUnanswered,
   explainUnserved,
-  hasOwnPort,
+  findPorts,
   nodeOfDump,
-  roleOf,
   type AskedNode,
   type PortRole,
 } from './find-ports.ts';
@@ -40,68 +39,65 @@ interface ServiceMatch {
 /** How the item in question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
-/** A Service port that the question is about. */
-interface PortMatch {
-  readonly port: ShownPort;
-  readonly because: Because;
+/** What a text is looked up in. */
+interface Known extends HeldState {
+  readonly ports: readonly ShownPort[];
+  readonly node: AskedNode;
+  /** The Service port of a chain that the state lacks. */
+  readonly labelOf?: (chain: string) => string | undefined;
 }
 
-/** Finds the Service ports that the question leads to. */
-function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly PortMatch[] {
-  const matching = (why: (port: ShownPort) => Because | undefined): readonly PortMatch[] =>
-    ports.flatMap((port) => {
-      const because = why(port);
-      return because ? [{ port, because }] : [];
-    });
-  const found = matching((port) => roleOf(port, asked, node));
-  return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
+/** What a text leads to: Service ports, or else chains and sets that none of them has, or that all share. */
+interface Found {
+  readonly asked: Asked;
+  readonly matches: readonly { readonly port: ShownPort; readonly because: Because }[];
+  readonly subjects: readonly SharedSubject[];
+  /** Why no Service answers at an address. */
+  readonly unanswered: string | undefined;
 }
 
 /**
  * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
  * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
  */
-export function findSubject(text: string, view: View): Finding {
+function find(text: string, { ports, node, labelOf, ...held }: Known): Found {
   const what = bareName(text.trim());
-  const { cluster, node } = view.services;
-  const items = findItems(what, view);
-  if (items && !items.owner) return { kind: 'shared', subjects: items.subjects };
-  const serviceOf = new Map([
-    ...cluster.servicePorts.map((port) => [shownInManifests(port), `${port.namespace}/${port.service}`] as const),
-    ...cluster.services.flatMap((service) =>
-      shownWithoutPorts(service).map((port) => [port, labelOf(service)] as const),
-    ),
-  ]);
-  const ports = [...serviceOf.keys()];
-  const asked = parseAsked(what);
-  const asNode: AskedNode = {
-    isOwn: (own) => node.hostAddresses.some((each) => each.text === own.text),
-    listeners: findNodePortListeners(view.state),
-  };
-  const { owner } = items ?? {};
-  const owned = owner
-    ? ports.filter(({ name }) => name === owner.label).map((port) => ({ port, because: owner.role }))
-    : [];
-  const found = groupBy(
-    owned.length > 0 ? owned : findPorts(ports, asked, asNode),
-    ({ port }) => serviceOf.get(port) ?? '',
-  );
-  const matches = cluster.services.flatMap((service): readonly ServiceMatch[] => {
-    const own = found.get(labelOf(service));
-    if (!own) return [];
-    const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
-    return [{ service, labels: new Set(own.map(({ port }) => port.name)), because: [...because.values()] }];
-  });
-  if (matches.length > 0) return { kind: 'services', matches };
-  const { address } = asked;
-  const why =
-    address &&
-    (explainUnanswered(ports, address, asNode) ??
-      (view.objects && explainUnserved(address, view.objects, view.services)));
+  const { owner, subjects = [] } = findItems(what, held) ?? {};
+  const label = owner?.label ?? labelOf?.(what);
+  const asked = parseAsked(label ?? what);
+  const because = owner?.role ?? { kind: 'name' };
+  const owned = ports.filter(({ name }) => name === label).map((port) => ({ port, because }));
   return {
-    kind: 'nothing',
-    why: why ?? `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint(asked, view)}`,
+    asked,
+    matches: owned.length > 0 ? owned : findPorts(ports, asked, node),
+    subjects,
+    unanswered: asked.address && explainUnanswered(ports, asked.address, node),
   };
+}
+
+/** Finds what a text is about in manifests or a bundle. */
+export function findSubject(text: string, view: View): Finding {
+  const { cluster, node } = view.services;
+  const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
+  const { asked, matches, subjects, unanswered } = find(text, {
+    ...view,
+    ports: [...cluster.servicePorts.map(shownInManifests), ...cluster.services.flatMap(shownWithoutPorts)],
+    node: { isOwn, listeners: findNodePortListeners(view.state) },
+  });
+  if (matches.length > 0) {
+    const byService = groupBy(matches, ({ port }) => splitName(port.name)[0] ?? '');
+    const found = cluster.services.flatMap((service): readonly ServiceMatch[] => {
+      const own = byService.get(labelOf(service)) ?? [];
+      const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
+      const labels = new Set(own.map(({ port }) => port.name));
+      return own.length === 0 ? [] : [{ service, labels, because: [...because.values()] }];
+    });
+    return { kind: 'services', matches: found };
+  }
+  if (subjects.length > 0) return { kind: 'shared', subjects };
+  const unserved = asked.address && view.objects && explainUnserved(asked.address, view.objects, view.services);
+  const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
+  return { kind: 'nothing', why: unanswered ?? unserved ?? `${nothing}${hint(asked, view)}` };
 }
 
 /** Services that were read from a dump, and what they were read from. */
@@ -109,39 +105,31 @@ export interface DumpedServices extends Decompiled, HeldState {
   readonly coverage: Coverage;
 }
 
-/**
- * Finds what a text is about in a dump: Service ports, those that only rules of another mode show in `left`; or else chains and
- * sets that none of them has, or that all share.
- */
-export function findInDump(
-  text: string,
-  dump: DumpedServices,
-):
+/** What a text leads to in a dump: Service ports, also those that only rules of another mode show, or else chains and sets. */
+type FoundInDump =
   | {
       readonly kind: 'found';
       readonly ports: readonly ShownPort[];
-      readonly left: readonly ShownPort[];
       readonly subjects: readonly SharedSubject[] | undefined;
     }
-  | { readonly kind: 'nothing'; readonly why: string } {
+  | { readonly kind: 'nothing'; readonly why: string };
+
+/** Finds what a text is about in a dump. */
+export function findInDump(text: string, dump: DumpedServices): FoundInDump {
   const { owners, state } = dump;
-  const what = bareName(text);
-  const items = findItems(what, dump);
-  // A chain may be known by its name alone.
-  const label = items?.owner?.label ?? owners.ofChain({ name: what, rules: [] }) ?? owners.ofNftChain({ name: what });
-  const asked = parseAsked(label ?? what);
-  const node = nodeOfDump(state, dump.coverage);
-  const [ports = [], left = []] = [dump.ports, dump.leftovers.ports].map((all) =>
-    findPorts(all, asked, node).map(({ port }) => port),
-  );
-  if (ports.length + left.length > 0) return { kind: 'found', ports, left, subjects: undefined };
-  const subjects = [...(items?.subjects ?? []), ...healthCheckSets(asked, dump)];
-  if (subjects.length > 0) return { kind: 'found', ports, left, subjects };
-  const why = asked.address && explainUnanswered(dump.ports, asked.address, node);
-  return {
-    kind: 'nothing',
-    why: why ?? `the dump shows no Service, chain or set that matches ${JSON.stringify(text)}`,
-  };
+  const { asked, matches, ...found } = find(text, {
+    state,
+    owners,
+    ports: [...dump.ports, ...dump.leftovers.ports],
+    node: nodeOfDump(state, dump.coverage),
+    // A chain may be known by its name alone.
+    labelOf: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
+  });
+  if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
+  const subjects = [...found.subjects, ...healthCheckSets(asked, dump)];
+  if (subjects.length > 0) return { kind: 'found', ports: [], subjects };
+  const nothing = `the dump shows no Service, chain or set that matches ${JSON.stringify(text)}`;
+  return { kind: 'nothing', why: found.unanswered ?? nothing };
 }
 
 /** The sets that have a health check node port: no more than its number is in a kernel, and no Service. */
