@@ -44,7 +44,7 @@ interface Known extends HeldState {
   readonly ports: readonly ShownPort[];
   readonly node: AskedNode;
   /** The Service port of a chain that the state lacks. */
-  readonly labelOf?: (chain: string) => string | undefined;
+  readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
 /** What a text leads to: Service ports, or else chains and sets that none of them has, or that all share. */
@@ -60,10 +60,10 @@ interface Found {
  * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
  * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
  */
-function find(text: string, { ports, node, labelOf, ...held }: Known): Found {
+function find(text: string, { ports, node, labelOfChain, ...held }: Known): Found {
   const what = bareName(text.trim());
   const { owner, subjects = [] } = findItems(what, held) ?? {};
-  const label = owner?.label ?? labelOf?.(what);
+  const label = owner?.label ?? labelOfChain?.(what);
   const asked = parseAsked(label ?? what);
   const because = owner?.role ?? { kind: 'name' };
   const owned = ports.filter(({ name }) => name === label).map((port) => ({ port, because }));
@@ -123,7 +123,7 @@ export function findInDump(text: string, dump: DumpedServices): FoundInDump {
     ports: [...dump.ports, ...dump.leftovers.ports],
     node: nodeOfDump(state, dump.coverage),
     // A chain may be known by its name alone.
-    labelOf: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
+    labelOfChain: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
   });
   if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
   const subjects = [...found.subjects, ...healthCheckSets(asked, dump)];

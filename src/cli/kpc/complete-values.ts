@@ -9,35 +9,32 @@ import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes what only kpc knows: codes, modes, releases, and names in the manifests that -f or kpc.yaml name. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
-  const { called, flag, argument, typed } = request;
-  switch (flag ?? `${called.name()} ${argument}`) {
-    case 'explain code':
-      return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+  const { of, typed } = request;
+  if (of === 'explain code') return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+  return (await valuesOf(of, typed, request)).map((value) => ({ value }));
+}
+
+async function valuesOf(of: string, typed: string, request: ValueRequest): Promise<readonly string[]> {
+  switch (of) {
     case 'proxyMode':
     case 'equivalence from':
     case 'equivalence to':
-      return proxyModes.map((value) => ({ value }));
+      return proxyModes;
     case 'kubernetesVersion':
     case 'toKubernetesVersion':
-      return releases.map((value) => ({ value }));
+      return releases;
     case 'from':
-      return senders.map((value) => ({ value }));
+      return senders;
     case 'to':
-      return servicesOf(await readManifests(request), typed.replace('svc/', '')).map((name) => ({
-        value: `svc/${name}`,
-      }));
+      return servicesOf(await readManifests(request), typed.replace('svc/', '')).map((name) => `svc/${name}`);
     case 'all':
     case 'describe what':
     case 'describe input':
-      return servicesOf(await readManifests(request), typed).map((value) => ({ value }));
+      return servicesOf(await readManifests(request), typed);
     case 'node':
-      return [...((await readManifests(request))?.nodes.keys() ?? [])]
-        .filter((name) => isName(name, 'subdomain'))
-        .map((value) => ({ value }));
+      return [...((await readManifests(request))?.nodes.keys() ?? [])].filter((name) => isName(name, 'subdomain'));
     case 'namespace':
-      return [...new Set(servicesIn(await readManifests(request)).map(({ namespace }) => namespace))].map((value) => ({
-        value,
-      }));
+      return [...new Set(servicesIn(await readManifests(request)).map(({ namespace }) => namespace))];
     default:
       return [];
   }

@@ -16,10 +16,8 @@ import { formatRows, rowsOfDump, serviceRows, summarizeServices } from '../../de
 import { findOwners } from '../../diff/changes/owners.ts';
 import { classifyServers, nameServers, type ServerBelonging } from '../../diff/virtual-servers.ts';
 import { type Coverage, lackingNftables, showsRules, type Shown } from '../../dumps/coverage.ts';
-import { families } from '../../kernel/family.ts';
 import type { LeftChain } from '../../kube-proxy/chains.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { KernelState } from '../../kernel/state.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../report/bundle-text.ts';
 import { formatDescription } from '../../report/colours.ts';
@@ -140,7 +138,7 @@ async function runDescribe(
 /** The Services to describe; undefined if there are none. */
 async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Terminal): Promise<View | undefined> {
   if (!side?.services) return undefined;
-  const { services, state, labels, families } = side;
+  const { services, state, labels } = side;
   const { node, settings } = services;
   const { release } = settings;
   if (release !== newestRelease && !diagnostics.some(({ code }) => code === 'kubernetes-version')) {
@@ -149,12 +147,12 @@ async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Term
   const owners = findOwners(labels ? [labels, state] : [state]);
   return {
     state,
-    families,
+    families: side.families,
     services,
     objects: inputs,
     owners,
     shownOf: findShown(state, owners),
-    compile: (cluster) => compileState(cluster, node, settings, families, undefined),
+    compile: (cluster) => compileState(cluster, node, settings, side.families, undefined),
   };
 }
 
@@ -214,7 +212,7 @@ async function describeDump(
 ): Promise<ExitStatus> {
   const { side, beside } = dump;
   if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
-  let names: KernelState | undefined;
+  let names: DumpedServices['state'] | undefined;
   if (beside.length > 0) {
     const found = await readNames({ ...options, file: beside }, terminal.readStdin);
     if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
@@ -264,7 +262,7 @@ function notesOf(
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
 function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
   const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
-    iptables: families.flatMap((family) => (showsRules(coverage, family) ? [] : [saveTools[family]])),
+    iptables: saveTools.flatMap(([family, tool]) => (showsRules(coverage, family) ? [] : [tool])),
     nftables: lackingNftables(coverage).map((name) => `the ${name} rules of nft list ruleset`),
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
@@ -273,7 +271,10 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
   return kinds.flatMap((kind) => missing[kind] ?? []);
 }
 
-const saveTools = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' } as const;
+const saveTools = [
+  ['ipv4', 'iptables-save'],
+  ['ipv6', 'ip6tables-save'],
+] as const;
 
 /** Prints a table of all Services, and what another mode left. */
 async function printAllOfDump(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
