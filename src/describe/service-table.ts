@@ -1,4 +1,4 @@
-import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
+import { fitRows, joinCells } from '../base/fit-columns.ts';
 import { formatCount } from '../base/format-count.ts';
 import { printable } from '../base/printable.ts';
 import { assignedTexts } from '../cluster/assign-addresses.ts';
@@ -221,21 +221,8 @@ export function formatRows(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
   );
   const table = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
-  // Service names keep twice as much.
-  const wanted = columns.map((column, i) => ({
-    wanted: table.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0),
-    weight: column === 'service' ? 2 : 1,
-  }));
-  // Without a terminal nothing is cut, but a long cell must not move all other columns.
-  const widths = width === undefined ? wanted.map((each) => Math.min(60, each.wanted)) : fitColumns(wanted, width);
-  const lines = table.map((row) => {
-    const cells = row.map((cell, i) => {
-      const room = widths[i] ?? 0;
-      const kept = columns[i] === 'service' ? 'end' : 'start';
-      return (width === undefined ? cell : cutCell(cell, room, kept)).padEnd(room);
-    });
-    return cells.join(columnGap).trimEnd();
-  });
+  const service = columns.indexOf('service');
+  const lines = fitRows(table, { width, weights: { [service]: 2 }, names: service }).map(joinCells);
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
   if (shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'))) lines.push('* assumed');

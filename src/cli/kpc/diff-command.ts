@@ -11,7 +11,7 @@ import { diffSides, isSame, type SideDiff } from '../../diff/diff-sides.ts';
 import { describeGaps } from '../../diff/not-compared.ts';
 import { nameServers } from '../../diff/virtual-servers.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { reportPainter } from '../../report/colours.ts';
+import { painter } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { diffToJson } from '../../report/json.ts';
 import { formatMarkdown, formatText } from '../../report/text-and-markdown.ts';
@@ -208,7 +208,7 @@ async function formatDiff(found: Found, { output, limit }: DiffOptions, colour: 
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   switch (output) {
     case 'text':
-      return formatText(isReview ? await reviewOf(found, limits) : reportDiff(diff, limits), reportPainter(colour));
+      return formatText(isReview ? await reviewOf(found, limits) : reportDiff(diff, limits), painter(colour));
     case 'markdown':
       return formatMarkdown(reportDiff(diff, limits));
     case 'json':
