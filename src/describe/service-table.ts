@@ -37,18 +37,15 @@ export function serviceRows(view: Pick<View, 'services'>): readonly ServiceRow[]
   return eachService(view).map((known) => {
     const { service, assumed } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
-    const star = (text: string, isAssumed = chosen.has(text)): string => (isAssumed ? `${text}*` : text);
+    const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
     const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
-    const { ready, all, isAssumed } = countReady(known, view.services.assumed.pods);
     return {
       service: `${service.namespace}/${service.name}`,
       type: service.type,
-      addresses: addressesOf(known)
-        .map((text) => star(text))
-        .join(', '),
+      addresses: addressesOf(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
-      nodePorts: [...new Set(nodePorts)].map((number) => star(number)).join(', '),
-      endpoints: all === undefined ? '' : star(`${ready}/${all}`, isAssumed),
+      nodePorts: [...new Set(nodePorts)].map(star).join(', '),
+      endpoints: countReady(known, view.services.assumed.pods),
       policies: policiesOf(known).join(', '),
       notes: oddities(known).join(', '),
     };
@@ -71,30 +68,21 @@ function addressesOf({ service, ports }: KnownService): readonly string[] {
   }
 }
 
-/** Ready addresses of all; those of two families are those of the same Pods. */
-function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): ReadyCount {
+/** Ready addresses of all, with a star if some are assumed: addresses of two families are those of the same Pods. */
+function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
   if (headless) {
     const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
-    return { ready: headless.used, all: headless.total, isAssumed };
+    return `${headless.used}/${headless.total}${isAssumed ? '*' : ''}`;
   }
-  const counts = families.map((family): ReadyCount => {
-    const own = ports.filter((port) => port.family === family);
-    const all = own.flatMap(({ endpoints }) => endpoints);
+  if (ports.length === 0) return '';
+  const all = ports.flatMap(({ endpoints }) => endpoints);
+  const counts = families.map((family) => {
+    const own = all.filter(({ address }) => address.family === family);
     const distinct = (some: typeof all): number => new Set(some.map(({ address }) => address.text)).size;
-    return {
-      ready: distinct(all.filter(({ status }) => status.ready)),
-      all: own.length === 0 ? undefined : distinct(all),
-      isAssumed: all.some(({ status }) => status.assumed === true),
-    };
+    return { ready: distinct(own.filter(({ status }) => status.ready)), all: distinct(own) };
   });
-  return counts.reduce((a, b) => ((b.all ?? -1) > (a.all ?? -1) ? b : a));
-}
-
-/** `all` is undefined for a Service that cannot have endpoints. */
-interface ReadyCount {
-  readonly ready: number;
-  readonly all: number | undefined;
-  readonly isAssumed: boolean;
+  const most = counts.reduce((a, b) => (b.all > a.all ? b : a));
+  return `${most.ready}/${most.all}${all.some(({ status }) => status.assumed) ? '*' : ''}`;
 }
 
 function policiesOf({ ports }: KnownService): readonly string[] {
