@@ -35,24 +35,16 @@ export function makeStrict(
   diagnostics: readonly Diagnostic[],
   { strict = false, flagPlaces }: MessageOptions,
 ): readonly Diagnostic[] {
-  if (!strict && !flagPlaces) return diagnostics;
   return diagnostics.map((each) => {
     const flag = each.place === undefined ? /^--[a-z-]+/.exec(each.text)?.[0] : undefined;
-    const place = flag === undefined ? undefined : flagPlaces?.get(flag);
     const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
-    return { ...each, severity, ...(place ? { place } : {}) };
+    return { ...each, severity, place: flagPlaces?.get(flag ?? '') ?? each.place };
   });
-}
-
-/** What was read, and what there is to say of it. */
-interface Reading {
-  readonly diagnostics: readonly Diagnostic[];
-  readonly files: Inputs['files'];
 }
 
 /** Prints the diagnostics of an input. Returns false if one is an error, or --strict makes it one. */
 export async function reportInput(
-  { diagnostics, files }: Reading,
+  { diagnostics, files }: Pick<Inputs, 'diagnostics' | 'files'>,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<boolean> {
