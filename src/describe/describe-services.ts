@@ -10,7 +10,7 @@ import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { SideServices } from '../diff/compared-side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { AddressObjects } from './find-ports.ts';
+import type { Node, Service, Sourced } from '../cluster/objects.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../diff/changes/kernel-change.ts';
 import { listKernelChanges } from '../diff/changes/list-changes.ts';
@@ -21,6 +21,12 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import { dnsRecords, environmentVariables } from './service-discovery.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ShownPort } from './shown-port.ts';
+
+/** The objects of manifests that say whose an address is. */
+export interface AddressObjects {
+  readonly services: readonly Sourced<Service>[];
+  readonly nodes: readonly Sourced<Node>[];
+}
 
 /** The subject of a description: Services, and one node's state for them. */
 export interface View {

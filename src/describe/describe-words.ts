@@ -14,8 +14,7 @@ import type {
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
 import { splitName } from './parse-asked.ts';
 import type { SharedSubject } from './find-items.ts';
-import type { PortRole } from './find-ports.ts';
-import type { Because } from './find-subject.ts';
+import type { Because, PortRole } from './find-subject.ts';
 import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
