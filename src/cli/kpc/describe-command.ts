@@ -31,12 +31,10 @@ import {
   type SideOptions,
 } from '../../sides/read-side.ts';
 import type { DumpedSide, SideReading } from '../../sides/stored-side.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
-import { refuse } from '../shared/refuse.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { addLimit, addInputOptions, flagsOfManifests, namedInputs } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
 
 /** The options of kpc describe. */
 interface DescribeOptions extends SideOptions, MessageOptions {

@@ -19,11 +19,9 @@ import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts
 import { compileSide } from '../../sides/compile-side.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import { refuse } from '../shared/refuse.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { addInputOptions, addLimit, flagsOfManifests } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
 import { tuneForShortRun } from './v8-flags.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;

@@ -7,9 +7,8 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
 import type { Example } from '../../diagnostics/examples.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import type { Terminal } from '../shared/terminal.ts';
-import { refuse } from '../shared/refuse.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { refuse } from './messages.ts';
 
 const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
 

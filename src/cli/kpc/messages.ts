@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
-import type { Terminal } from '../shared/terminal.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
-import { renderDiagnostics } from '../../report/render-diagnostics.ts';
+import { formatError, renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 
 /** What a command prints besides its result, and what it treats as a failure. */
 export interface MessageOptions {
@@ -67,6 +66,12 @@ export async function reportDiagnostics(
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   const shown = limitShown(foldDiagnostics(wanted));
   await terminal.err(renderDiagnostics(shown, lineOf, terminal.colour.err));
+}
+
+/** Prints why a command does not do what it was asked, and what to do about that. */
+export async function refuse(terminal: Terminal, wrong: string, help?: string): Promise<ExitStatus> {
+  await terminal.err(formatError(wrong, help));
+  return exitStatus.badInput;
 }
 
 /** Whether --quiet prints it: an error, or that the result leaves out a part of the input. */

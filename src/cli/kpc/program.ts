@@ -4,13 +4,12 @@ import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/values.ts';
-import type { Done, ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, findKpcYaml, isConfigured, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
 

@@ -1,6 +1,5 @@
 import { Argument, type Command, type Option } from 'commander';
-import { exitStatus, type Done } from './exit-status.ts';
-import type { Terminal } from './terminal.ts';
+import { type Done, type Terminal, exitStatus } from './terminal.ts';
 
 /** Adds the command that prints what a shell reads, and the hidden one that the shell then calls. */
 export function addCompletionCommand(

@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
-import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
-import type { Terminal } from './terminal.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
 

@@ -4,6 +4,26 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { hasCode } from '../../base/system-errors.ts';
 
+/** What every command's exit status means (docs/diagnostics.md lists them for users). */
+export const exitStatus = {
+  /** Done; nothing differs; nothing found. */
+  ok: 0,
+  /** A difference, or a finding. */
+  differs: 1,
+  /** Bad input or usage: nothing was written. */
+  badInput: 2,
+  /** Could not apply, and the node is as it was. */
+  notApplied: 3,
+  /** Could not apply, nor put everything back. */
+  notRestored: 4,
+} as const;
+
+/** One of the exit statuses of both programs. */
+export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
+
+/** How a command says that it has ended. */
+export type Done = (status: ExitStatus) => void;
+
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;

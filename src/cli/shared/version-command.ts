@@ -1,8 +1,7 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releases } from '../../kube-proxy/releases.ts';
-import { exitStatus, type Done } from './exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
-import type { Terminal } from './terminal.ts';
+import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
 /** What a bug report has to name. kpc and kpc-apply are released together, so both have this command. */
