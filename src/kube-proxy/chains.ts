@@ -114,16 +114,15 @@ function isOfKubeProxyChain(rule: Rule): boolean {
       case 'virtual-server':
         return true;
       case 'jump':
-        return arg.target.kind === 'mark' || jumpsToKubeProxyChain(rule) || isLocalnetRule(rule);
+        return arg.target.kind === 'mark' || isOfKubeProxy(jumpChain(rule) ?? '') || isLocalnetRule(rule);
       default:
         return false;
     }
   });
 }
 
-function jumpsToKubeProxyChain(rule: Rule): boolean {
-  const target = jumpChain(rule) ?? '';
-  return tableNames.some((table) => classifyChain(table, target) !== undefined);
+function isOfKubeProxy(chain: string): boolean {
+  return tableNames.some((table) => classifyChain(table, chain) !== undefined);
 }
 
 /**

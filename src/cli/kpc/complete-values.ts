@@ -49,15 +49,11 @@ function servicesIn(prepared: Prepared | undefined): readonly { readonly namespa
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
-/** Services by their names, or with their namespaces if what is typed may begin one, or if the name alone means several. */
+/** Services by their names, and with their namespaces as soon as anything is typed. */
 function servicesOf(prepared: Prepared | undefined, typed: string): readonly string[] {
   const services = servicesIn(prepared);
-  const seen = new Map<string, number>();
-  for (const { name } of services) seen.set(name, (seen.get(name) ?? 0) + 1);
-  return services.map(({ namespace, name }) => {
-    const isBegun = typed !== '' && `${namespace}/${name}`.startsWith(typed) && !name.startsWith(typed);
-    return isBegun || (seen.get(name) ?? 0) > 1 ? `${namespace}/${name}` : name;
-  });
+  const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);
+  return [...new Set([...services.map(({ name }) => name), ...full])];
 }
 
 /** What the manifests hold that the words before name, or else kpc.yaml; undefined if they cannot be read. */

@@ -96,7 +96,9 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
     return [];
   }
   const configured = program.commands.filter((each) => isConfigured(each.name()));
-  const known = new Map(configured.map((each) => [each.name(), flagsByKey(each)]));
+  const known = new Map(
+    configured.map((each) => [each.name(), new Map(heldFlags(each).map((flag) => [(flag.long ?? '').slice(2), flag]))]),
+  );
   const all = new Map([...known.values()].flatMap((flags) => [...flags]));
   const [own, common]: [GivenFlag[], GivenFlag[]] = [[], []];
   const isKnown = (name: string, flags: ReadonlyMap<string, Option>, section?: string): boolean => {
@@ -120,11 +122,6 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
     } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: findingOf(section) });
   }
   return [...own, ...common];
-}
-
-/** The flags of a command that kpc.yaml may hold, by key. A file may hold any number of keys. */
-function flagsByKey(command: Command): ReadonlyMap<string, Option> {
-  return new Map(heldFlags(command).flatMap((option) => (option.long ? [[option.long.slice(2), option]] : [])));
 }
 
 /**
