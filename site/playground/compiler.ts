@@ -18,7 +18,7 @@ import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
-import { formatDescription, reportPainter } from '../../src/report/colours.ts';
+import { formatDescription, painter } from '../../src/report/colours.ts';
 import { reportReview } from '../../src/report/diff-review.ts';
 import { formatEquivalence } from '../../src/report/equivalence.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../../src/report/json.ts';
@@ -361,5 +361,5 @@ function compareVersions([from, to]: readonly [Scene, Scene]): string {
   const packets = diff.servicePorts.length === 0 || ports > mostAsked ? undefined : effectsByService(from, to);
   const limits = { servicePorts: limit, lines: limit };
   const report = reportReview({ from: from.side, to: to.side, diff, packets }, limits);
-  return formatText(report, reportPainter(true));
+  return formatText(report, painter(true));
 }

@@ -8,7 +8,7 @@ import type { Chain, Rule, RuleArg, Tables } from '../kernel/iptables/iptables.t
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
+import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
 import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
 
 type Chains = ReadonlyMap<string, Chain>;
@@ -23,11 +23,9 @@ class RulesReader {
   readonly #nat: Chains;
   readonly #filter: Chains;
   readonly #family: Family;
-  readonly #drafts: PortDraft[] = [];
+  /** Names may have been made the same before the rules were shown: several Service ports may have one. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** The kinds of each Service port's chains that rules lead to. */
-  readonly #kinds = new Map<PortDraft, Set<ServiceChainKind>>();
   /** Service ports with a jump to a missing chain on the way to endpoints: a kernel has all chains jumped to. */
   readonly #lackChains = new Set<PortDraft>();
 
@@ -40,12 +38,15 @@ class RulesReader {
   read(): readonly ShownPort[] {
     const rulesOf = (chains: Chains, name: string) => (chains.get(name)?.rules ?? []).map(readRule);
     const captures = [
-      ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ ...rule, isNodePort: false })),
-      ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ ...rule, isNodePort: true })),
+      ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
+      ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ rule, isNodePort: true })),
     ];
-    // A jump shows whose a rule is for sure: those rules come first.
-    for (const rule of captures) if (rule.leadsTo) this.#readCapture(rule, rule.isNodePort);
-    for (const rule of captures) if (!rule.leadsTo) this.#readCapture(rule, rule.isNodePort);
+    // A jump shows for sure which Service port a rule is for: those rules come first.
+    const [leading, others] = [
+      captures.filter(({ rule }) => rule.leadsTo),
+      captures.filter(({ rule }) => !rule.leadsTo),
+    ];
+    for (const { rule, isNodePort } of [...leading, ...others]) this.#readCapture(rule, isNodePort);
     for (const name of [baseChains.services, baseChains.externalServices]) {
       for (const rule of rulesOf(this.#filter, name)) this.#readRefusal(rule, name === baseChains.services);
     }
@@ -55,33 +56,28 @@ class RulesReader {
       (this.#named(label)[0] ?? this.#add(label)).healthCheckNodePort = port;
     }
     // If rules lead to Service ports' chains, a chain that none leads to belongs to no Service.
-    const showsCaptures = captures.some(({ leadsTo }) => leadsTo);
-    for (const chain of this.#nat.values()) this.#readServiceChain(chain, showsCaptures);
-    return this.#drafts.filter(showsMore).map((draft) => {
-      draft.showsEndpoints &&= !this.#lackChains.has(draft);
-      return draft.finish();
-    });
+    for (const chain of this.#nat.values()) this.#readServiceChain(chain, leading.length > 0);
+    return [...this.#byName.values()]
+      .flat()
+      .filter(showsMore)
+      .map((draft) => {
+        draft.showsEndpoints &&= !this.#lackChains.has(draft);
+        return draft.finish();
+      });
   }
 
-  /** The Service port that a rule of a chain is there for that all share. */
+  /** The Service port that a rule in a chain of all Service ports is for. */
   #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): PortDraft | undefined {
-    // What a Service port is called that nothing names.
+    // The name of a Service port that nothing names.
     const place = address === undefined ? `node port ${port}` : joinHostPort(address, port ?? 0);
     const name = label ?? (port === undefined || protocol === undefined ? undefined : `${place}/${protocol}`);
     if (name === undefined) return undefined;
     const draft =
-      this.#byHash.get(leadsTo?.hash ?? '') ??
-      this.#named(name).find(
-        (known) =>
-          // Names may have been made the same before the rules were shown.
-          (leadsTo === undefined || !this.#kinds.get(known)?.has(leadsTo.kind)) &&
-          (address === undefined || port === undefined || known.port === undefined || known.port === port),
-      ) ??
+      (leadsTo
+        ? this.#byHash.get(leadsTo.hash)
+        : this.#named(name).find((known) => address === undefined || (port ?? known.port) === (known.port ?? port))) ??
       this.#add(name);
-    if (leadsTo) {
-      this.#kinds.get(draft)?.add(leadsTo.kind);
-      this.#byHash.set(leadsTo.hash, draft);
-    }
+    if (leadsTo) this.#byHash.set(leadsTo.hash, draft);
     if (protocol !== undefined) draft.protocol = protocol;
     return draft;
   }
@@ -92,11 +88,9 @@ class RulesReader {
 
   #add(name: string): PortDraft {
     const draft = new PortDraft(name, this.#family, 'TCP');
-    this.#drafts.push(draft);
     const others = this.#byName.get(name);
     if (others) others.push(draft);
     else this.#byName.set(name, [draft]);
-    this.#kinds.set(draft, new Set());
     return draft;
   }
 
@@ -144,13 +138,16 @@ class RulesReader {
     if (draft) draft.hasFirewall = true;
   }
 
-  /** The chains of one Service port: found by the hash in their names, by their comments, or by what jumps to them. */
+  /** The chains of one Service port: found by the hash in their names, or else by their comments. */
   #readServiceChain(chain: Chain, showsCaptures: boolean): void {
     const { kind, hash } = serviceChain(chain.name) ?? {};
     if (kind === undefined || hash === undefined) return;
     const rules = chain.rules.map(readRule);
-    const draft = this.#byHash.get(hash) ?? this.#draftNamedIn(rules, kind, showsCaptures);
+    const [name] = showsCaptures ? [] : rules.flatMap(({ label }) => label ?? []);
+    const draft =
+      this.#byHash.get(hash) ?? (name === undefined ? undefined : (this.#named(name)[0] ?? this.#add(name)));
     if (!draft) return;
+    this.#byHash.set(hash, draft);
     const path = kind === 'cluster' || kind === 'local' ? 'clusterIP' : 'external';
     for (const rule of rules) {
       this.#checkWay(rule, draft);
@@ -171,14 +168,6 @@ class RulesReader {
       default:
         this.#readEndpoints(rules, kind === 'cluster' ? 'Cluster' : 'Local', draft);
     }
-  }
-
-  #draftNamedIn(rules: readonly ReadRule[], kind: ServiceChainKind, showsCaptures: boolean): PortDraft | undefined {
-    const names = rules.flatMap(({ label }) => label ?? []);
-    const known = names.find((name) => this.#byName.has(name));
-    if (known !== undefined) return this.#named(known).find((draft) => !this.#kinds.get(draft)?.has(kind));
-    const [name] = names;
-    return showsCaptures || name === undefined ? undefined : this.#add(name);
   }
 
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {

@@ -192,12 +192,9 @@ function follows({ change, rules }: KernelChange, reasons: readonly ServiceReaso
   const edited = [...rules.added, ...rules.removed];
   const kind = parseServiceChain(rules.chain)?.kind;
   if (kind === 'cluster' || kind === 'local') {
-    return change === 'changed' && edited.every(leadsToEndpoint);
+    const leadsTo = (rule: string) => parseServiceChain(/ -j (\S+)$/.exec(rule)?.[1] ?? '')?.kind;
+    return change === 'changed' && edited.every((rule) => leadsTo(rule) === 'endpoint');
   }
   if (kind !== 'endpoint' || change === 'changed') return false;
   return edited.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
-}
-
-function leadsToEndpoint(rule: string): boolean {
-  return parseServiceChain(/ -j (\S+)$/.exec(rule)?.[1] ?? '')?.kind === 'endpoint';
 }

@@ -10,7 +10,7 @@ import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { SideServices } from '../diff/compared-side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { AddressObjects } from './find-ports.ts';
+import type { Node, Service, Sourced } from '../cluster/objects.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../diff/changes/kernel-change.ts';
 import { listKernelChanges } from '../diff/changes/list-changes.ts';
@@ -18,9 +18,15 @@ import type { Owners } from '../diff/changes/owners.ts';
 import { diffStates } from '../kernel/delta.ts';
 import { factsOf } from '../diff/port-facts.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { dnsRecords, environmentVariables } from './service-discovery.ts';
+import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ShownPort } from './shown-port.ts';
+
+/** The objects of manifests that say whose an address is. */
+export interface AddressObjects {
+  readonly services: readonly Sourced<Service>[];
+  readonly nodes: readonly Sourced<Node>[];
+}
 
 /** The subject of a description: Services, and one node's state for them. */
 export interface View {
@@ -169,4 +175,90 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
 function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
   if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
   return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
+}
+
+/** One record of the cluster's DNS, names with their final dot. */
+interface DnsRecord {
+  readonly name: string;
+  readonly type: 'A' | 'AAAA' | 'SRV' | 'CNAME';
+  readonly value: string;
+}
+
+/**
+ * What pods get for a Service's names, after the specification of DNS-based service discovery (version 1.1.0) and as
+ * CoreDNS answers: a headless Service has the addresses of its ready endpoints, each under its hostname, or else under
+ * its address with dashes.
+ */
+function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
+  const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;
+  const named = service.ports.filter((port) => port.name !== '');
+  switch (service.skipped) {
+    case 'external-name': {
+      const value = service.externalName ?? '';
+      return [{ name, type: 'CNAME', value: value.endsWith('.') ? value : `${value}.` }];
+    }
+    case 'headless': {
+      const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
+      const share = Math.max(1, Math.floor(100 / Math.max(1, ready.length)));
+      const hosts = ready.map(({ hostname, address }) => `${hostname || address.replace(/[.:]/g, '-')}.${name}`);
+      return [
+        ...ready.map(({ address }) => addressRecord(name, address)),
+        ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
+        // Only EndpointSlices hold the number of a named target port: uses the Service port's number instead.
+        ...named.flatMap((port) => {
+          const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
+          return hosts.map((host) => serviceRecord(name, port, `${share} ${number} ${host}`));
+        }),
+      ];
+    }
+    case 'no-cluster-ip':
+      return [];
+    case undefined:
+      return [
+        ...service.clusterIPs.map((address) => addressRecord(name, address)),
+        ...named.map((port) => serviceRecord(name, port, `100 ${port.port} ${name}`)),
+      ];
+  }
+}
+
+function addressRecord(name: string, address: string): DnsRecord {
+  return { name, type: parseAddress(address)?.family === 'ipv6' ? 'AAAA' : 'A', value: address };
+}
+
+function serviceRecord(name: string, port: ServiceInfo['ports'][number], rest: string): DnsRecord {
+  return { name: `_${port.name}._${port.protocol.toLowerCase()}.${name}`, type: 'SRV', value: `0 ${rest}` };
+}
+
+/**
+ * The variables that containers of the Service's namespace are started with (kubelet's envvars.FromServices), in its
+ * order: none for a Service without a cluster IP. Of the Service default/kubernetes, containers of all namespaces have
+ * them.
+ */
+function environmentVariables(service: ServiceInfo): readonly { readonly name: string; readonly value: string }[] {
+  const [host] = service.clusterIPs;
+  const [first] = service.ports;
+  if (service.skipped !== undefined || host === undefined || first === undefined) return [];
+  const prefix = variableName(service.name);
+  const url = ({ protocol, port }: typeof first) => `${protocol.toLowerCase()}://${joinHostPort(host, port)}`;
+  const named = service.ports.filter(({ name }) => name !== '');
+  const variables: readonly (readonly [name: string, value: string])[] = [
+    ['SERVICE_HOST', host],
+    ['SERVICE_PORT', String(first.port)],
+    ...named.map(({ name, port }) => [`SERVICE_PORT_${variableName(name)}`, String(port)] as const),
+    ['PORT', url(first)],
+    ...service.ports.flatMap((port) => {
+      const name = `PORT_${port.port}_${port.protocol}`;
+      return [
+        [name, url(port)],
+        [`${name}_PROTO`, port.protocol.toLowerCase()],
+        [`${name}_PORT`, String(port.port)],
+        [`${name}_ADDR`, host],
+      ] as const;
+    }),
+  ];
+  return variables.map(([name, value]) => ({ name: `${prefix}_${name}`, value }));
+}
+
+function variableName(text: string): string {
+  return text.replaceAll('-', '_').toUpperCase();
 }

@@ -14,8 +14,7 @@ import type {
 import { addressWords, describePolicies } from '../diff/port-facts.ts';
 import { splitName } from './parse-asked.ts';
 import type { SharedSubject } from './find-items.ts';
-import type { PortRole } from './find-ports.ts';
-import type { Because } from './find-subject.ts';
+import type { Because, PortRole } from './find-subject.ts';
 import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -23,7 +22,7 @@ export interface DescriptionLine {
   readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
   readonly depth: number;
   readonly text: string;
-  /** The columns that the text is made of, if it is a row of a table. */
+  /** The columns of a row of a table, which are aligned when it is printed. */
   readonly cells?: readonly string[];
 }
 
@@ -120,7 +119,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
     ...pathLines(port),
     ...plain(unboundHints && hintWords(unboundHints)),
     ...plain(`${count(endpoints.length, `${family}endpoint`)}, ${used} used on ${words.node}`),
-    ...cutLines(alignEndpoints(endpoints), words.limit, 2),
+    ...cutLines(endpoints.map(endpointLine), words.limit, 2),
   ];
 }
 
@@ -194,16 +193,10 @@ function hintWords(hints: UnboundHints): string {
   }
 }
 
-function alignEndpoints(endpoints: readonly EndpointDescription[]): readonly DescriptionLine[] {
-  const width = (texts: readonly string[]) => Math.max(0, ...texts.map(({ length }) => length));
-  const names = width(endpoints.slice(0, 1000).map(({ endpoint }) => endpoint));
-  const nodes = width(endpoints.slice(0, 1000).map(({ node }) => (node?.length ? node : '')));
-  return endpoints.map((each) => {
-    const { endpoint, node = '', place } = each;
-    const words = `${useWords(each)}${each.assumed ? ' (assumed)' : ''}${at(place)}`;
-    const text = [endpoint.padEnd(names), node.padEnd(nodes), words].join('  ');
-    return { ...line(isUsedInWords(each) ? 'good' : 'dim', 2, text), cells: [endpoint, node, words] };
-  });
+function endpointLine(endpoint: EndpointDescription): DescriptionLine {
+  const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;
+  const cells = [endpoint.endpoint, endpoint.node ?? '', words];
+  return { ...line(isUsedInWords(endpoint) ? 'good' : 'dim', 2, cells.join('  ')), cells };
 }
 
 function isUsedInWords({ cluster, local }: EndpointDescription): boolean {

@@ -1,24 +1,31 @@
+import { mostSuggestions, nearest } from '../base/find-nearest.ts';
+import { nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo } from '../cluster/model.ts';
-import type { Coverage } from '../dumps/coverage.ts';
-import { families } from '../kernel/family.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
-import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import { nodeAddresses } from '../cluster/node-context.ts';
+import type { SideServices } from '../diff/compared-side.ts';
+import type { PortAddress } from '../diff/port-facts.ts';
+import { findDumpListeners, type Coverage } from '../dumps/coverage.ts';
+import { isLoopback, joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { formatKey } from '../kernel/nftables/format-expression.ts';
+import { parseSocketAddress } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
-import { bareName, parseAsked, type Asked } from './parse-asked.ts';
-import type { Decompiled } from './decompile.ts';
-import type { View } from './describe-services.ts';
-import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { isKubeProxyTable, nftSets } from '../kube-proxy/nft-names.ts';
 import {
-  explainUnanswered,
-  explainUnserved,
-  hasOwnPort,
-  nodeOfDump,
-  roleOf,
-  type AskedNode,
-  type PortRole,
-} from './find-ports.ts';
-import { mostSuggestions, nearest } from '../base/find-nearest.ts';
+  describeListeners,
+  findNodePortListeners,
+  listensOn,
+  type FindListeners,
+} from '../kube-proxy/node-port-listeners.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
+import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
+import type { Decompiled } from './decompile.ts';
+import type { AddressObjects, View } from './describe-services.ts';
+import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
+import { bareName, parseAsked, splitName, type Asked, type AskedAddress } from './parse-asked.ts';
 import { shownInManifests, shownWithoutPorts, type ShownPort } from './shown-port.ts';
 
 /** What was asked about. */
@@ -40,68 +47,71 @@ interface ServiceMatch {
 /** How the item in question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
-/** A Service port that the question is about. */
-interface PortMatch {
+/** What a text is looked up in. */
+interface Known extends HeldState {
+  readonly ports: readonly ShownPort[];
+  readonly node: AskedNode;
+  /** The Service port of a chain that the state lacks. */
+  readonly labelOfChain?: (chain: string) => string | undefined;
+}
+
+/** A Service port that a text leads to. */
+interface Match {
   readonly port: ShownPort;
   readonly because: Because;
 }
 
-/** Finds the Service ports that the question leads to. */
-function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly PortMatch[] {
-  const matching = (why: (port: ShownPort) => Because | undefined): readonly PortMatch[] =>
-    ports.flatMap((port) => {
-      const because = why(port);
-      return because ? [{ port, because }] : [];
-    });
-  const found = matching((port) => roleOf(port, asked, node));
-  return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
+/** What a text leads to: Service ports, or else chains and sets that none of them has, or that all share. */
+interface Found {
+  readonly asked: Asked;
+  readonly matches: readonly Match[];
+  readonly subjects: readonly SharedSubject[];
+  /** Why no Service answers at an address. */
+  readonly unanswered: string | undefined;
 }
 
 /**
  * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
  * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
  */
-export function findSubject(text: string, view: View): Finding {
+function find(text: string, { ports, node, labelOfChain, ...held }: Known): Found {
   const what = bareName(text.trim());
-  const { cluster, node } = view.services;
-  const items = findItems(what, view);
-  if (items && !items.owner) return { kind: 'shared', subjects: items.subjects };
-  const serviceOf = new Map([
-    ...cluster.servicePorts.map((port) => [shownInManifests(port), `${port.namespace}/${port.service}`] as const),
-    ...cluster.services.flatMap((service) =>
-      shownWithoutPorts(service).map((port) => [port, labelOf(service)] as const),
-    ),
-  ]);
-  const ports = [...serviceOf.keys()];
-  const asked = parseAsked(what);
-  const asNode: AskedNode = {
-    isOwn: (own) => node.hostAddresses.some((each) => each.text === own.text),
-    listeners: findNodePortListeners(view.state),
-  };
-  const { owner } = items ?? {};
-  const owned = owner
-    ? ports.filter(({ name }) => name === owner.label).map((port) => ({ port, because: owner.role }))
-    : [];
-  const found = groupBy(
-    owned.length > 0 ? owned : findPorts(ports, asked, asNode),
-    ({ port }) => serviceOf.get(port) ?? '',
-  );
-  const matches = cluster.services.flatMap((service): readonly ServiceMatch[] => {
-    const own = found.get(labelOf(service));
-    if (!own) return [];
-    const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
-    return [{ service, labels: new Set(own.map(({ port }) => port.name)), because: [...because.values()] }];
-  });
-  if (matches.length > 0) return { kind: 'services', matches };
-  const { address } = asked;
-  const why =
-    address &&
-    (explainUnanswered(ports, address, asNode) ??
-      (view.objects && explainUnserved(address, view.objects, view.services)));
+  const { owner, subjects = [] } = findItems(what, held) ?? {};
+  const label = owner?.label ?? labelOfChain?.(what);
+  const asked = parseAsked(label ?? what);
+  const because = owner?.role ?? { kind: 'name' };
+  const owned = ports.filter(({ name }) => name === label).map((port) => ({ port, because }));
   return {
-    kind: 'nothing',
-    why: why ?? `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint(asked, view)}`,
+    asked,
+    matches: owned.length > 0 ? owned : findPorts(ports, asked, node),
+    subjects,
+    unanswered: asked.address && explainUnanswered(ports, asked.address, node),
   };
+}
+
+/** Finds what a text is about in manifests or a bundle. */
+export function findSubject(text: string, view: View): Finding {
+  const { cluster, node } = view.services;
+  const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
+  const { asked, matches, subjects, unanswered } = find(text, {
+    ...view,
+    ports: [...cluster.servicePorts.map(shownInManifests), ...cluster.services.flatMap(shownWithoutPorts)],
+    node: { isOwn, listeners: findNodePortListeners(view.state) },
+  });
+  if (matches.length > 0) {
+    const byService = groupBy(matches, ({ port }) => splitName(port.name)[0] ?? '');
+    const found = cluster.services.flatMap((service): readonly ServiceMatch[] => {
+      const own = byService.get(labelOf(service)) ?? [];
+      const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
+      const labels = new Set(own.map(({ port }) => port.name));
+      return own.length === 0 ? [] : [{ service, labels, because: [...because.values()] }];
+    });
+    return { kind: 'services', matches: found };
+  }
+  if (subjects.length > 0) return { kind: 'shared', subjects };
+  const unserved = asked.address && view.objects && explainUnserved(asked.address, view.objects, view.services);
+  const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
+  return { kind: 'nothing', why: unanswered ?? unserved ?? `${nothing}${hint(asked, view)}` };
 }
 
 /** Services that were read from a dump, and what they were read from. */
@@ -109,39 +119,31 @@ export interface DumpedServices extends Decompiled, HeldState {
   readonly coverage: Coverage;
 }
 
-/**
- * Finds what a text is about in a dump: Service ports, those that only rules of another mode show in `left`; or else chains and
- * sets that none of them has, or that all share.
- */
-export function findInDump(
-  text: string,
-  dump: DumpedServices,
-):
+/** What a text leads to in a dump: Service ports, also those that only rules of another mode show, or else chains and sets. */
+type FoundInDump =
   | {
       readonly kind: 'found';
       readonly ports: readonly ShownPort[];
-      readonly left: readonly ShownPort[];
       readonly subjects: readonly SharedSubject[] | undefined;
     }
-  | { readonly kind: 'nothing'; readonly why: string } {
+  | { readonly kind: 'nothing'; readonly why: string };
+
+/** Finds what a text is about in a dump. */
+export function findInDump(text: string, dump: DumpedServices): FoundInDump {
   const { owners, state } = dump;
-  const what = bareName(text);
-  const items = findItems(what, dump);
-  // A chain may be known by its name alone.
-  const label = items?.owner?.label ?? owners.ofChain({ name: what, rules: [] }) ?? owners.ofNftChain({ name: what });
-  const asked = parseAsked(label ?? what);
-  const node = nodeOfDump(state, dump.coverage);
-  const [ports = [], left = []] = [dump.ports, dump.leftovers.ports].map((all) =>
-    findPorts(all, asked, node).map(({ port }) => port),
-  );
-  if (ports.length + left.length > 0) return { kind: 'found', ports, left, subjects: undefined };
-  const subjects = [...(items?.subjects ?? []), ...healthCheckSets(asked, dump)];
-  if (subjects.length > 0) return { kind: 'found', ports, left, subjects };
-  const why = asked.address && explainUnanswered(dump.ports, asked.address, node);
-  return {
-    kind: 'nothing',
-    why: why ?? `the dump shows no Service, chain or set that matches ${JSON.stringify(text)}`,
-  };
+  const { asked, matches, ...found } = find(text, {
+    state,
+    owners,
+    ports: [...dump.ports, ...dump.leftovers.ports],
+    node: nodeOfDump(state, dump.coverage),
+    // A chain may be known by its name alone.
+    labelOfChain: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
+  });
+  if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
+  const subjects = [...found.subjects, ...healthCheckSets(asked, dump)];
+  if (subjects.length > 0) return { kind: 'found', ports: [], subjects };
+  const nothing = `the dump shows no Service, chain or set that matches ${JSON.stringify(text)}`;
+  return { kind: 'nothing', why: found.unanswered ?? nothing };
 }
 
 /** The sets that have a health check node port: no more than its number is in a kernel, and no Service. */
@@ -180,4 +182,176 @@ function suggest(named: string, services: readonly ServiceInfo[]): readonly stri
   const all = new Set(services.map(({ name }) => name));
   const near = all.has(bare) ? [bare] : nearest(bare, [...all]);
   return services.flatMap((each) => (near.includes(each.name) ? [labelOf(each)] : [])).slice(0, mostSuggestions);
+}
+
+/** A node as it is asked about: its own addresses, and those that node ports listen on. */
+interface AskedNode {
+  isOwn(address: Address): boolean;
+  readonly listeners: FindListeners;
+}
+
+/** What a name, an address or a number is to a Service port. */
+export type PortRole =
+  | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
+  | { readonly kind: 'endpoint'; readonly endpoint: string };
+
+/** What a dump shows of the node's own addresses; any may be one if it does not show those of a family. */
+function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
+  const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
+  for (const { name, addresses } of state.links) {
+    if (name !== serviceLink) for (const { address } of addresses) own[address.family].add(address.text);
+  }
+  const isNodePort = findNodePortServers(state);
+  for (const server of state.virtualServers) if (isNodePort(server)) own[server.family].add(server.address.text);
+  for (const { name, family, sets } of state.nftables) {
+    if (!isKubeProxyTable(name)) continue;
+    for (const { key } of sets.get(nftSets.nodePortIPs)?.elements ?? []) own[family].add(formatKey(key));
+  }
+  return {
+    isOwn: ({ family, text }) => own[family].size === 0 || own[family].has(text),
+    listeners: findDumpListeners(state, coverage),
+  };
+}
+
+/** Finds the Service ports that the question leads to. */
+function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly Match[] {
+  const matching = (roleIn: (port: ShownPort) => PortRole | undefined): readonly Match[] =>
+    ports.flatMap((port) => {
+      const because = roleIn(port);
+      return because ? [{ port, because }] : [];
+    });
+  const found = matching((port) => roleOf(port, asked, node));
+  // A bare number is more likely a node port than a Service's own.
+  return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
+}
+
+/** What is asked about is to a Service port; undefined if it is another's. */
+function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
+  const { text, address, number, names } = asked;
+  if (port.name === text) return { kind: 'name' };
+  const protocol = (address ?? number)?.protocol ?? port.protocol;
+  if (number) {
+    if (protocol === port.protocol && port.nodePort === number.port) return { kind: 'node-port' };
+    const isHealthCheck = port.healthCheckNodePort === number.port && (number.protocol ?? 'TCP') === 'TCP';
+    return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
+  }
+  if (address) return protocol === port.protocol ? roleOfAddress(port, address, node) : undefined;
+  // In IPVS mode a port that nothing names is called by its address.
+  const [service, portName] = splitName(port.name);
+  const isNamed = names.some(
+    (each) =>
+      (each.name === service || each.name === service?.replace(/^.*\//, '')) &&
+      (each.port === undefined || each.port === portName || each.port === String(port.port)),
+  );
+  return isNamed ? { kind: 'name' } : undefined;
+}
+
+/** What an address, with or without a port, is to a Service port. */
+function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
+  const [endpoint] = endpointsAt(port, asked.address, asked.port);
+  if (endpoint !== undefined) return { kind: 'endpoint', endpoint };
+  if (listensAt(port, asked, node) === 'yes') return { kind: 'node-port' };
+  if (asked.port !== undefined && asked.port !== port.port) return undefined;
+  const own = port.addresses.find(({ address }) => address === asked.address.text);
+  return own && { kind: own.kind };
+}
+
+function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
+  return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
+}
+
+/** The endpoints at an address, "ip:port". Dumps, and Services without ports, may show one by address alone. */
+function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined): readonly string[] {
+  return endpoints.flatMap(({ endpoint }) => {
+    const socket = parseSocketAddress(endpoint);
+    const isThere = socket?.address.text === text && (port === undefined || port === socket.port);
+    return isThere || endpoint === text ? [endpoint] : [];
+  });
+}
+
+/**
+ * Whether a node port is reached at an address: `deaf` where the address is the node's, but not one that node ports listen
+ * on.
+ */
+function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
+  const { nodePort, family, protocol } = port;
+  if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
+  // Loopback is every node's, whether or not its addresses are known.
+  const isOwn = isLoopback(asked.address) || node.isOwn(asked.address);
+  if (!isOwn || (asked.protocol ?? protocol) !== protocol) return 'no';
+  return listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address) === false ? 'deaf' : 'yes';
+}
+
+/**
+ * Why no Service answers at an address: it belongs to the node, but node ports do not listen on it; or its Services
+ * have other ports. Undefined if neither applies.
+ */
+function explainUnanswered(ports: readonly ShownPort[], asked: AskedAddress, node: AskedNode): string | undefined {
+  const { address, protocol, port: number } = asked;
+  if (number === undefined) return undefined;
+  const deaf = ports.find((port) => listensAt(port, asked, node) === 'deaf');
+  if (deaf) {
+    const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number });
+    // In IPVS mode a port that nothing names is called by its node port.
+    const owner = deaf.name.startsWith('node port ') ? '' : ` of ${deaf.name}`;
+    const only = listeners.kind === 'listed' ? ' only' : '';
+    return `no Service answers at ${joinHostPort(address.text, number)}: node port ${number}${owner} listens on ${describeListeners(listeners)}${only}`;
+  }
+  const lacks = `has no port ${number}${protocol === undefined ? '' : `/${protocol}`}`;
+  /** What there is to say of each owner of the address, and its ports. */
+  const owners = new Map<string, Set<string>>();
+  for (const port of ports) {
+    const isOwner = port.addresses.some((each) => each.address === address.text);
+    const sockets = isOwner
+      ? [port.port]
+      : endpointsAt(port, address, undefined).map((at) => parseSocketAddress(at)?.port);
+    if (sockets.length === 0) continue;
+    const [service] = splitName(port.name);
+    const is = isOwner ? 'belongs to' : 'is an endpoint of';
+    const clause = service === undefined ? lacks : `${is} ${service}, which ${lacks}${isOwner ? '' : ' there'}`;
+    const shown = owners.get(clause) ?? new Set();
+    for (const each of sockets) if (each !== undefined) shown.add(`${each}/${port.protocol}`);
+    owners.set(clause, shown);
+  }
+  if (owners.size === 0) return undefined;
+  const clauses = [...owners].map(([clause, own]) =>
+    own.size === 0 ? clause : `${clause} (has ${[...own].join(', ')})`,
+  );
+  return nameSome(clauses.map((clause) => `${address.text} ${clause}`));
+}
+
+/** Why kube-proxy programs nothing on this node for an address of the input; undefined if that is not so. */
+export function explainUnserved(
+  asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
+  { services, nodes }: AddressObjects,
+  { cluster, node }: Pick<SideServices, 'cluster' | 'node'>,
+): string | undefined {
+  const { address, port, protocol } = asked;
+  const { text } = address;
+  const isServed = cluster.servicePorts.some(({ clusterIP, externalIPs, loadBalancerIPs }) =>
+    [clusterIP, ...externalIPs, ...loadBalancerIPs].some((each) => each.text === text),
+  );
+  if (isServed || node.hostAddresses.some((each) => each.text === text)) return undefined;
+  const proxied = services.find(
+    ({ object: { spec, ingress } }) =>
+      spec.type === 'LoadBalancer' &&
+      ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
+  );
+  if (proxied) {
+    const { namespace, name } = proxied.object.metadata;
+    return `${text} is a load balancer address of ${namespace}/${name} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
+  }
+  const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
+  const name = owner?.object.metadata.name;
+  if (name === undefined || name === node.name) return undefined;
+  const ofNodePort = cluster.servicePorts.find(
+    (each) =>
+      port !== undefined &&
+      each.nodePort === port &&
+      each.family === address.family &&
+      (protocol === undefined || each.protocol === protocol.toUpperCase()),
+  );
+  const other = node.name === '' ? '' : `, not of ${node.name}`;
+  const answers = ofNodePort ? `; node port ${ofNodePort.nodePort} of ${ofNodePort.label} answers there` : '';
+  return `${text} is an address of node ${name}${other}${answers}: ask with --node ${name}`;
 }

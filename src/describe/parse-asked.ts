@@ -39,13 +39,8 @@ export interface Asked {
 
 /** Reads an address, a port or a name. Takes any text. */
 export function parseAsked(text: string): Asked {
-  const ofKubectl = nameInKubectl(text);
-  return {
-    text,
-    address: parseAskedAddress(text),
-    number: parseAskedPort(text),
-    names: [text, ...(ofKubectl === undefined ? [] : [ofKubectl])].map(parseAskedName),
-  };
+  const names = [text, nameInKubectl(text) ?? text].map(parseAskedName);
+  return { text, address: parseAskedAddress(text), number: parseAskedPort(text), names };
 }
 
 /**
@@ -114,8 +109,8 @@ function addressOfEntry(what: string): string {
 
 const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
-/** A rule that leads to one chain, or looks into one map. What leads to several has braces. */
-const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")?$/;
+/** What names a chain, set or map, or a rule that leads to one. What leads to several has braces. */
+const naming = /^(?:[^{}]* )?(?:(?:chain|set|map|goto|jump) |@)([^\s{}]+)(?: \{| comment "[^"]*")?$/;
 
 /**
  * What a name, an element or a rule in a listing of nftables means: "chain services {", "goto service-…",
@@ -123,14 +118,12 @@ const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")
  * "10.96.0.1:80/tcp" and "30080/tcp", and a rule the chain or map that it leads to. Any other text is given back.
  */
 function bareNftName(what: string): string {
-  const named = /^(?:(?:chain|set|map|goto|jump) |@)(\S+)(?: \{)?$/.exec(what)?.[1];
-  if (named !== undefined) return named;
   const element = what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, '');
   // The value of a map's element is behind the last colon.
   const at = element.lastIndexOf(' : ');
   const key = (at < 0 || element.includes(',', at) ? element : element.slice(0, at)).replace(/ comment "[^"]*"$/, '');
   const [, address, , protocol = '', port = ''] = elementKey.exec(key) ?? [];
-  if (port === '') return parseAddress(key) ? key : (leading.exec(what)?.[1] ?? what);
+  if (port === '') return parseAddress(key) ? key : (naming.exec(what)?.[1] ?? what);
   if (address === undefined) return `${port}/${protocol}`;
   return parseAddress(address) ? `${joinHostPort(address, Number(port))}/${protocol}` : what;
 }

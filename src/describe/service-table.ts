@@ -1,4 +1,4 @@
-import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
+import { fitRows, joinCells } from '../base/fit-columns.ts';
 import { formatCount } from '../base/format-count.ts';
 import { printable } from '../base/printable.ts';
 import { assignedTexts } from '../cluster/assign-addresses.ts';
@@ -37,18 +37,15 @@ export function serviceRows(view: Pick<View, 'services'>): readonly ServiceRow[]
   return eachService(view).map((known) => {
     const { service, assumed } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
-    const star = (text: string, isAssumed = chosen.has(text)): string => (isAssumed ? `${text}*` : text);
+    const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
     const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
-    const { ready, all, isAssumed } = countReady(known, view.services.assumed.pods);
     return {
       service: `${service.namespace}/${service.name}`,
       type: service.type,
-      addresses: addressesOf(known)
-        .map((text) => star(text))
-        .join(', '),
+      addresses: addressesOf(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
-      nodePorts: [...new Set(nodePorts)].map((number) => star(number)).join(', '),
-      endpoints: all === undefined ? '' : star(`${ready}/${all}`, isAssumed),
+      nodePorts: [...new Set(nodePorts)].map(star).join(', '),
+      endpoints: countReady(known, view.services.assumed.pods),
       policies: policiesOf(known).join(', '),
       notes: oddities(known).join(', '),
     };
@@ -71,30 +68,21 @@ function addressesOf({ service, ports }: KnownService): readonly string[] {
   }
 }
 
-/** Ready addresses of all; those of two families are those of the same Pods. */
-function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): ReadyCount {
+/** Ready addresses of all, with a star if some are assumed: addresses of two families are those of the same Pods. */
+function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
   if (headless) {
     const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
-    return { ready: headless.used, all: headless.total, isAssumed };
+    return `${headless.used}/${headless.total}${isAssumed ? '*' : ''}`;
   }
-  const counts = families.map((family): ReadyCount => {
-    const own = ports.filter((port) => port.family === family);
-    const all = own.flatMap(({ endpoints }) => endpoints);
+  if (ports.length === 0) return '';
+  const all = ports.flatMap(({ endpoints }) => endpoints);
+  const counts = families.map((family) => {
+    const own = all.filter(({ address }) => address.family === family);
     const distinct = (some: typeof all): number => new Set(some.map(({ address }) => address.text)).size;
-    return {
-      ready: distinct(all.filter(({ status }) => status.ready)),
-      all: own.length === 0 ? undefined : distinct(all),
-      isAssumed: all.some(({ status }) => status.assumed === true),
-    };
+    return { ready: distinct(own.filter(({ status }) => status.ready)), all: distinct(own) };
   });
-  return counts.reduce((a, b) => ((b.all ?? -1) > (a.all ?? -1) ? b : a));
-}
-
-/** `all` is undefined for a Service that cannot have endpoints. */
-interface ReadyCount {
-  readonly ready: number;
-  readonly all: number | undefined;
-  readonly isAssumed: boolean;
+  const most = counts.reduce((a, b) => (b.all > a.all ? b : a));
+  return `${most.ready}/${most.all}${all.some(({ status }) => status.assumed) ? '*' : ''}`;
 }
 
 function policiesOf({ ports }: KnownService): readonly string[] {
@@ -221,21 +209,8 @@ export function formatRows(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
   );
   const table = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
-  // Service names keep twice as much.
-  const wanted = columns.map((column, i) => ({
-    wanted: table.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0),
-    weight: column === 'service' ? 2 : 1,
-  }));
-  // Without a terminal nothing is cut, but a long cell must not move all other columns.
-  const widths = width === undefined ? wanted.map((each) => Math.min(60, each.wanted)) : fitColumns(wanted, width);
-  const lines = table.map((row) => {
-    const cells = row.map((cell, i) => {
-      const room = widths[i] ?? 0;
-      const kept = columns[i] === 'service' ? 'end' : 'start';
-      return (width === undefined ? cell : cutCell(cell, room, kept)).padEnd(room);
-    });
-    return cells.join(columnGap).trimEnd();
-  });
+  const service = columns.indexOf('service');
+  const lines = fitRows(table, { width, weights: { [service]: 2 }, names: service }).map(joinCells);
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
   if (shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'))) lines.push('* assumed');

@@ -114,23 +114,28 @@ function isOfKubeProxyChain(rule: Rule): boolean {
       case 'virtual-server':
         return true;
       case 'jump':
-        return arg.target.kind === 'mark' || jumpsToKubeProxyChain(rule) || isLocalnetRule(rule);
+        return arg.target.kind === 'mark' || isOfKubeProxy(jumpChain(rule) ?? '') || isLocalnetRule(rule);
       default:
         return false;
     }
   });
 }
 
-function jumpsToKubeProxyChain(rule: Rule): boolean {
-  const target = jumpChain(rule) ?? '';
-  return tableNames.some((table) => classifyChain(table, target) !== undefined);
+function isOfKubeProxy(chain: string): boolean {
+  return tableNames.some((table) => classifyChain(table, chain) !== undefined);
 }
 
 /**
  * A jump from one of the kernel's chains to one of kube-proxy's, with its comment. 'NEW': only of packets that open a
  * connection, as the rules there are many, and later packets need none of them.
  */
-type Jump = readonly [table: TableName, from: string, to: string, comment?: string, state?: 'NEW'];
+type Jump = readonly [
+  table: TableName,
+  from: string,
+  to: string,
+  comment?: string | undefined,
+  state?: 'NEW' | undefined,
+];
 
 const natJumps: readonly Jump[] = [
   ['nat', 'PREROUTING', baseChains.services, 'kubernetes service portals'],
@@ -176,50 +181,33 @@ export const ipvsJumps: readonly Jump[] = [
 
 /** The kernel's own chains of a table, with the jumps that come before any other program's rules. */
 export function jumpChains(jumps: readonly Jump[], table: TableName): readonly Chain[] {
-  const rules = new Map<string, Rule[]>();
-  for (const [of, from, chain, text, state] of jumps) {
-    if (of !== table) continue;
-    const args: RuleArg[] = [];
-    if (state !== undefined) args.push({ kind: 'conntrack-state', states: [state] });
-    if (text !== undefined) args.push({ kind: 'comment', text });
-    args.push({ kind: 'jump', target: { kind: 'chain', chain } });
-    rules.set(from, [...(rules.get(from) ?? []), { args }]);
-  }
-  return Array.from(rules, ([name, ofChain]) => ({ name, rules: ofChain }));
+  const own = jumps.filter(([of]) => of === table);
+  const names = new Set(own.map(([, from]) => from));
+  return Array.from(names, (name) => ({ name, rules: own.filter(([, from]) => from === name).map(jumpRule) }));
 }
 
-/** All of them, and one of releases before those that kpc follows. */
-const knownJumps: readonly Jump[] = [...iptablesJumps, ...ipvsJumps, ['filter', 'INPUT', ...portals]];
+function jumpRule([, , chain, text, state]: Jump): Rule {
+  const args: RuleArg[] = [];
+  if (state !== undefined) args.push({ kind: 'conntrack-state', states: [state] });
+  if (text !== undefined) args.push({ kind: 'comment', text });
+  return { args: [...args, { kind: 'jump', target: { kind: 'chain', chain } }] };
+}
+
+/** All of them, and one of releases before those that kpc follows. Releases differ in whether they are for new connections only. */
+const knownJumps: ReadonlySet<string> = new Set(
+  [...iptablesJumps, ...ipvsJumps, ['filter', 'INPUT', ...portals] as const].flatMap(([table, from, to, comment]) =>
+    ([undefined, 'NEW'] as const).map(
+      (state) => `${table} ${from} ${ruleMeaning(jumpRule([table, from, to, comment, state]))}`,
+    ),
+  ),
+);
 
 /**
- * Whether a rule in one of the kernel's own chains is a jump as kube-proxy writes it. Releases differ in whether it is
- * for new connections only. Another program's jump to the same chain matches something else, or says something else.
+ * Whether a rule in one of the kernel's own chains is a jump as kube-proxy writes it. Another program's jump to the same
+ * chain matches something else, or says something else.
  */
 export function isKubeProxyJump(rule: Rule, table: TableName, chain: string): boolean {
-  const target = jumpChain(rule);
-  if (target === undefined || !isBuiltInChain(table, chain)) return false;
-  let text: string | undefined;
-  for (const arg of rule.args) {
-    if (arg.kind === 'comment') text = arg.text;
-    else if (!isBare(arg)) return false;
-  }
-  return knownJumps.some(
-    ([of, from, to, comment]) => of === table && from === chain && to === target && comment === text,
-  );
-}
-
-/** Whether an argument may be in such a jump beside the comment. */
-function isBare(arg: RuleArg): boolean {
-  switch (arg.kind) {
-    case 'jump':
-      return !arg.goto;
-    case 'module':
-      return arg.name === 'comment' || arg.name === 'conntrack';
-    case 'conntrack-state':
-      return !arg.negated && arg.states.length === 1 && arg.states[0] === 'NEW';
-    default:
-      return false;
-  }
+  return isBuiltInChain(table, chain) && knownJumps.has(`${table} ${chain} ${ruleMeaning(rule)}`);
 }
 
 /**

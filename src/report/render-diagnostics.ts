@@ -3,7 +3,6 @@ import type { Finding } from '../apply/doctor/finding.ts';
 import { printable } from '../base/printable.ts';
 import type { FleetProblem } from '../bundle/fleet/fleet-folder.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Location } from '../kernel/place.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' if it is not known. */
@@ -21,7 +20,8 @@ export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: Li
   const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
   const blocks = diagnostics.map(({ severity, code, text, help, place }) => {
     const location = place?.isWholeFile ? undefined : place?.locate();
-    const where = place && chalk.bold(printable(location ? formatLocation(location) : place.file));
+    const where =
+      place && chalk.bold(printable(location ? `${location.file}:${location.line}:${location.column}` : place.file));
     const header = [where, paint[severity](severity), `${printable(text)} ${chalk.dim(`[${code}]`)}\n`]
       .filter((part) => part !== undefined)
       .join(': ');
@@ -33,10 +33,6 @@ export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: Li
     return `${header}${shown}${advice}`;
   });
   return blocks.join('');
-}
-
-function formatLocation({ file, line, column }: Location): string {
-  return `${file}:${line}:${column}`;
 }
 
 /** An error without a code, as diagnostics are printed: what is wrong, and what to do about it on a line of its own. */

@@ -1,11 +1,11 @@
-import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
+import { fitRows, joinCells } from '../base/fit-columns.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { sourceText, type Fate } from '../packet/packet.ts';
 import { endpointsJson } from '../packet/trace/trace-words.ts';
 import type { Matrix } from '../packet/trace/matrix.ts';
-import { descriptionPainter } from './colours.ts';
+import { painter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
 export function formatMatrix(
@@ -13,7 +13,7 @@ export function formatMatrix(
   node: string,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
-  const paint = descriptionPainter(isColoured);
+  const paint = painter(isColoured);
   const cells = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
     ...rows.map(({ kind, address, port, protocol, cells: own }) => [
@@ -21,25 +21,15 @@ export function formatMatrix(
       ...senders.map((_, i) => fateInShort(own[i]?.fate)),
     ]),
   ];
-  const columns = ['', ...senders].map((_, i) => ({
-    wanted: Math.max(...cells.map((row) => row[i]?.length ?? 0)),
-    weight: i === 0 ? 2 : 1,
-  }));
-  const widths = fitColumns(columns, width);
-  const [head = '', ...lines] = cells.map((row, at) =>
-    row
-      .map((cell, i) => {
-        const text = cutCell(cell, widths[i] ?? 0, i === 0 && at > 0 ? 'end' : 'start').padEnd(widths[i] ?? 0);
-        return at > 0 && i > 0 ? paint(roles[rows[at - 1]?.cells[i - 1]?.fate.verdict ?? 'none'], text) : text;
-      })
-      .join(columnGap)
-      .trimEnd(),
+  const [head = [], ...lines] = fitRows(cells, { width, weights: { 0: 2 }, names: 0 });
+  const painted = lines.map((row, at) =>
+    row.map((cell, i) => (i === 0 ? cell : paint(roles[rows[at]?.cells[i - 1]?.fate.verdict ?? 'none'], cell))),
   );
   const legend = paint(
     'dim',
     '2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both',
   );
-  return `${[paint('heading', head), ...lines, ...notes, legend].join('\n')}\n`;
+  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...notes, legend].join('\n')}\n`;
 }
 
 const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role'] } = {

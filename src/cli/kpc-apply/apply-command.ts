@@ -29,9 +29,8 @@ import { openSession, reportFailure, reportStuck, reportWarning, interruptible }
 import { applyFlags, defineCommand, type Options } from './options.ts';
 import { openSource } from './bundle-source.ts';
 import { describeLeftSettings, formatPlanText, formatStates, summarizePlan } from '../../report/plan-text.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
-import type { Terminal } from '../shared/terminal.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { describeConflict } from '../../apply/plan/share-draft.ts';
 import { count } from '../../base/format-count.ts';

@@ -8,8 +8,7 @@ import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 
 /** What kpc-apply works with: handed in, so that tests hand in their own. */
 export interface ApplyEnvironment {

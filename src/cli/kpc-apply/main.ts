@@ -1,7 +1,6 @@
 import { realHost } from '../../apply/node/real-host.ts';
 import type { ApplyEnvironment } from './environment.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import { processTerminal } from '../shared/terminal.ts';
+import { exitStatus, processTerminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
 /** The program kpc-apply: runs one command and gives its exit status. */

@@ -6,7 +6,7 @@ import { parseDuration as readSeconds } from '../../kube-proxy/settings/kinds.ts
 import { parseNetwork } from '../../kernel/address.ts';
 import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
-import type { Done, ExitStatus } from '../shared/exit-status.ts';
+import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 

@@ -5,10 +5,9 @@ import { doctor, dump, plan, verify } from './read-only-commands.ts';
 import { reportFailure, type ApplyEnvironment } from './environment.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { addCompletionCommand } from '../shared/completion.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
 /** The format of messages, once it is known. */

@@ -12,7 +12,7 @@ import { describeFolderProblem, formatFindings } from '../../report/render-diagn
 import { formatJson } from '../../report/format-json.ts';
 import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
 import { openSource } from './bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineCommand, type Options } from './options.ts';

@@ -26,8 +26,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
 import { openSource, type BundleSource } from './bundle-source.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { type Terminal, exitStatus } from '../shared/terminal.ts';
 
 export const watch = defineCommand({
   name: 'watch',

@@ -6,9 +6,8 @@ import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { readBundle } from '../../bundle/read-bundle.ts';
-import { exitStatus, type Done, type ExitStatus } from '../shared/exit-status.ts';
-import { refuse } from '../shared/refuse.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { refuse } from './messages.ts';
 
 interface PackOptions {
   readonly out: string;

@@ -13,13 +13,19 @@ import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../.
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
-import { refuse } from '../shared/refuse.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { addInputOptions, append, namedInputs } from './input-options.ts';
-import { addMessageOptions, makeStrict, quieten, type MessageOptions, reportFailure, reportInput } from './messages.ts';
+import {
+  addMessageOptions,
+  makeStrict,
+  quieten,
+  type MessageOptions,
+  reportFailure,
+  reportInput,
+  refuse,
+} from './messages.ts';
 import { tuneForShortRun } from './v8-flags.ts';
 import { existsSync, readdirSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from 'commander';

@@ -9,35 +9,32 @@ import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes what only kpc knows: codes, modes, releases, and names in the manifests that -f or kpc.yaml name. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
-  const { called, flag, argument, typed } = request;
-  switch (flag ?? `${called.name()} ${argument}`) {
-    case 'explain code':
-      return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+  const { of, typed } = request;
+  if (of === 'explain code') return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+  return (await valuesOf(of, typed, request)).map((value) => ({ value }));
+}
+
+async function valuesOf(of: string, typed: string, request: ValueRequest): Promise<readonly string[]> {
+  switch (of) {
     case 'proxyMode':
     case 'equivalence from':
     case 'equivalence to':
-      return proxyModes.map((value) => ({ value }));
+      return proxyModes;
     case 'kubernetesVersion':
     case 'toKubernetesVersion':
-      return releases.map((value) => ({ value }));
+      return releases;
     case 'from':
-      return senders.map((value) => ({ value }));
+      return senders;
     case 'to':
-      return servicesOf(await readManifests(request), typed.replace('svc/', '')).map((name) => ({
-        value: `svc/${name}`,
-      }));
+      return servicesOf(await readManifests(request), typed.replace('svc/', '')).map((name) => `svc/${name}`);
     case 'all':
     case 'describe what':
     case 'describe input':
-      return servicesOf(await readManifests(request), typed).map((value) => ({ value }));
+      return servicesOf(await readManifests(request), typed);
     case 'node':
-      return [...((await readManifests(request))?.nodes.keys() ?? [])]
-        .filter((name) => isName(name, 'subdomain'))
-        .map((value) => ({ value }));
+      return [...((await readManifests(request))?.nodes.keys() ?? [])].filter((name) => isName(name, 'subdomain'));
     case 'namespace':
-      return [...new Set(servicesIn(await readManifests(request)).map(({ namespace }) => namespace))].map((value) => ({
-        value,
-      }));
+      return [...new Set(servicesIn(await readManifests(request)).map(({ namespace }) => namespace))];
     default:
       return [];
   }
@@ -52,15 +49,11 @@ function servicesIn(prepared: Prepared | undefined): readonly { readonly namespa
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
-/** Services by their names, or with their namespaces if what is typed may begin one, or if the name alone means several. */
+/** Services by their names, and with their namespaces as soon as anything is typed. */
 function servicesOf(prepared: Prepared | undefined, typed: string): readonly string[] {
   const services = servicesIn(prepared);
-  const seen = new Map<string, number>();
-  for (const { name } of services) seen.set(name, (seen.get(name) ?? 0) + 1);
-  return services.map(({ namespace, name }) => {
-    const isBegun = typed !== '' && `${namespace}/${name}`.startsWith(typed) && !name.startsWith(typed);
-    return isBegun || (seen.get(name) ?? 0) > 1 ? `${namespace}/${name}` : name;
-  });
+  const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);
+  return [...new Set([...services.map(({ name }) => name), ...full])];
 }
 
 /** What the manifests hold that the words before name, or else kpc.yaml; undefined if they cannot be read. */

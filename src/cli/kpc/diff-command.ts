@@ -11,7 +11,7 @@ import { diffSides, isSame, type SideDiff } from '../../diff/diff-sides.ts';
 import { describeGaps } from '../../diff/not-compared.ts';
 import { nameServers } from '../../diff/virtual-servers.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { reportPainter } from '../../report/colours.ts';
+import { painter } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { diffToJson } from '../../report/json.ts';
 import { formatMarkdown, formatText } from '../../report/text-and-markdown.ts';
@@ -19,11 +19,9 @@ import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts
 import { compileSide } from '../../sides/compile-side.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import { refuse } from '../shared/refuse.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { addInputOptions, addLimit, flagsOfManifests } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
 import { tuneForShortRun } from './v8-flags.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
@@ -208,7 +206,7 @@ async function formatDiff(found: Found, { output, limit }: DiffOptions, colour: 
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   switch (output) {
     case 'text':
-      return formatText(isReview ? await reviewOf(found, limits) : reportDiff(diff, limits), reportPainter(colour));
+      return formatText(isReview ? await reviewOf(found, limits) : reportDiff(diff, limits), painter(colour));
     case 'markdown':
       return formatMarkdown(reportDiff(diff, limits));
     case 'json':

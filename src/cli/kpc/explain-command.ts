@@ -7,9 +7,8 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
 import type { Example } from '../../diagnostics/examples.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import type { Terminal } from '../shared/terminal.ts';
-import { refuse } from '../shared/refuse.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { refuse } from './messages.ts';
 
 const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
 
@@ -58,11 +57,11 @@ async function explainCode(code: DiagnosticCode, terminal: Terminal, run: Run): 
 
 function listCodes(): string {
   const meanings = [
-    ...diagnosticCodes.map((code) => [code, entryOf(code).meaning]),
-    ...failureCodes.map((code) => [code, `kpc-apply: ${failureMeanings[code]}`]),
-  ] as const;
-  const width = Math.max(...meanings.map(([code = '']) => code.length));
-  return meanings.map(([code = '', meaning = '']) => `${code.padEnd(width)}  ${meaning}\n`).join('');
+    ...diagnosticCodes.map((code) => [code, entryOf(code).meaning] as const),
+    ...failureCodes.map((code) => [code, `kpc-apply: ${failureMeanings[code]}`] as const),
+  ];
+  const width = Math.max(...meanings.map(([code]) => code.length));
+  return meanings.map(([code, meaning]) => `${code.padEnd(width)}  ${meaning}\n`).join('');
 }
 
 function indent(text: string): string {
@@ -75,10 +74,9 @@ const longestLine = 120;
 
 function cutText(text: string): string {
   const lines = printableLines(text).trimEnd().split('\n');
-  const shown = lines
-    .slice(0, mostLines)
-    .map((line) => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line));
-  return `${[...shown, ...(lines.length > mostLines ? ['…'] : [])].join('\n')}\n`;
+  const shown = lines.slice(0, mostLines);
+  if (lines.length > mostLines) shown.push('…');
+  return shown.map((line) => `${line.length > longestLine ? `${line.slice(0, longestLine)}…` : line}\n`).join('');
 }
 
 /** What kpc says of the example with the code, so that it is never out of date. */

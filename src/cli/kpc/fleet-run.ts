@@ -16,18 +16,16 @@ import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../re
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleContent, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../compile/compile.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { compileState } from '../../compile/compile-node.ts';
 import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
-import { type MessageOptions, showProgress } from './messages.ts';
+import { type MessageOptions, showProgress, refuse } from './messages.ts';
 import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
-import { refuse } from '../shared/refuse.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {

@@ -96,38 +96,32 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
     return [];
   }
   const configured = program.commands.filter((each) => isConfigured(each.name()));
-  const known = new Map(configured.map((each) => [each.name(), flagsByKey(each)]));
+  const known = new Map(
+    configured.map((each) => [each.name(), new Map(heldFlags(each).map((flag) => [(flag.long ?? '').slice(2), flag]))]),
+  );
   const all = new Map([...known.values()].flatMap((flags) => [...flags]));
   const [own, common]: [GivenFlag[], GivenFlag[]] = [[], []];
-  const refuseFlag = (
-    path: readonly string[],
-    name: string,
-    of: ReadonlyMap<string, Option>,
-    section?: string,
-  ): void => {
-    const meant = findNearest(name, [...of.keys()]);
+  const isKnown = (name: string, flags: ReadonlyMap<string, Option>, section?: string): boolean => {
+    if (flags.has(name)) return true;
+    const meant = findNearest(name, [...flags.keys()]);
+    const path = section === undefined ? [name] : [section, name];
     refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
+    return false;
   };
   for (const [key, section] of Object.entries(value)) {
-    const ofSection = known.get(key);
-    if (!ofSection) {
+    const flags = known.get(key);
+    if (!flags) {
       const option = known.get(command.name())?.get(key);
-      if (!all.has(key)) refuseFlag([key], key, all);
-      else if (option && !isOfOthers(key, command)) common.push({ option, value: section, path: [key] });
+      if (isKnown(key, all) && option && !isOfOthers(key, command))
+        common.push({ option, value: section, path: [key] });
     } else if (isObject(section)) {
       for (const [name, flag] of Object.entries(section)) {
-        const option = ofSection.get(name);
-        if (!option) refuseFlag([key, name], name, ofSection, key);
-        else if (key === command.name()) own.push({ option, value: flag, path: [key, name] });
+        const option = isKnown(name, flags, key) && key === command.name() ? flags.get(name) : undefined;
+        if (option) own.push({ option, value: flag, path: [key, name] });
       }
     } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: findingOf(section) });
   }
   return [...own, ...common];
-}
-
-/** The flags of a command that kpc.yaml may hold, by key. A file may hold any number of keys. */
-function flagsByKey(command: Command): ReadonlyMap<string, Option> {
-  return new Map(heldFlags(command).flatMap((option) => (option.long ? [[option.long.slice(2), option]] : [])));
 }
 
 /**
@@ -140,7 +134,7 @@ function isOfOthers(key: string, command: Command): boolean {
 }
 
 /** Sets a flag, unless the command line has it or a rival, or its value is refused. Returns whether it was set. */
-function giveFlag({ option, value, path }: GivenFlag, command: Command, own: string, refuse: Refuse): boolean {
+function giveFlag({ option, value, path }: GivenFlag, command: Command, folder: string, refuse: Refuse): boolean {
   const attribute = option.attributeName();
   const flag = path.at(-1) ?? '';
   if (value === null) return false;
@@ -150,15 +144,20 @@ function giveFlag({ option, value, path }: GivenFlag, command: Command, own: str
     refuse(path, { problem: 'value', flag, found: findingOf(value), expected });
     return false;
   }
-  const source = command.getOptionValueSource(attribute);
-  if (source === 'cli' || source === 'config' || findRival(option, command, 'cli')) return false;
-  const rival = findRival(option, command, 'config');
+  const isGiven = (each: Option, source: string) => command.getOptionValueSource(each.attributeName()) === source;
+  const rivals = command.options.filter(
+    (each) => each !== option && (rulesOut(each, option) || rulesOut(option, each)),
+  );
+  if (isGiven(option, 'config') || [option, ...rivals].some((each) => isGiven(each, 'cli'))) return false;
+  const rival = rivals.find((each) => isGiven(each, 'config'));
   if (rival) {
     refuse(path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
     return false;
   }
-  const located = paths.has(attribute) ? words.map((word) => locate(word, own)) : words;
-  const stray = paths.has(attribute) ? located.flatMap((word) => findStray(word, attribute, own) ?? [])[0] : undefined;
+  const located = paths.has(attribute) ? words.map((word) => locate(word, folder)) : words;
+  const stray = paths.has(attribute)
+    ? located.flatMap((word) => findStray(word, attribute, folder) ?? [])[0]
+    : undefined;
   if (stray !== undefined) {
     refuse(path, { problem: stray, flag });
     return false;
@@ -172,14 +171,6 @@ function giveFlag({ option, value, path }: GivenFlag, command: Command, own: str
     refuse(path, { problem: 'refused', flag, reason: error.message });
     return false;
   }
-}
-
-/** A flag set by `source` that conflicts with this one. */
-function findRival(option: Option, command: Command, source: 'cli' | 'config'): Option | undefined {
-  return command.options.find((each) => {
-    const isGiven = each !== option && command.getOptionValueSource(each.attributeName()) === source;
-    return isGiven && (rulesOut(each, option) || rulesOut(option, each));
-  });
 }
 
 /** Undefined for `false`, which leaves the flag out. */

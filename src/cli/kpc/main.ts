@@ -1,6 +1,5 @@
 import { describeError, isSystemError } from '../../base/system-errors.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { processTerminal, type Terminal } from '../shared/terminal.ts';
+import { type ExitStatus, type Terminal, exitStatus, processTerminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
 /**

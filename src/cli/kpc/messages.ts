@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
-import type { Terminal } from '../shared/terminal.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
-import { renderDiagnostics } from '../../report/render-diagnostics.ts';
+import { formatError, renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 
 /** What a command prints besides its result, and what it treats as a failure. */
 export interface MessageOptions {
@@ -35,24 +34,16 @@ export function makeStrict(
   diagnostics: readonly Diagnostic[],
   { strict = false, flagPlaces }: MessageOptions,
 ): readonly Diagnostic[] {
-  if (!strict && !flagPlaces) return diagnostics;
   return diagnostics.map((each) => {
     const flag = each.place === undefined ? /^--[a-z-]+/.exec(each.text)?.[0] : undefined;
-    const place = flag === undefined ? undefined : flagPlaces?.get(flag);
     const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
-    return { ...each, severity, ...(place ? { place } : {}) };
+    return { ...each, severity, place: flagPlaces?.get(flag ?? '') ?? each.place };
   });
-}
-
-/** What was read, and what there is to say of it. */
-interface Reading {
-  readonly diagnostics: readonly Diagnostic[];
-  readonly files: Inputs['files'];
 }
 
 /** Prints the diagnostics of an input. Returns false if one is an error, or --strict makes it one. */
 export async function reportInput(
-  { diagnostics, files }: Reading,
+  { diagnostics, files }: Pick<Inputs, 'diagnostics' | 'files'>,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<boolean> {
@@ -75,6 +66,12 @@ export async function reportDiagnostics(
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   const shown = limitShown(foldDiagnostics(wanted));
   await terminal.err(renderDiagnostics(shown, lineOf, terminal.colour.err));
+}
+
+/** Prints why a command does not do what it was asked, and what to do about that. */
+export async function refuse(terminal: Terminal, wrong: string, help?: string): Promise<ExitStatus> {
+  await terminal.err(formatError(wrong, help));
+  return exitStatus.badInput;
 }
 
 /** Whether --quiet prints it: an error, or that the result leaves out a part of the input. */

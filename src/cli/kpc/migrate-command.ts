@@ -3,13 +3,11 @@ import { preparationsFor } from '../../packet/equivalence/preparations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { formatEquivalence } from '../../report/equivalence.ts';
-import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
-import type { Terminal } from '../shared/terminal.ts';
 import { comparePairs, type EquivalenceOptions } from './equivalence-command.ts';
 import { addInputOptions, namedInputs } from './input-options.ts';
-import { addMessageOptions, quieten } from './messages.ts';
+import { addMessageOptions, quieten, refuse } from './messages.ts';
 import { readPairs } from './read-pair.ts';
-import { refuse } from '../shared/refuse.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 
 interface MigrateOptions extends EquivalenceOptions {
   readonly from?: ProxyMode;

@@ -4,19 +4,18 @@ import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../kube-proxy/settings/table.ts';
-import type { Done, ExitStatus } from '../shared/exit-status.ts';
+import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { applyKpcYaml, findKpcYaml, isConfigured, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleRuleLine(settleBooleans(settleAssumeEndpoints(argv)));
+  const words = settleRuleLine(settleSwitches(settleAssumeEndpoints(argv)));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
@@ -105,15 +104,15 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
 }
 
 /** Flags whose value may be left out: it is true then. */
-const booleanFlags = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
+const switches = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
 
 /** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
-function settleBooleans(argv: readonly string[]): readonly string[] {
-  const end = argv.indexOf('--');
+function settleSwitches(argv: readonly string[]): readonly string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
   return argv.map((word, i) => {
-    const next = argv[i + 1];
-    if ((end >= 0 && i >= end) || !booleanFlags.has(word) || next === undefined) return word;
-    return !/^(?:true|false)$/i.test(next) && !next.startsWith('-') && isPath(next) ? `${word}=true` : word;
+    const next = argv[i + 1] ?? 'true';
+    const isFile = i < end && switches.has(word) && !/^(?:true$|false$|-)/i.test(next) && isPath(next);
+    return isFile ? `${word}=true` : word;
   });
 }
 

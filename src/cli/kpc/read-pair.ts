@@ -10,10 +10,9 @@ import { compileAs, compileSide } from '../../sides/compile-side.ts';
 import { readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import { manifests, type SideReading } from '../../sides/stored-side.ts';
 import { onOneNode, partsOfDump, type Scene } from '../../packet/trace/scene.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
-import { type MessageOptions, reportInput } from './messages.ts';
+import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import { sceneOfReading } from './read-scene.ts';
-import { refuse } from '../shared/refuse.ts';
+import { type Terminal, say } from '../shared/terminal.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
 

@@ -10,9 +10,8 @@ import { compileAs } from '../../sides/compile-side.ts';
 import { recogniseInputs, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
 import { sceneOf, type Scene } from '../../packet/trace/scene.ts';
+import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { type MessageOptions, reportInput } from './messages.ts';
-import { refuse } from '../shared/refuse.ts';
 
 /**
  * The node that packets are traced on, or each of the input's Nodes; undefined if there is none, which has been

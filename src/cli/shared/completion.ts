@@ -1,12 +1,11 @@
 import { Argument, type Command, type Option } from 'commander';
-import { type ExitStatus, exitStatus } from './exit-status.ts';
-import type { Terminal } from './terminal.ts';
+import { type Done, type Terminal, exitStatus } from './terminal.ts';
 
 /** Adds the command that prints what a shell reads, and the hidden one that the shell then calls. */
 export function addCompletionCommand(
   program: Command,
   terminal: Terminal,
-  done: (status: ExitStatus) => void,
+  done: Done,
   findValues: FindValues = async () => [],
 ): void {
   program
@@ -39,11 +38,7 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
   }
   const lines = (shell === 'fish' ? typed.replace(/\n$/, '') : typed).split('\n');
   const found = await complete(program, lines.slice(1), findValues);
-  return found.map(formatCandidate).join('');
-}
-
-function formatCandidate({ value, help }: Candidate): string {
-  return `${value}${help ? `\t${help.replaceAll(/\s+/g, ' ')}` : ''}\n`;
+  return found.map(({ value, help }) => `${value}${help ? `\t${help.replaceAll(/\s+/g, ' ')}` : ''}\n`).join('');
 }
 
 /** The shells that have completion. */
@@ -109,7 +104,7 @@ export interface Candidate {
   readonly help?: string | undefined;
 }
 
-/** What completes a value: of the flag or argument of that name. Without any, the shell completes file names. */
+/** Finds what completes a value. Without any candidate, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Candidate[]>;
 
 /** What is known when a value of a flag or an argument is completed. */
@@ -118,8 +113,8 @@ export interface ValueRequest {
   readonly called: Command;
   /** The words between the command and the word to complete. */
   readonly before: readonly string[];
-  readonly flag: string | undefined;
-  readonly argument: string | undefined;
+  /** The name of a flag's attribute, or "command argument". */
+  readonly of: string;
   /** What has been typed of the value. */
   readonly typed: string;
 }
@@ -134,32 +129,39 @@ export async function complete(
   findValues: FindValues,
 ): Promise<readonly Candidate[]> {
   const typed = words.at(-1) ?? '';
-  const [first, ...before] = words.slice(0, -1);
-  const found = await findCandidates();
+  const found = await findCandidates(program, words.slice(0, -1), typed, findValues);
   return found.filter(({ value }) => value.startsWith(typed) && plain.test(value));
+}
 
-  async function findCandidates(): Promise<readonly Candidate[]> {
-    if (first === undefined || first === 'help') {
-      return typed.startsWith('-') ? flagsOf(program) : commandsOf(program);
-    }
-    const called = program.commands.find((command) => command.name() === first);
-    if (!called) return [];
-    const { flag, operands, isOver } = readWords(called, before);
-    const [, name = '', start = ''] = /^(--[\w-]+=)(.*)$/s.exec(typed) ?? [];
-    const option = flag ?? (isOver ? undefined : findOption(called, name.slice(0, -1)));
-    const request = { program, called, before: flag ? before.slice(0, -1) : before };
-    if (option) {
-      const values: readonly Candidate[] =
-        option.argChoices?.map((value) => ({ value })) ??
-        (await findValues({ ...request, flag: option.attributeName(), argument: undefined, typed: start || typed }));
-      return values.map(({ value, help }) => ({ value: `${flag ? '' : name}${value}`, help }));
-    }
-    if (typed.startsWith('-') && !isOver) return flagsOf(called);
-    const argument = argumentAt(called, operands);
-    if (!argument) return [];
-    if (argument.argChoices) return argument.argChoices.map((value) => ({ value }));
-    return findValues({ ...request, flag: undefined, argument: argument.name(), typed });
+async function findCandidates(
+  program: Command,
+  [first, ...before]: readonly string[],
+  typed: string,
+  findValues: FindValues,
+): Promise<readonly Candidate[]> {
+  if (first === undefined || first === 'help') return typed.startsWith('-') ? flagsOf(program) : commandsOf(program);
+  const called = program.commands.find((command) => command.name() === first);
+  if (!called) return [];
+  const valuesOf = async (
+    of: Option | Argument,
+    request: Pick<ValueRequest, 'before' | 'of' | 'typed'>,
+  ): Promise<readonly Candidate[]> =>
+    of.argChoices?.map((value) => ({ value })) ?? findValues({ program, called, ...request });
+  const flag = findOption(called, before.at(-1));
+  const isOver = before.includes('--');
+  if (flag?.required && !isOver)
+    return valuesOf(flag, { before: before.slice(0, -1), of: flag.attributeName(), typed });
+  const [, name = '', start = ''] = /^(--[\w-]+=)(.*)$/s.exec(typed) ?? [];
+  const option = isOver ? undefined : findOption(called, name.slice(0, -1));
+  if (option) {
+    const values = await valuesOf(option, { before, of: option.attributeName(), typed: start });
+    return values.map(({ value, help }) => ({ value: `${name}${value}`, help }));
   }
+  if (typed.startsWith('-') && !isOver) return flagsOf(called);
+  const { registeredArguments } = called;
+  const last = registeredArguments.at(-1);
+  const argument = registeredArguments[countOperands(called, before)] ?? (last?.variadic ? last : undefined);
+  return argument ? valuesOf(argument, { before, of: `${called.name()} ${argument.name()}`, typed }) : [];
 }
 
 function commandsOf(program: Command): readonly Candidate[] {
@@ -176,51 +178,26 @@ function flagsOf(command: Command): readonly Candidate[] {
     .map(({ long, short, description }) => ({ value: long ?? short ?? '', help: description }));
 }
 
-function findOption(command: Command, flag: string): Option | undefined {
-  return command.options.find(({ long, short }) => flag !== '' && (long === flag || short === flag));
+function findOption(command: Command, flag: string | undefined): Option | undefined {
+  return command.options.find(({ long, short }) => flag && (long === flag || short === flag));
 }
 
-interface ReadWords {
-  /** The flag that has no value yet. */
-  readonly flag: Option | undefined;
-  /** How many arguments there are. */
-  readonly operands: number;
-  /** Whether a `--` has ended the flags. */
-  readonly isOver: boolean;
-}
-
-function readWords(command: Command, words: readonly string[]): ReadWords {
-  let operands = 0;
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i] ?? '';
-    if (word === '--') return { flag: undefined, operands: operands + words.length - i - 1, isOver: true };
-    const option = findOption(command, word);
-    if (option?.required) {
-      i++;
-      if (i === words.length) return { flag: option, operands, isOver: false };
-    } else if (!word.startsWith('-') || word === '-') operands++;
-  }
-  return { flag: undefined, operands, isOver: false };
-}
-
-function argumentAt({ registeredArguments }: Command, place: number): Argument | undefined {
-  const last = registeredArguments.at(-1);
-  return registeredArguments[place] ?? (last?.variadic ? last : undefined);
+/** How many of the words are arguments. */
+function countOperands(command: Command, words: readonly string[]): number {
+  const end = words.indexOf('--');
+  const own = end < 0 ? words : words.slice(0, end);
+  const operands = own.filter(
+    (word, i) => (word === '-' || !word.startsWith('-')) && !findOption(command, own[i - 1])?.required,
+  );
+  return operands.length + words.length - own.length - (end < 0 ? 0 : 1);
 }
 
 /** The words of a line as a shell splits it: quotes are taken off, and nothing is expanded. The last may be empty. */
 export function splitShellLine(line: string): readonly string[] {
-  const words = [''];
-  let quote = '';
-  for (let i = 0; i < line.length; i++) {
-    const character = line.charAt(i);
-    const add = (text: string): void => void (words[words.length - 1] += text);
-    if (character === '\\' && quote !== "'") add(line.charAt(++i));
-    else if (character === quote) quote = '';
-    else if (quote === '' && (character === '"' || character === "'")) quote = character;
-    else if (quote === '' && /\s/.test(character)) {
-      if (words.at(-1) !== '') words.push('');
-    } else add(character);
-  }
-  return words;
+  const words = line.match(/(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s\\'"])+|\s$/gs) ?? [''];
+  return words.map((word) =>
+    word
+      .trimStart()
+      .replaceAll(/'([^']*)'?|\\(.)|"/gs, (_, quoted: string = '', escaped: string = '') => quoted + escaped),
+  );
 }

@@ -46,29 +46,23 @@ export async function showTimeTaken<Result>(
     while (Atomics.compareExchange(shared, 0, free, taken) === writing) Atomics.wait(shared, 0, writing, 10);
     if (Atomics.exchange(shared, 1, 0) === 1) await terminal.status('');
   };
-  const keepLine =
-    (write: (text: string) => Promise<void>) =>
-    async (text: string): Promise<void> => {
-      await takeLine();
-      await write(text);
-    };
   let isOver = false;
-  const forGood = (write: (text: string) => Promise<void>) => (text: string) => {
-    isOver = true;
-    return keepLine(write)(text);
-  };
   const giveBack = (): void => {
     if (!isOver) Atomics.store(shared, 0, free);
+  };
+  /** Writes to the terminal without the line, which comes back only while nothing of the result is shown. */
+  const around = (write: (text: string) => Promise<void>, isResult: boolean) => async (text: string) => {
+    isOver ||= isResult;
+    await takeLine();
+    await write(text);
+    giveBack();
   };
   try {
     return await run({
       ...terminal,
-      out: forGood(terminal.out),
-      status: forGood(terminal.status),
-      err: async (text) => {
-        await keepLine(terminal.err)(text);
-        giveBack();
-      },
+      out: around(terminal.out, true),
+      status: around(terminal.status, true),
+      err: around(terminal.err, false),
       readStdin: async () => {
         // Who types the input needs the line.
         await takeLine();

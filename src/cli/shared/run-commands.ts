@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
-import { Command, CommanderError, Help } from 'commander';
-import { exitStatus, type Done, type ExitStatus } from './exit-status.ts';
-import type { Terminal } from './terminal.ts';
+import { Command, CommanderError, Help, InvalidArgumentError } from 'commander';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
 
@@ -40,7 +39,7 @@ export async function runCommands(
   const { addCommands, checkCommand } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
-  const wrongValues = new WrongValues();
+  let takeWrongValues = (): readonly string[] => [];
   const program: Command = newProgram(definition)
     .showSuggestionAfterError()
     .exitOverride()
@@ -48,11 +47,11 @@ export async function runCommands(
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
       outputError: (text, writeLine) => {
-        for (const each of [...wrongValues.close(), text]) writeLine(formatParserError(each));
+        for (const each of [...takeWrongValues(), text]) writeLine(formatParserError(each));
       },
     })
     .hook('preAction', async (_, called) => {
-      const wrong = wrongValues.close();
+      const wrong = takeWrongValues();
       for (const text of wrong) await terminal.err(formatParserError(text));
       const isWrong = (await checkCommand?.(program, called, wrong.length > 0)) ?? false;
       if (isWrong || wrong.length > 0) {
@@ -63,7 +62,7 @@ export async function runCommands(
     status = result;
   };
   await addCommands(program, done, argv);
-  wrongValues.watch(program);
+  takeWrongValues = keepWrongValues(program);
   addHelpTexts(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
@@ -100,41 +99,29 @@ function formatParserError(text: string): string {
 }
 
 /**
- * The values of flags that a command line gives and the flags do not take. The parser would end at the first one: these are
- * kept until all of the command line is read.
+ * Keeps what the flags of the program's commands refuse, where the parser would end at the first value. Returns a function that
+ * returns the messages so far, in the order of the command line: after its first call, the parser ends at what a flag refuses.
  */
-class WrongValues {
-  readonly #messages: string[] = [];
-  #isOpen = true;
-
-  /** Keeps what the flags of the program's commands refuse. */
-  watch(program: Command): void {
-    for (const command of program.commands) {
-      for (const option of command.options) {
-        const { parseArg } = option;
-        if (!parseArg) continue;
-        option.parseArg = <Value>(value: string, previous: Value): Value => {
-          try {
-            return parseArg(value, previous);
-          } catch (error) {
-            if (!this.#isOpen || !isRefusal(error)) throw error;
-            this.#messages.push(`error: option '${option.flags}' argument '${value}' is invalid. ${error.message}\n`);
-            return previous;
-          }
-        };
+function keepWrongValues(program: Command): () => readonly string[] {
+  let messages: string[] | undefined = [];
+  for (const option of program.commands.flatMap(({ options }) => options)) {
+    const { parseArg } = option;
+    if (!parseArg) continue;
+    option.parseArg = <Value>(value: string, previous: Value): Value => {
+      try {
+        return parseArg(value, previous);
+      } catch (error) {
+        if (!messages || !(error instanceof InvalidArgumentError)) throw error;
+        messages.push(`error: option '${option.flags}' argument '${value}' is invalid. ${error.message}\n`);
+        return previous;
       }
-    }
+    };
   }
-
-  /** The parser's messages so far, in the order of the command line. From now on the parser ends at what a flag refuses. */
-  close(): readonly string[] {
-    this.#isOpen = false;
-    return this.#messages.splice(0);
-  }
-}
-
-function isRefusal(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === 'commander.invalidArgument';
+  return () => {
+    const kept = messages ?? [];
+    messages = undefined;
+    return kept;
+  };
 }
 
 /** Example commands, by program and command; those of kpc run in a checkout of the project. */

@@ -4,6 +4,26 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { hasCode } from '../../base/system-errors.ts';
 
+/** What every command's exit status means (docs/diagnostics.md lists them for users). */
+export const exitStatus = {
+  /** Done; nothing differs; nothing found. */
+  ok: 0,
+  /** A difference, or a finding. */
+  differs: 1,
+  /** Bad input or usage: nothing was written. */
+  badInput: 2,
+  /** Could not apply, and the node is as it was. */
+  notApplied: 3,
+  /** Could not apply, nor put everything back. */
+  notRestored: 4,
+} as const;
+
+/** One of the exit statuses of both programs. */
+export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
+
+/** How a command says that it has ended. */
+export type Done = (status: ExitStatus) => void;
+
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
@@ -59,7 +79,8 @@ export function processTerminal(): Terminal {
   const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
   let stdin: Promise<Uint8Array> | undefined;
   return {
-    out: (chunk) => writeText(process.stdout, chunk),
+    // A terminal gets nothing that it would act on, whatever its source; a file or another program gets every byte.
+    out: (chunk) => write(process.stdout, process.stdout.isTTY ? makeHarmless(chunk) : chunk),
     // Nothing on it is for programs, and a CI shows it, and acts on it, too.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
@@ -82,23 +103,14 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(pieces, total);
 }
 
-/** A terminal gets nothing that it would act on, whatever its source; a file or another program gets every byte. */
-function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
-  return write(stream, stream.isTTY ? makeHarmless(text) : text);
-}
-
 /** What chalk writes for the colours and weights that kpc uses, and for their ends. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
 /** The text with a dot for each character that a terminal would act on, except for line ends, tabs and colours. */
 function makeHarmless(text: string): string {
   return text.replace(unprintable, (found, at: number) =>
-    found === '\n' || found === '\t' || startsColour(text, at) ? found : '·',
+    found === '\n' || found === '\t' || [4, 5].some((length) => colours.has(text.slice(at, at + length))) ? found : '·',
   );
-}
-
-function startsColour(text: string, at: number): boolean {
-  return colours.has(text.slice(at, at + 4)) || colours.has(text.slice(at, at + 5));
 }
 
 /**

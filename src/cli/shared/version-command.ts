@@ -1,14 +1,8 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releases } from '../../kube-proxy/releases.ts';
-import { exitStatus, type Done } from './exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
-import type { Terminal } from './terminal.ts';
+import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
-
-interface VersionOptions {
-  readonly output: 'text' | 'json';
-  readonly json: boolean;
-}
 
 /** What a bug report has to name. kpc and kpc-apply are released together, so both have this command. */
 export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
@@ -19,7 +13,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
     )
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(new Option('--json', 'the same as --output json').default(false, 'no'))
-    .action(async ({ output, json }: VersionOptions) => {
+    .action(async ({ output, json }: { readonly output: 'text' | 'json'; readonly json: boolean }) => {
       const nodeVersion = process.version;
       const kubeProxyVersion = kubeProxyVersions[newestRelease];
       const range = `${releases[0]} to ${newestRelease}`;

@@ -3,7 +3,7 @@ import type { ServicePort } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import type { ContainerPort, Ingress, Namespace, NetworkPolicy, Pod, Sourced } from '../../cluster/objects.ts';
 import type { ShownPort } from '../../describe/shown-port.ts';
-import type { AddressObjects } from '../../describe/find-ports.ts';
+import type { AddressObjects } from '../../describe/describe-services.ts';
 import type { Owners } from '../../diff/changes/owners.ts';
 import type { Side } from '../../diff/compared-side.ts';
 import type { PortAddress } from '../../diff/port-facts.ts';

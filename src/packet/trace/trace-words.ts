@@ -4,7 +4,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import type { ServiceHealthCheck } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
-import { explainUnserved } from '../../describe/find-ports.ts';
+import { explainUnserved } from '../../describe/find-subject.ts';
 import { isLoopback, joinHostPort } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule } from '../../kernel/iptables/iptables.ts';
 import type { Side } from '../../diff/compared-side.ts';
