@@ -114,7 +114,7 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
 }
 
 /** What to write in place of a text that is no network: often, it is one address. */
-export function networkFor(text: string): string {
+function networkFor(text: string): string {
   const address = parseAddress(text);
   return address ? `${text}/${address.family === 'ipv6' ? 128 : 32} for this one address` : aNetwork;
 }
