@@ -37,13 +37,18 @@ const partNames = {
 
 type GapPart = keyof typeof partNames;
 
+/** What a side may show of one family alone. */
+const familyKinds = ['nftables', 'iptables'] as const;
+
+type FamilyKind = (typeof familyKinds)[number];
+
 /** What a side shows or does not, in the order in which reports list it. A module is in the kernel with what needs it. */
 type Part =
-  | { readonly kind: 'nftables' | 'iptables'; readonly family: Family }
-  | { readonly kind: Exclude<GapPart & ObjectKind, 'nftables' | 'iptables'>; readonly family: undefined };
+  | { readonly kind: FamilyKind; readonly family: Family }
+  | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
 
 const parts: readonly Part[] = [
-  ...(['nftables', 'iptables'] as const).flatMap((kind) => families.map((family) => ({ kind, family }))),
+  ...familyKinds.flatMap((kind) => families.map((family) => ({ kind, family }))),
   ...(['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts'] as const).map((kind) => {
     return { kind, family: undefined };
   }),
