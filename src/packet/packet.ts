@@ -39,7 +39,10 @@ export interface Packet {
  * - local: it reaches the node itself
  * - unknown: what happens depends on a rule that kpc does not understand
  */
-export type Verdict = 'delivered' | 'refused' | 'dropped' | 'forwarded' | 'local' | 'unknown';
+export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local', 'unknown'] as const;
+
+/** How a packet ends. */
+export type Verdict = (typeof verdicts)[number];
 
 /** Where rules are. */
 interface InChain {

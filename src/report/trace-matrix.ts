@@ -1,4 +1,4 @@
-import { columnGap, cutCell, fitColumns } from '../base/fit-columns.ts';
+import { columnGap } from '../base/fit-columns.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
@@ -7,12 +7,8 @@ import { endpointsJson } from '../packet/trace/trace-words.ts';
 import type { Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
 
-/** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
-export function formatMatrix(
-  { senders, rows, notes }: Matrix,
-  node: string,
-  { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
-): string {
+/** A table of a Service's addresses by who sends to them. */
+export function formatMatrix({ senders, rows, notes }: Matrix, node: string, isColoured: boolean): string {
   const paint = descriptionPainter(isColoured);
   const cells = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
@@ -21,15 +17,11 @@ export function formatMatrix(
       ...senders.map((_, i) => fateInShort(own[i]?.fate)),
     ]),
   ];
-  const columns = ['', ...senders].map((_, i) => ({
-    wanted: Math.max(...cells.map((row) => row[i]?.length ?? 0)),
-    weight: i === 0 ? 2 : 1,
-  }));
-  const widths = fitColumns(columns, width);
+  const widths = ['', ...senders].map((_, i) => Math.max(...cells.map((row) => row[i]?.length ?? 0)));
   const [head = '', ...lines] = cells.map((row, at) =>
     row
       .map((cell, i) => {
-        const text = cutCell(cell, widths[i] ?? 0, i === 0 && at > 0 ? 'end' : 'start').padEnd(widths[i] ?? 0);
+        const text = cell.padEnd(widths[i] ?? 0);
         return at > 0 && i > 0 ? paint(roles[rows[at - 1]?.cells[i - 1]?.fate.verdict ?? 'none'], text) : text;
       })
       .join(columnGap)
@@ -66,16 +58,13 @@ export function matrixJson({ senders, rows }: Matrix): unknown {
   return rows.flatMap(({ address, port, protocol, cells }) =>
     senders.flatMap((from, i) => {
       const fate = cells[i]?.fate;
-      if (!fate) return [];
-      return [
-        {
-          from,
-          to: { address: address.text, port, protocol },
-          verdict: fate.verdict,
-          endpoints: endpointsJson(fate),
-          sourceAfter: sourceText(fate.source),
-        },
-      ];
+      const to = { address: address.text, port, protocol };
+      const end = fate && {
+        verdict: fate.verdict,
+        endpoints: endpointsJson(fate),
+        sourceAfter: sourceText(fate.source),
+      };
+      return end ? [{ from, to, ...end }] : [];
     }),
   );
 }

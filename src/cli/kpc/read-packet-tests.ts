@@ -31,8 +31,8 @@ export interface PacketTest extends WrittenExpectation {
 export interface SceneSettings {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;
-  /** Undefined for the usual one. */
-  readonly node: { readonly name: string } | 'all' | undefined;
+  /** "all" for each of the input; undefined for the usual one. */
+  readonly node: string | undefined;
   readonly mode: ProxyMode | undefined;
   readonly release: string | undefined;
 }
@@ -105,10 +105,7 @@ function readTests(document: InputDocument, { given, usual = [] }: OtherInputs, 
     const open = [undefined];
     const settings = (own.modes ?? common.modes ?? open).flatMap((mode) =>
       (own.releases ?? common.releases ?? open).flatMap((release) =>
-        (own.nodes ?? common.nodes ?? open).map((name): SceneSettings => {
-          const node = name === undefined || name === 'all' ? name : { name };
-          return { inputs, hostAddresses, node, mode, release };
-        }),
+        (own.nodes ?? common.nodes ?? open).map((node) => ({ inputs, hostAddresses, node, mode, release })),
       ),
     );
     return {

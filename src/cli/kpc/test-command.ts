@@ -2,23 +2,22 @@ import { Option, type Command } from 'commander';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { writeHoldingTests } from '../../report/holding-tests.ts';
+import { writeYaml } from '../../input/yaml/parse.ts';
+import { holdingTests } from '../../report/holding-tests.ts';
 import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
 import { compareFate, readExpectation } from '../../packet/trace/expectation.ts';
-import { packetOf, readEnds } from '../../packet/trace/question.ts';
+import { ask } from '../../packet/trace/question.ts';
 import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
+import { addMessageOptions, quieten, reportDiagnostics } from './messages.ts';
 import { readPacketTests, type PacketTest, type SceneSettings } from './read-packet-tests.ts';
-import { readScenes } from './read-scene.ts';
+import { readScenes, type SceneOptions } from './read-scene.ts';
 
 /** The options of kpc test. */
-interface TestOptions extends SideOptions, MessageOptions {
+interface TestOptions extends SceneOptions {
   readonly init?: boolean;
-  readonly allNodes?: boolean;
   readonly output: (typeof testOutputs)[number];
 }
 
@@ -54,7 +53,7 @@ export function addTestCommand(program: Command, terminal: Terminal, done: Done)
 }
 
 async function printHoldingTests(options: TestOptions, terminal: Terminal): Promise<ExitStatus> {
-  const scenes = await readScenes(options, options.allNodes === true, terminal);
+  const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
   const [first] = scenes;
   const settings = first?.side.kind === 'manifests' ? first.side.services?.settings : undefined;
@@ -65,9 +64,9 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
     mode: settings?.mode,
     // Each node has its own with auto.
     release: options.kubernetesVersion === 'auto' ? undefined : settings?.release,
-    nodes: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
+    node: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
   };
-  await terminal.out(writeHoldingTests(head, scenes));
+  await terminal.out(`# Written by kpc test --init: what holds now.\n${writeYaml(holdingTests(head, scenes))}`);
   return exitStatus.ok;
 }
 
@@ -81,46 +80,40 @@ async function runTests(
   const read = readPacketTests(paths, { given: isFileGiven ? options.file : undefined, usual: options.file }, stdin);
   const known = new Map<string, readonly Scene[] | undefined>();
   const quiet = once(terminal);
-  const diagnostics = [...read.diagnostics];
+  const diagnostics = new Map<string, Diagnostic>();
+  const found = (each: Diagnostic) => diagnostics.set(JSON.stringify([each.text, each.place?.locate()]), each);
+  read.diagnostics.forEach(found);
   const results: PacketResult[] = [];
+  let isUsable = true;
   for (const test of read.tests) {
     for (const settings of test.settings) {
       const key = JSON.stringify(settings);
-      if (!known.has(key)) known.set(key, await readScenes(...optionsFor(settings, options), quiet));
-      const scenes = known.get(key);
-      if (!scenes) {
-        await reportDiagnostics(diagnostics, read.files, terminal);
-        return exitStatus.badInput;
-      }
-      for (const scene of scenes) {
-        const ran = runTest(test, settings, scene, (diagnostic) => diagnostics.push(diagnostic));
-        results.push(...ran);
-      }
+      if (isUsable && !known.has(key)) known.set(key, await readScenes(optionsFor(settings, options), quiet));
+      isUsable &&= known.get(key) !== undefined;
+      for (const scene of known.get(key) ?? []) results.push(...runTest(test, settings, scene, found));
     }
   }
-  if (diagnostics.length > 0) {
-    const unique = new Map(diagnostics.map((each) => [JSON.stringify([each.text, each.place?.locate()]), each]));
-    await reportDiagnostics(sortDiagnostics([...unique.values()]), read.files, terminal);
+  if (diagnostics.size > 0 || !isUsable) {
+    await reportDiagnostics(sortDiagnostics([...diagnostics.values()]), read.files, terminal);
     return exitStatus.badInput;
   }
   await terminal.out(formatResults(results, options.output, terminal.colour.out));
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.differs;
 }
 
-/** What a test sets counts more than the command line; and whether it is about every node. */
+/** What a test sets counts more than the command line. */
 function optionsFor(
   { inputs, hostAddresses, node, mode, release }: SceneSettings,
   options: TestOptions,
-): readonly [TestOptions, boolean] {
-  const set = {
+): TestOptions {
+  return {
     ...options,
     file: inputs,
     ...(hostAddresses === undefined ? {} : { hostAddresses }),
     ...(mode === undefined ? {} : { proxyMode: mode }),
     ...(release === undefined ? {} : { kubernetesVersion: release }),
-    ...(typeof node === 'object' ? { node: node.name } : {}),
+    ...(node === undefined ? {} : { allNodes: node === 'all', ...(node === 'all' ? {} : { node }) }),
   };
-  return [set, node === 'all' || (node === undefined && options.allNodes === true)];
 }
 
 /** A terminal that prints the same text once: wrong manifests are wrong in each mode. */
@@ -150,24 +143,23 @@ function runTest(
   }
   return to.flatMap((target, i) =>
     from.flatMap((source, j): readonly PacketResult[] => {
-      const read = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
-      const ends = read.kind === 'read' ? read.value : undefined;
-      const expected = readExpectation(test, ends?.target.address.family, namespace, scene);
+      const read = ask({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
+      const trace = read.kind === 'read' ? read.value : undefined;
+      const expected = readExpectation(test, trace?.target.address.family, namespace, scene);
       for (const { field, text, help } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text, help);
       for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
         refuse(end, diagnostic.text, diagnostic.help, end === 'from' ? j : i);
       }
-      if (!ends || expected.kind === 'wrong') return [];
-      const fate = scene.evaluate(packetOf(ends.sender, ends.target));
-      const packet = `${name === undefined ? '' : `${name}: `}${ends.target.protocol} from ${source} to ${target}`;
+      if (!trace || expected.kind === 'wrong') return [];
+      const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${source} to ${target}`;
       const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
       return [
         {
           title: printable(`${packet}${where === '' ? '' : ` (${where})`}`),
           place: place().locate(),
-          trace: { ...ends, fate },
+          trace,
           scene,
-          faults: compareFate(fate, expected.value, ends.sender),
+          faults: compareFate(trace.fate, expected.value, trace.sender),
         },
       ];
     }),
@@ -180,15 +172,13 @@ function findMisfit(
   { side: { kind, services }, mode: own }: Scene,
 ): readonly [field: string, reason: string] | undefined {
   if (kind === 'manifests') return undefined;
-  const name = typeof node === 'object' ? node.name : undefined;
   const rows = [
     ['mode', mode, own],
     ['release', release, services?.settings.release],
-    ['node', services && name, services?.node.name],
+    ['node', node === 'all' ? undefined : services && node, services?.node.name],
   ] as const;
-  const wrong = rows.find(([, asked, known]) => asked !== undefined && asked !== known);
-  if (!wrong) return undefined;
-  const [field, , known] = wrong;
+  const [field, , known] = rows.find(([, asked, has]) => asked !== undefined && asked !== has) ?? [];
+  if (!field) return undefined;
   const of = known === undefined ? '' : ` of ${known}`;
   return [field, `the input is a ${kind}${of}, and only manifests can be compiled for another`];
 }

@@ -146,7 +146,7 @@ class Clients {
     this.#usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
     this.#taken = new Set([
       ...sides.flatMap(({ destinations }) => [...destinations.keys()]),
-      ...scenes.flatMap(({ ports }) => ports.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text))),
+      ...scenes.flatMap(({ endpoints }) => [...endpoints.values()].map(({ address }) => address.text)),
     ]);
   }
 

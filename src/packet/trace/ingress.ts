@@ -90,7 +90,7 @@ function follow(
   for (const text of object.addresses) {
     const address = parseAddress(text);
     const isKnown = scene.ports.some(
-      (each) => each.port === port && each.addresses.some((own) => own.address.text === address?.text),
+      (each) => each.port === port && each.addresses.some((own) => own.address === address?.text),
     );
     if (address && isKnown) trace(question.from, joinHostPort(address.text, port));
     else

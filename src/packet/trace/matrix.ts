@@ -1,8 +1,11 @@
-import { isLoopback, type Address } from '../../kernel/address.ts';
+import type { ShownPort } from '../../describe/shown-port.ts';
+import { addressWords } from '../../diff/port-facts.ts';
+import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { parseSocketAddress } from '../../kernel/socket-address.ts';
 import type { Fate, PacketProtocol } from '../packet.ts';
 import { healthCheckWords, lackWords } from './trace-words.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Sender } from './question.ts';
-import { serviceOf, type KnownPort, type Scene } from './scene.ts';
+import { serviceOf, type Scene } from './scene.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
 export interface Matrix {
@@ -27,9 +30,10 @@ interface MatrixRow {
  * Sends a packet from each kind of sender, from an endpoint on the node, and from one that is named, to each address of the
  * Service ports.
  */
-export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: NamedSender): Matrix {
+export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
   const rows = ports.flatMap((port) => {
-    const itself = port.endpoints.find(({ isLocal }) => isLocal !== false)?.address.text;
+    const own = port.endpoints?.find(({ endpoint }) => scene.endpoints.get(endpoint)?.isLocal !== false);
+    const itself = own && parseSocketAddress(own.endpoint)?.address.text;
     const asked = [...senderKinds, itself].map((from) =>
       from === undefined ? undefined : { from, inInterface: undefined, namespace: undefined },
     );
@@ -45,7 +49,7 @@ export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: N
       return { kind, address, port: number, protocol, cells };
     });
   });
-  const services = new Set(ports.map(serviceOf));
+  const services = new Set(ports.map(({ name }) => serviceOf(name)));
   const checks = scene.side.services?.cluster.healthChecks ?? [];
   const healthChecks = checks
     .filter(({ namespace, service }) => services.has(`${namespace}/${service}`))
@@ -60,29 +64,14 @@ export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: N
   return { senders: [...(named ? [named.from] : []), ...senderKinds, 'itself'], rows, notes };
 }
 
-const addressWords = {
-  'cluster-ip': 'cluster IP',
-  'external-ip': 'external IP',
-  'load-balancer-ip': 'load balancer',
-  unknown: 'address',
-} as const;
-
-interface MatrixTarget {
-  readonly kind: string;
-  readonly address: Address;
-  readonly number: number;
-}
-
-function targetsOf({ family, port, addresses, nodePort }: KnownPort, { links }: Scene): readonly MatrixTarget[] {
+function targetsOf({ family, port, addresses, nodePort }: ShownPort, { links }: Scene) {
   const own = links.flatMap((link) => link.addresses).filter((each) => each.family === family && each.scope !== 'link');
-  return [
-    ...(port === undefined ? [] : addresses).map(({ kind, address }) => {
-      return { kind: addressWords[kind], address, number: port ?? 0 };
-    }),
-    ...(nodePort === undefined ? [] : own).map(({ address }) => ({
-      kind: 'node port',
-      address,
-      number: nodePort ?? 0,
-    })),
-  ];
+  const served = addresses.flatMap(({ kind, address: text }) => {
+    const address = parseAddress(text);
+    return address && port !== undefined ? [{ kind: addressWords[kind], address, number: port }] : [];
+  });
+  const ofNode = own.flatMap(({ address }) =>
+    nodePort === undefined ? [] : [{ kind: 'node port', address, number: nodePort }],
+  );
+  return [...served, ...ofNode];
 }
