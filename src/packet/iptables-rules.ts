@@ -1,14 +1,16 @@
 import { contains, parseAddress } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
-import type { Chain, Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
+import { tableNames, type Chain, type Rule, type RuleArg, type TableName } from '../kernel/iptables/iptables.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
-import type { Decision, Action } from './packet.ts';
-import type { IpSetTest } from './set-lookup.ts';
+import { hooks, type Action, type Decision, type Hook } from './packet.ts';
+import { indexIpSet, type IpSetTest } from './set-lookup.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
-import { meet, type RuleTable } from './run-chain.ts';
+import { meet, type BaseChain, type RuleTable } from './run-chain.ts';
 
 /** Positions of a chain's rules, ascending, by what they ask of the destination. */
 interface RuleIndex {
@@ -22,13 +24,37 @@ type IpSets = ReadonlyMap<string, IpSetTest>;
 /** Chains of fewer rules are gone through rule by rule. */
 const fewRules = 16;
 
-/** Makes a table ready for packets. Long chains are hashed when the first packet gets to them. */
-export function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
+/** Where tables see packets: the priority at each hook (linux/netfilter_ipv4.h). */
+const stations: { readonly [T in TableName]: { readonly [H in Hook]?: number } } = {
+  raw: { prerouting: -300, output: -300 },
+  mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },
+  nat: { prerouting: -100, output: -100, input: 100, postrouting: 100 },
+  filter: { input: 0, forward: 0, output: 0 },
+  security: { input: 50, forward: 50, output: 50 },
+};
+
+/** The tables of a family, ready for packets. Long chains are hashed when the first packet gets to them. */
+export function iptablesOf(state: KernelState, family: Family): readonly RuleTable[] {
+  const sets: IpSets = new Map(state.sets.map((set) => [set.name, indexIpSet(set)]));
+  return tableNames.flatMap((name) => {
+    const chains = state.iptables[family]?.[name];
+    return chains ? [prepareTable(name, chains, sets)] : [];
+  });
+}
+
+function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
+  const bases = hooks.flatMap((hook): readonly BaseChain[] => {
+    const priority = stations[name][hook];
+    const chain = chains.get(hook.toUpperCase());
+    if (priority === undefined || !chain) return [];
+    return [{ chain: chain.name, hook, priority, isNat: name === 'nat', drops: chain.policy === 'DROP' }];
+  });
   const table: RuleTable = {
     tool: 'iptables',
     name,
     chains,
+    bases,
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;
       let index = indexes.get(chain);
@@ -130,8 +156,10 @@ function matches(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
 function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
   switch (arg.kind) {
     case 'source':
+      flow.choices.sources.add(arg.range);
+      return contains(networkOfRange(arg.range), flow.source);
     case 'destination':
-      return contains(networkOfRange(arg.range), flow[arg.kind]);
+      return contains(networkOfRange(arg.range), flow.destination);
     case 'in-interface':
       return isInterface(flow.input, arg.name, '+');
     case 'out-interface':
@@ -213,18 +241,12 @@ function matchesOption(flow: Flow, option: string, [value = '', ...rest]: readon
   switch (option) {
     case '--syn':
       return protocol === 'tcp';
-    case '-f':
-      return false;
     case '-m state --state':
       return anyOf(value.split(','), (state) => hasState(flow, state));
     case '-m multiport --dports':
       return anyOf(readPorts(value), (ports) => ports && isPortIn(flow, ports));
     case '-m multiport --sports':
       return anyOf(readPorts(value), (ports) => ports && isSourcePortIn(ports.first, ports.last));
-    case '-m icmp --icmp-type':
-    case '-m icmp6 --icmpv6-type':
-      if (['8', '128', '8/0', '128/0', 'echo-request', 'any'].includes(value)) return true;
-      return /^\d+(\/\d+)?$/.test(value) ? false : undefined;
     default:
       return undefined;
   }

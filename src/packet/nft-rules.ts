@@ -1,27 +1,41 @@
+import type { Family } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
 import { anyOf, negateIf, type Maybe } from './maybe.ts';
-import type { Action, Decision, RuleStep } from './packet.ts';
-import { changeMark, meet, takes, type RuleTable } from './run-chain.ts';
+import { hooks, type Action, type Decision, type RuleStep } from './packet.ts';
+import { changeMark, meet, takes, type BaseChain, type RuleTable } from './run-chain.ts';
 import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './set-lookup.ts';
 
 /** Finds the element of a named set or map that holds a key. Undefined for a set that is not there. */
-type FindSet = (name: string) => NftSetLookup | undefined;
+type FindSet = (name: string, asked: Selector) => NftSetLookup | undefined;
 
-/** Makes a table ready for packets. Sets are hashed when the first packet asks for them. */
-export function prepareNftTable({ name, chains, sets }: NftTable): RuleTable {
+/** The tables of a family, ready for packets. Sets are hashed when the first packet asks for them. */
+export function nftTablesOf(state: KernelState, family: Family): readonly RuleTable[] {
+  return state.nftables.filter((table) => table.family === family).map(prepareTable);
+}
+
+function prepareTable({ name, chains, sets }: NftTable): RuleTable {
   const lookups = new Map<string, NftSetLookup | undefined>();
-  const findSet: FindSet = (set) => {
+  const findSet: FindSet = (set, asked) => {
+    const sourceAt = asked.findIndex(isSource);
+    const key = `${sourceAt} ${set}`;
     const found = sets.get(set);
-    if (!lookups.has(set)) lookups.set(set, found && indexNftSet(found));
-    return lookups.get(set);
+    if (!lookups.has(key)) lookups.set(key, found && indexNftSet(found, sourceAt));
+    return lookups.get(key);
   };
+  const bases = [...chains.values()].flatMap(({ name: chain, base }): readonly BaseChain[] => {
+    const hook = hooks.find((each) => each === base?.hook);
+    if (!base || !hook) return [];
+    return [{ chain, hook, priority: base.priority, isNat: base.type === 'nat', drops: base.policy === 'drop' }];
+  });
   const table: RuleTable = {
     tool: 'nftables',
     name,
     chains,
+    bases,
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as NftChain;
       for (const [at, rule] of chain.rules.entries()) {
@@ -65,9 +79,9 @@ function runRule(
       }
       case 'verdict-map': {
         const key = keyOf(flow, expression.key);
-        const lookup = findSet(expression.map);
+        const lookup = findSet(expression.map, expression.key);
         if (!lookup || key === undefined) return meet(flow, table, isMatch, stepOf(unknownMap(expression.map)));
-        const element = key ? lookup(key) : undefined;
+        const element = key ? lookup(flow, key) : undefined;
         const verdict = element?.value;
         if (!verdict || verdict.kind === 'data') return undefined;
         return meet(flow, table, isMatch, stepOf(verdict, element));
@@ -118,9 +132,16 @@ function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly ki
   const key = keyOf(flow, left);
   // A rule that asks for a field that the packet does not have ends, whatever it wants of it.
   if (!key) return key === null ? false : undefined;
-  if (right.kind !== 'set') return values.some((value) => holds(value, key[0])) !== (negated === true);
-  const lookup = findSet(right.set);
-  return lookup && negateIf(negated, lookup(key) !== undefined);
+  if (right.kind !== 'set') {
+    if (isSource(field)) for (const value of values) flow.choices.sources.add(value);
+    return values.some((value) => holds(value, key[0])) !== (negated === true);
+  }
+  const lookup = findSet(right.set, left);
+  return lookup && negateIf(negated, lookup(flow, key) !== undefined);
+}
+
+function isSource(field: Field): boolean {
+  return field.kind === 'payload' && field.field === 'saddr';
 }
 
 /** Fields that are asked whether they are something: a connection has states, an address types. */

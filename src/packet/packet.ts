@@ -1,7 +1,8 @@
+import type { AddressRange } from '../kernel/address-range.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { Element, Verdict as NftVerdict } from '../kernel/nftables/element.ts';
+import type { Element, Value, Verdict as NftVerdict } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
@@ -50,6 +51,9 @@ interface InChain {
   readonly table: string;
   readonly chain: string;
 }
+
+/** Addresses that a rule asks whether the source is among them. */
+export type AskedSource = AddressRange | Value;
 
 /** What a rule of either tool does with a packet. Without a port, `dnat` leaves the packet's own. */
 export type Action =
@@ -143,6 +147,8 @@ export interface Fate {
   /** The likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
+  /** The sources that rules on these ways ask for. */
+  readonly sources: ReadonlySet<AskedSource>;
 }
 
 /** The probabilities of what has the same key, added up. */

@@ -12,20 +12,34 @@ import type { Maybe } from './maybe.ts';
 export type FieldValue = Address | number | string;
 
 /** The element that holds a key; undefined for none. */
-export type NftSetLookup = (key: readonly FieldValue[]) => Element | undefined;
+export type NftSetLookup = (flow: Flow, key: readonly FieldValue[]) => Element | undefined;
 
-/** Hashes a set's or map's elements. Networks and ranges are tried one by one. */
-export function indexNftSet({ elements }: NftSet | NftMap): NftSetLookup {
-  const exact = new Map<string, Element>();
+/**
+ * Hashes a set's or map's elements; networks and ranges are tried one by one. The part of keys that is the packet's source,
+ * if there is one, is not hashed: which sources a set has for a packet tells clients apart.
+ */
+export function indexNftSet({ elements }: NftSet | NftMap, sourceAt: number): NftSetLookup {
+  const exact = new Map<string, Element[]>();
   const ranges: Element[] = [];
+  const hashed = <T>(key: readonly T[]): readonly T[] => key.filter((_, i) => i !== sourceAt);
   for (const element of elements) {
-    if (element.key.every(isSingle)) exact.set(keyMeaning(element.key), element);
-    else ranges.push(element);
+    const key = hashed(element.key);
+    const text = keyMeaning(key);
+    const same = exact.get(text);
+    if (!key.every(isSingle)) ranges.push(element);
+    else if (same) same.push(element);
+    else exact.set(text, [element]);
   }
   const textOf = (value: FieldValue): string => (typeof value === 'object' ? value.text : String(value));
-  return (key) =>
-    exact.get(key.map(textOf).join(' . ')) ??
-    ranges.find((element) => element.key.every((value, i) => holds(value, key[i])));
+  return (flow, key) => {
+    const same = exact.get(hashed(key).map(textOf).join(' . ')) ?? [];
+    if (sourceAt < 0 && same[0]) return same[0];
+    const isHeld = (value: Value, i: number): boolean => i === sourceAt || holds(value, key[i]);
+    const found = [...same, ...ranges].filter((element) => element.key.every(isHeld));
+    if (sourceAt < 0) return found[0];
+    for (const element of found) flow.choices.sources.add(element.key[sourceAt] as Value);
+    return found.find((element) => holds(element.key[sourceAt] as Value, key[sourceAt]));
+  };
 }
 
 function isSingle(value: Value): boolean {
@@ -101,13 +115,18 @@ function addressTest(entries: readonly SetEntry[], family: Address['family'], di
     const other = dimensions > 2 ? addressIn(flow, third) : undefined;
     const isHit = ({ source }: SetEntry): boolean =>
       other === undefined || (source !== undefined && contains(networkOfRange(source), other));
-    if (exact.get(asked)?.some(isHit)) return true;
-    const isInNetwork = networks.some((entry) => {
-      const { network, protocol, port } = entry;
-      if (!network || !contains(network, address) || !isHit(entry)) return false;
-      return keyOf(address, protocol, port) === asked;
+    const ofNetworks = networks.filter(({ network, protocol, port }) => {
+      return network && contains(network, address) && keyOf(address, protocol, port) === asked;
     });
-    return isInNetwork || otherwise;
+    const same = [...(exact.get(asked) ?? []), ...ofNetworks];
+    const sources =
+      first === 'src'
+        ? entries.map((entry) => entry.address ?? entry.network)
+        : third === 'src'
+          ? same.map(({ source }) => source)
+          : [];
+    for (const source of sources) if (source) flow.choices.sources.add(source);
+    return same.some(isHit) || otherwise;
   };
 }
 

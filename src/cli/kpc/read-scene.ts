@@ -161,10 +161,7 @@ async function scenesOf(
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<readonly [Scene, Scene] | undefined> {
-  const [before, after] = [
-    await sceneOfReading(from, options, terminal),
-    await sceneOfReading(to, options, terminal),
-  ];
+  const [before, after] = [await sceneOfReading(from, options, terminal), await sceneOfReading(to, options, terminal)];
   if (!before || !after) return undefined;
   for (const { name, coverage } of [before.side, after.side]) {
     const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);

@@ -102,10 +102,7 @@ async function runTests(
 }
 
 /** What a test sets counts more than the command line. */
-function optionsFor(
-  { inputs, hostAddresses, node, mode, release }: SceneSettings,
-  options: TestOptions,
-): TestOptions {
+function optionsFor({ inputs, hostAddresses, node, mode, release }: SceneSettings, options: TestOptions): TestOptions {
   return {
     ...options,
     file: inputs,

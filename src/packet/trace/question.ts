@@ -153,7 +153,9 @@ function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene
     const own = [...scene.endpoints.values()].find(
       (each) => each.address.family === family && each.isLocal === isLocal,
     );
-    return own && firstFree(parseNetwork(`${own.address.text}/${family === 'ipv4' ? 24 : 120}`), scene);
+    return (
+      own && (firstFree(parseNetwork(`${own.address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? own.address)
+    );
   };
   switch (kind) {
     case 'pod': {
