@@ -1,9 +1,9 @@
 import type { Family } from '../kernel/family.ts';
-import type { Element } from '../kernel/nftables/element.ts';
+import type { Element, Value } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
+import { hasAddressType, hasState, isSourcePortIn, type Flow } from './flow.ts';
 import { anyOf, negateIf, type Maybe } from './maybe.ts';
 import { hooks, type Action, type Decision, type RuleStep } from './packet.ts';
 import { changeMark, meet, takes, type BaseChain, type RuleTable } from './run-chain.ts';
@@ -118,88 +118,71 @@ function unknownMap(map: string): Action {
 
 function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly kind: 'match' }): Maybe {
   const { left, right, negated } = match;
-  const [field] = left;
-  if (!field) return undefined;
-  const values = right.kind === 'set' ? [] : right.kind === 'value' ? [right.value] : right.values;
-  const test = right.kind === 'set' || left.length > 1 ? undefined : testOf(flow, field);
-  if (test) {
-    if (field.kind === 'payload' && payloadOf(flow, field.protocol, field.field) === null) return false;
-    const isTrue = anyOf(values, (value) =>
-      value.kind === 'word' ? test(value.text) : value.kind === 'number' ? test(String(value.value)) : undefined,
-    );
-    return negateIf(negated, isTrue);
+  if (right.kind === 'set') {
+    const key = keyOf(flow, left);
+    // A rule that asks for a field that the packet does not have ends, whatever it wants of it.
+    if (!key) return key === null ? false : undefined;
+    const lookup = findSet(right.set, left);
+    return lookup && negateIf(negated, lookup(flow, key) !== undefined);
   }
-  const key = keyOf(flow, left);
-  // A rule that asks for a field that the packet does not have ends, whatever it wants of it.
-  if (!key) return key === null ? false : undefined;
-  if (right.kind !== 'set') {
-    if (isSource(field)) for (const value of values) flow.choices.sources.add(value);
-    return values.some((value) => holds(value, key[0])) !== (negated === true);
-  }
-  const lookup = findSet(right.set, left);
-  return lookup && negateIf(negated, lookup(flow, key) !== undefined);
+  const [field, other] = left;
+  if (!field || other) return undefined;
+  const found = readField(flow, field);
+  if (found === null) return false;
+  const values = right.kind === 'value' ? [right.value] : right.values;
+  if (isSource(field)) for (const value of values) flow.choices.sources.add(value);
+  return negateIf(
+    negated,
+    anyOf(values, (value) => (typeof found === 'function' ? found(value) : holds(value, found))),
+  );
 }
 
 function isSource(field: Field): boolean {
   return field.kind === 'payload' && field.field === 'saddr';
 }
 
-/** Fields that are asked whether they are something: a connection has states, an address types. */
-function testOf(flow: Flow, field: Field): ((text: string) => Maybe) | undefined {
-  switch (field.kind) {
-    case 'ct':
-      return field.key === 'state' || field.key === 'status' ? (text) => hasState(flow, text) : undefined;
-    case 'fib': {
-      if (field.result !== 'type' || field.flags.length !== 1) return undefined;
-      const address = field.flags[0] === 'saddr' ? flow.source : flow.destination;
-      return (type) => hasAddressType(flow, address, type);
-    }
-    case 'meta': {
-      if (!/^[io]if(?:name)?$/.test(field.key)) return undefined;
-      return (name) => isInterface(field.key.startsWith('i') ? flow.input : flow.output, name, '*');
-    }
-    case 'payload':
-      return field.field === 'sport' ? (port) => isSourcePortIn(Number(port), Number(port)) : undefined;
-    case 'masked':
-      return undefined;
-    default:
-      return field satisfies never;
-  }
-}
-
-/** What a packet has in a field; null if it does not have the field, undefined if kpc cannot know. */
-type FieldReading = FieldValue | null | undefined;
-
-/** The same for several fields. */
+/** What a packet has in some fields; null if it does not have one of them, undefined if kpc cannot know. */
 function keyOf(flow: Flow, selector: Selector): readonly FieldValue[] | null | undefined {
   const key: FieldValue[] = [];
   for (const field of selector) {
-    const value = valueOf(flow, field);
+    const value = readField(flow, field);
     if (value === null || value === undefined) return value;
+    if (typeof value === 'function') return undefined;
     key.push(value);
   }
   return key;
 }
 
-function valueOf(flow: Flow, field: Field): FieldReading {
+/** The same of one field; or whether it is something, for those that are several: a connection has states, an address types. */
+type FieldReading = FieldValue | ((value: Value) => Maybe) | null | undefined;
+
+function readField(flow: Flow, field: Field): FieldReading {
   switch (field.kind) {
     case 'payload':
-      return payloadOf(flow, field.protocol, field.field);
+      return readPayload(flow, field.protocol, field.field);
     case 'meta':
       return Object.hasOwn(metaFields, field.key) ? metaFields[field.key]?.(flow) : undefined;
     case 'ct':
+      if (field.key === 'state' || field.key === 'status') return (value) => hasState(flow, textOf(value));
       // A new connection has no mark until a rule sets one. No rule that kpc understands does.
       return field.key === 'mark' ? 0 : undefined;
-    case 'fib':
-      return undefined;
+    case 'fib': {
+      if (field.result !== 'type' || field.flags.length !== 1) return undefined;
+      const address = field.flags[0] === 'saddr' ? flow.source : flow.destination;
+      return (value) => hasAddressType(flow, address, textOf(value));
+    }
     case 'masked': {
-      const inner = valueOf(flow, field.field);
+      const inner = readField(flow, field.field);
       if (inner === null) return null;
       return typeof inner === 'number' ? (inner & field.mask) >>> 0 : undefined;
     }
     default:
       return field satisfies never;
   }
+}
+
+function textOf(value: Value): string {
+  return value.kind === 'word' ? value.text : '';
 }
 
 const metaFields: Readonly<Record<string, (flow: Flow) => FieldReading>> = {
@@ -212,7 +195,7 @@ const metaFields: Readonly<Record<string, (flow: Flow) => FieldReading>> = {
   oifname: ({ output }) => output,
 };
 
-function payloadOf(flow: Flow, protocol: string, name: string): FieldReading {
+function readPayload(flow: Flow, protocol: string, name: string): FieldReading {
   if (protocol === 'ip' || protocol === 'ip6') {
     // Tables of the family inet see packets of both.
     if ((protocol === 'ip') !== (flow.family === 'ipv4')) return null;
@@ -222,6 +205,8 @@ function payloadOf(flow: Flow, protocol: string, name: string): FieldReading {
   }
   // A ping has no ports: the bytes in their place never match a Service.
   if (protocol === 'th' ? flow.protocol === 'icmp' : flow.protocol !== protocol) return null;
+  if (name === 'sport')
+    return (value) => (value.kind === 'number' ? isSourcePortIn(value.value, value.value) : undefined);
   return name === 'dport' ? flow.port : undefined;
 }
 

@@ -5,7 +5,7 @@ import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
 import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
 import type { NftMap, NftSet } from '../kernel/nftables/table.ts';
-import type { Flow } from './flow.ts';
+import { isInterface, type Flow } from './flow.ts';
 import type { Maybe } from './maybe.ts';
 
 /** What a packet has in a field: an address, a port or mark, or a word of nft's. */
@@ -34,7 +34,7 @@ export function indexNftSet({ elements }: NftSet | NftMap, sourceAt: number): Nf
   return (flow, key) => {
     const same = exact.get(hashed(key).map(textOf).join(' . ')) ?? [];
     if (sourceAt < 0 && same[0]) return same[0];
-    const isHeld = (value: Value, i: number): boolean => i === sourceAt || holds(value, key[i]);
+    const isHeld = (value: Value, i: number): Maybe => i === sourceAt || holds(value, key[i]);
     const found = [...same, ...ranges].filter((element) => element.key.every(isHeld));
     if (sourceAt < 0) return found[0];
     for (const element of found) flow.choices.sources.add(element.key[sourceAt] as Value);
@@ -48,7 +48,8 @@ function isSingle(value: Value): boolean {
 }
 
 /** Whether a constant matches what a packet has. */
-export function holds(constant: Value, value: FieldValue | undefined): boolean {
+export function holds(constant: Value, value: FieldValue | undefined): Maybe {
+  if (value === undefined) return constant.kind === 'word' ? isInterface(undefined, constant.text, '*') : undefined;
   switch (constant.kind) {
     case 'number':
       return value === constant.value;

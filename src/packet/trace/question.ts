@@ -85,9 +85,10 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const kind = senderKinds.find((each) => each === from);
   if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });
   if (kind) {
-    const { words, problem } = strangers[kind];
+    const words = strangers[kind];
     const found = findStranger(kind, family, scene);
-    return found ? sender(words, found, kind === 'pod') : (nodesUnnamed(scene) ?? wrong({ problem }));
+    if (found) return sender(words, found, kind === 'pod');
+    return nodesUnnamed(scene) ?? wrong({ problem: 'no-address-for', sender: words });
   }
   const address = parseAddress(from);
   if (address) {
@@ -122,9 +123,9 @@ export function nameOfPod(words: string, namespace: string | undefined): string 
 
 /** Senders for which kpc finds an address. */
 const strangers = {
-  pod: { words: 'a pod on this node', problem: 'no-pods-here' },
-  'remote-pod': { words: 'a pod on another node', problem: 'no-pods-elsewhere' },
-  external: { words: 'a client outside the cluster', problem: 'no-free-address' },
+  pod: 'a pod on this node',
+  'remote-pod': 'a pod on another node',
+  external: 'a client outside the cluster',
 } as const;
 
 /** Pods are on no node if none of several is named. */
@@ -276,20 +277,20 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
         (asked.port ?? each.port) === each.port &&
         (asked.protocol ?? each.protocol) === each.protocol,
     );
-    return found.length > 0 ? read(found) : wrong({ problem: 'no-service', name: what, near: [] });
+    return found.length > 0 ? read(found) : wrong({ problem: 'no-such', kind: 'Service', name: what, near: [] });
   }
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
   const own = scene.ports.filter((each) => isNamed(serviceOf(each.name), wanted));
   const services = [...new Set(own.map((each) => serviceOf(each.name)))];
-  if (services.length > 1) return wrong({ problem: 'several-services', name, names: services });
+  if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
   if (own.length === 0) {
     const others = scene.side.services?.cluster.services ?? [];
     const idle = others.find((each) => each.skipped && isNamed(`${each.namespace}/${each.name}`, wanted));
     if (idle?.skipped)
       return wrong({ problem: 'skipped', service: `${idle.namespace}/${idle.name}`, why: idle.skipped });
     const names = scene.ports.map((each) => serviceOf(each.name));
-    return wrong({ problem: 'no-service', name: wanted, near: nearNames(wanted, names) });
+    return wrong({ problem: 'no-such', kind: 'Service', name: wanted, near: nearNames(wanted, names) });
   }
   if (port === undefined) return read(own);
   const chosen = own.filter((each) => each.name.endsWith(`:${port}`) || String(each.port) === port);
