@@ -47,20 +47,18 @@ function oneOf(values: readonly string[]): string | readonly string[] {
 
 function testsOnNode(scene: Scene): readonly HoldingTest[] {
   const node = [scene.side.services?.node.name ?? ''];
-  return scene.ports.flatMap((port) => {
-    const { senders, rows } = traceMatrix([port], scene);
-    return rows.flatMap(({ kind, address, port: number, protocol, cells }) =>
-      cells.flatMap((cell, i): readonly HoldingTest[] => {
-        const from = senders[i];
-        if (!cell || from === undefined) return [];
-        const name = printable(`${port.name} ${kind}`);
-        const sender = from === 'itself' ? (cell.sender.address?.text ?? from) : from;
-        const proto = protocol === 'tcp' ? undefined : protocol;
-        const to = [joinHostPort(address.text, number)];
-        return [{ name, from: [sender], to, proto, node, ...outcomeOf(cell.fate, cell.sender) }];
+  return scene.ports.flatMap((port) =>
+    traceMatrix([port], scene).cells.map(
+      ({ from, kind, sender, target: { address, port: number, protocol }, fate }) => ({
+        name: printable(`${port.name} ${kind}`),
+        from: [from === 'itself' ? (sender.address?.text ?? from) : from],
+        to: [joinHostPort(address.text, number)],
+        proto: protocol === 'tcp' ? undefined : protocol,
+        node,
+        ...outcomeOf(fate, sender),
       }),
-    );
-  });
+    ),
+  );
 }
 
 function outcomeOf(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' | 'source'> {

@@ -1,4 +1,5 @@
 import { columnGap } from '../base/fit-columns.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
@@ -8,22 +9,23 @@ import type { Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them. */
-export function formatMatrix({ senders, rows, notes }: Matrix, node: string, isColoured: boolean): string {
+export function formatMatrix({ senders, cells, notes }: Matrix, node: string, isColoured: boolean): string {
   const paint = descriptionPainter(isColoured);
-  const cells = [
-    [node === '' ? 'to' : `on ${node}, to`, ...senders],
-    ...rows.map(({ kind, address, port, protocol, cells: own }) => [
-      `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
-      ...senders.map((_, i) => fateInShort(own[i]?.fate)),
+  const rows = groupBy(
+    cells,
+    ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
+  );
+  const table = [
+    [node === '' ? 'to' : `on ${node}, to`, ...senders].map((text) => ({ role: 'plain', text }) as const),
+    ...[...rows].map(([text, own]) => [
+      { role: 'plain', text } as const,
+      ...senders.map((sender) => inShort(own.find(({ from }) => from === sender)?.fate)),
     ]),
   ];
-  const widths = ['', ...senders].map((_, i) => Math.max(...cells.map((row) => row[i]?.length ?? 0)));
-  const [head = '', ...lines] = cells.map((row, at) =>
+  const widths = ['', ...senders].map((_, i) => Math.max(...table.map((row) => row[i]?.text.length ?? 0)));
+  const [head = '', ...lines] = table.map((row) =>
     row
-      .map((cell, i) => {
-        const text = cell.padEnd(widths[i] ?? 0);
-        return at > 0 && i > 0 ? paint(roles[rows[at - 1]?.cells[i - 1]?.fate.verdict ?? 'none'], text) : text;
-      })
+      .map(({ role, text }, i) => paint(role, text.padEnd(widths[i] ?? 0)))
       .join(columnGap)
       .trimEnd(),
   );
@@ -34,37 +36,32 @@ export function formatMatrix({ senders, rows, notes }: Matrix, node: string, isC
   return `${[paint('heading', head), ...lines, ...notes, legend].join('\n')}\n`;
 }
 
-const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role'] } = {
+const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
   delivered: 'good',
   refused: 'bad',
   dropped: 'bad',
   unknown: 'bad',
   local: 'plain',
   forwarded: 'plain',
-  none: 'dim',
 };
 
 /** Where packets end, and whether endpoints see the client. */
-function fateInShort(fate: Fate | undefined): string {
-  if (!fate) return '-';
-  if (fate.verdict !== 'delivered') return fate.verdict;
+function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
+  if (!fate) return { role: 'dim', text: '-' };
+  const role = roles[fate.verdict];
+  if (fate.verdict !== 'delivered') return { role, text: fate.verdict };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
-  return `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}`;
+  return { role, text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}` };
 }
 
 /** The same for programs. */
-export function matrixJson({ senders, rows }: Matrix): unknown {
-  return rows.flatMap(({ address, port, protocol, cells }) =>
-    senders.flatMap((from, i) => {
-      const fate = cells[i]?.fate;
-      const to = { address: address.text, port, protocol };
-      const end = fate && {
-        verdict: fate.verdict,
-        endpoints: endpointsJson(fate),
-        sourceAfter: sourceText(fate.source),
-      };
-      return end ? [{ from, to, ...end }] : [];
-    }),
-  );
+export function matrixJson({ cells }: Matrix): unknown {
+  return cells.map(({ from, target: { address, port, protocol }, fate }) => ({
+    from,
+    to: { address: address.text, port, protocol },
+    verdict: fate.verdict,
+    endpoints: endpointsJson(fate),
+    sourceAfter: sourceText(fate.source),
+  }));
 }

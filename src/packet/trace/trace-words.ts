@@ -31,14 +31,14 @@ import { isLocalEndpoint, listMissing, type Scene } from './scene.ts';
 
 /** A step in words. */
 interface StepInWords {
-  readonly hook: Hook | undefined;
+  readonly hook?: Hook;
   /** "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
   readonly what: string;
   /** As the tool writes it. */
-  readonly rule: string | undefined;
-  readonly servicePort: string | undefined;
-  readonly place: Location | undefined;
+  readonly rule?: string;
+  readonly servicePort?: string | undefined;
+  readonly place?: Location | undefined;
 }
 
 /** A trace in words: what comes out, then how, step by step. */
@@ -235,7 +235,6 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
 }
 
 function describeStep(step: Step, { owners }: Scene): StepInWords {
-  const noRule = { rule: undefined, servicePort: undefined, place: undefined };
   switch (step.kind) {
     case 'rule': {
       const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;
@@ -250,7 +249,7 @@ function describeStep(step: Step, { owners }: Scene): StepInWords {
     }
     case 'policy': {
       const where = `${step.tool} ${step.table} ${step.chain}`;
-      return { ...noRule, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
+      return { hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
     }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
@@ -261,13 +260,12 @@ function describeStep(step: Step, { owners }: Scene): StepInWords {
         what: chosen
           ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
           : 'IPVS has no real server for it, and refuses it',
-        rule: undefined,
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
         place: server.origin?.place?.locate(),
       };
     }
     case 'route':
-      return { ...noRule, hook: undefined, where: 'routing', what: routeWords(step) };
+      return { where: 'routing', what: routeWords(step) };
   }
 }
 
@@ -342,14 +340,9 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
     names: own.map(({ name }) => name),
     endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
   }));
-  // Endpoints may differ in the source that they see, as with a pod that may reach itself.
-  const differ = new Set(fate.endpoints.map(({ source }) => sourceText(source))).size > 1;
   return {
     verdict: fate.verdict,
-    endpoints: endpointsJson(fate).map((endpoint, i) => ({
-      ...endpoint,
-      sourceAfter: differ ? sourceText(fate.endpoints[i]?.source ?? fate.source) : undefined,
-    })),
+    endpoints: endpointsJson(fate),
     sourceAfter: sourceText(fate.source),
     policies: policies.length === 0 ? undefined : policies,
     steps: fate.steps.map((each) => {
@@ -359,12 +352,13 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
   };
 }
 
-/** The endpoints that a packet may reach, for programs. */
+/** The endpoints that a packet may reach, for programs. They may see different sources, as with a pod that may reach itself. */
 export function endpointsJson({ endpoints }: Fate) {
-  return endpoints.map(({ address, port, probability }) => ({
+  return endpoints.map(({ address, port, probability, source }) => ({
     address: address.text,
     port,
     probability: Number(probability.toFixed(6)),
+    sourceAfter: sourceText(source),
   }));
 }
 
