@@ -1,6 +1,8 @@
-import { contains, parseAddress } from '../kernel/address.ts';
+import { contains, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/parse-rule.ts';
 import { tableNames, type Chain, type Rule, type RuleArg, type TableName } from '../kernel/iptables/iptables.ts';
@@ -8,7 +10,6 @@ import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
 import { hooks, type Action, type Decision, type Hook } from './packet.ts';
-import { indexIpSet, type IpSetTest } from './set-lookup.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
 import { meet, type BaseChain, type RuleTable } from './run-chain.ts';
 
@@ -258,4 +259,74 @@ function readPorts(text: string): readonly (PortRange | undefined)[] {
 
 function isPortIn({ port }: Flow, { first, last }: PortRange): boolean {
   return port >= first && port <= last;
+}
+
+/** Whether what a packet has in those directions is in a set. */
+type IpSetTest = (flow: Flow, directions: readonly ('src' | 'dst')[]) => Maybe;
+
+/** Hashes a set's entries. Of types that no set of kube-proxy's has, only those of addresses and ports are read. */
+function indexIpSet({ type, family, entries }: IpSet): IpSetTest {
+  const hasExceptions = entries.some((entry) => entry.options?.includes('nomatch'));
+  if (!hasExceptions && type === 'bitmap:port') return portTest(entries);
+  const [, parts] = /^(?:hash|bitmap(?=:ip$)):((?:ip|net)(?:,port(?:,(?:ip|net))?)?)$/.exec(type) ?? [];
+  if (hasExceptions || parts === undefined) return () => undefined;
+  return addressTest(entries, family === 'inet6' ? 'ipv6' : 'ipv4', parts.split(',').length);
+}
+
+function portTest(entries: readonly SetEntry[]): IpSetTest {
+  const ports = new Set(entries.map(({ port }) => port));
+  return (flow, [direction]) => {
+    // The kernel reads no ports of SCTP here.
+    if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
+    return direction === 'src' ? undefined : ports.has(flow.port);
+  };
+}
+
+/** Sets of an address or network, with or without a port, with or without another address or network. */
+function addressTest(entries: readonly SetEntry[], family: Address['family'], dimensions: number): IpSetTest {
+  const exact = new Map<string, SetEntry[]>();
+  const networks: SetEntry[] = [];
+  for (const entry of entries) {
+    if (!entry.address) {
+      if (entry.other === undefined) networks.push(entry);
+      continue;
+    }
+    const key = keyOf(entry.address, entry.protocol, entry.port);
+    const same = exact.get(key);
+    if (same) same.push(entry);
+    else exact.set(key, [entry]);
+  }
+  // What an entry holds that kpc cannot read may be the packet's.
+  const otherwise = entries.some(({ other }) => other !== undefined) ? undefined : false;
+  return (flow, directions) => {
+    const [first, second, third] = directions;
+    if (directions.length < dimensions) return undefined;
+    const address = addressIn(flow, first);
+    if (address.family !== family) return false;
+    if (dimensions > 1 && second === 'src') return undefined;
+    const asked = dimensions > 1 ? keyOf(address, flow.protocol, flow.port) : address.text;
+    const other = dimensions > 2 ? addressIn(flow, third) : undefined;
+    const isHit = ({ source }: SetEntry): boolean =>
+      other === undefined || (source !== undefined && contains(networkOfRange(source), other));
+    const ofNetworks = networks.filter(({ network, protocol, port }) => {
+      return network && contains(network, address) && keyOf(address, protocol, port) === asked;
+    });
+    const same = [...(exact.get(asked) ?? []), ...ofNetworks];
+    const sources =
+      first === 'src'
+        ? entries.map((entry) => entry.address ?? entry.network)
+        : third === 'src'
+          ? same.map(({ source }) => source)
+          : [];
+    for (const source of sources) if (source) flow.choices.sources.add(source);
+    return same.some(isHit) || otherwise;
+  };
+}
+
+function addressIn(flow: Flow, direction: 'src' | 'dst' | undefined): Address {
+  return direction === 'src' ? flow.source : flow.destination;
+}
+
+function keyOf({ text }: Address, protocol: string | undefined, port: number | undefined): string {
+  return protocol === undefined ? text : `${text},${protocol.toLowerCase()}:${port}`;
 }

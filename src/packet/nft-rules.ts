@@ -1,13 +1,15 @@
+import { singleAddress } from '../kernel/address-range.ts';
+import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
-import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type { NftChain, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { hasAddressType, hasState, isSourcePortIn, type Flow } from './flow.ts';
+import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
 import { anyOf, negateIf, type Maybe } from './maybe.ts';
 import { hooks, type Action, type Decision, type RuleStep } from './packet.ts';
 import { changeMark, meet, takes, type BaseChain, type RuleTable } from './run-chain.ts';
-import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './set-lookup.ts';
 
 /** Finds the element of a named set or map that holds a key. Undefined for a set that is not there. */
 type FindSet = (name: string, asked: Selector) => NftSetLookup | undefined;
@@ -218,4 +220,65 @@ function headerName({ protocol, family }: Flow): string {
 /** As nft calls it. */
 function protocolName({ protocol, family }: Flow): string {
   return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
+}
+
+/** What a packet has in a field: an address, a port or mark, or a word of nft's. */
+type FieldValue = Address | number | string;
+
+/** The element that holds a key; undefined for none. */
+type NftSetLookup = (flow: Flow, key: readonly FieldValue[]) => Element | undefined;
+
+/**
+ * Hashes a set's or map's elements; networks and ranges are tried one by one. The part of keys that is the packet's source,
+ * if there is one, is not hashed: which sources a set has for a packet tells clients apart.
+ */
+function indexNftSet({ elements }: NftSet | NftMap, sourceAt: number): NftSetLookup {
+  const exact = new Map<string, Element[]>();
+  const ranges: Element[] = [];
+  const hashed = <T>(key: readonly T[]): readonly T[] => key.filter((_, i) => i !== sourceAt);
+  for (const element of elements) {
+    const key = hashed(element.key);
+    const text = keyMeaning(key);
+    const same = exact.get(text);
+    if (!key.every(isSingle)) ranges.push(element);
+    else if (same) same.push(element);
+    else exact.set(text, [element]);
+  }
+  const textOf = (value: FieldValue): string => (typeof value === 'object' ? value.text : String(value));
+  return (flow, key) => {
+    const same = exact.get(hashed(key).map(textOf).join(' . ')) ?? [];
+    if (sourceAt < 0 && same[0]) return same[0];
+    const isHeld = (value: Value, i: number): Maybe => i === sourceAt || holds(value, key[i]);
+    const found = [...same, ...ranges].filter((element) => element.key.every(isHeld));
+    if (sourceAt < 0) return found[0];
+    for (const element of found) flow.choices.sources.add(element.key[sourceAt] as Value);
+    return found.find((element) => holds(element.key[sourceAt] as Value, key[sourceAt]));
+  };
+}
+
+function isSingle(value: Value): boolean {
+  if (value.kind === 'network') return singleAddress(value.network) !== undefined;
+  return value.kind !== 'range' && !(value.kind === 'word' && value.text.endsWith('*'));
+}
+
+/** Whether a constant matches what a packet has. */
+function holds(constant: Value, value: FieldValue | undefined): Maybe {
+  if (value === undefined) return constant.kind === 'word' ? isInterface(undefined, constant.text, '*') : undefined;
+  switch (constant.kind) {
+    case 'number':
+      return value === constant.value;
+    case 'word':
+      if (constant.text.endsWith('*')) return typeof value === 'string' && value.startsWith(constant.text.slice(0, -1));
+      return value === constant.text;
+    case 'address':
+      return typeof value === 'object' && value.text === constant.address.text;
+    case 'network':
+      return typeof value === 'object' && contains(constant.network, value);
+    case 'range': {
+      const { first, last } = constant;
+      return typeof value === 'object' && compareAddresses(first, value) <= 0 && compareAddresses(value, last) <= 0;
+    }
+    default:
+      return constant satisfies never;
+  }
 }

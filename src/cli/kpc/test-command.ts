@@ -1,18 +1,31 @@
+import { dirname, isAbsolute, join } from 'node:path';
 import { Option, type Command } from 'commander';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { findNearest } from '../../base/find-nearest.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
+import type { InputDocument } from '../../input/documents/document.ts';
+import { readDocuments } from '../../input/documents/read-documents.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { loadFile } from '../../input/files/load-files.ts';
+import { Report } from '../../input/objects/report.ts';
+import type { RawPacketTest, RawPacketTests } from '../../input/objects/schemas/packet-tests.ts';
+import { Validator } from '../../input/objects/validate.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { writeYaml } from '../../input/yaml/parse.ts';
-import { holdingTests } from '../../report/holding-tests.ts';
-import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
-import { compareFate, readExpectation } from '../../packet/trace/expectation.ts';
+import { proxyModeNames, proxyModes } from '../../kube-proxy/modes.ts';
+import { parseRelease } from '../../kube-proxy/releases.ts';
+import type { PacketProtocol } from '../../packet/packet.ts';
+import { compareFate, readExpectation, type WrittenExpectation } from '../../packet/trace/expectation.ts';
 import { ask } from '../../packet/trace/question.ts';
 import type { Scene } from '../../packet/trace/scene.ts';
+import { holdingTests } from '../../report/holding-tests.ts';
+import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten, reportDiagnostics } from './messages.ts';
-import { readPacketTests, type PacketTest, type SceneSettings } from './read-packet-tests.ts';
 import { readScenes, type SceneOptions } from './read-scene.ts';
 
 /** The options of kpc test. */
@@ -20,6 +33,23 @@ interface TestOptions extends SceneOptions {
   readonly init?: boolean;
   readonly output: (typeof testOutputs)[number];
 }
+
+/** One test of a file: packets that share an expectation, and where they are sent. */
+interface PacketTest extends WrittenExpectation {
+  readonly name: string | undefined;
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  readonly protocol: PacketProtocol | undefined;
+  readonly namespace: string | undefined;
+  readonly settings: readonly SceneSettings[];
+  /** Where the file has the test, one of its fields, or an item of it. */
+  readonly place: (field?: string, index?: number) => NonNullable<Diagnostic['place']>;
+}
+
+/** What a test sets of a scene, as flags do, and counts more than those. */
+type SceneSettings = Partial<
+  Pick<SceneOptions, 'file' | 'hostAddresses' | 'proxyMode' | 'kubernetesVersion' | 'node' | 'allNodes'>
+>;
 
 export function addTestCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
@@ -76,41 +106,134 @@ async function runTests(
   isFileGiven: boolean,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
-  const read = readPacketTests(paths, { given: isFileGiven ? options.file : undefined, usual: options.file }, stdin);
   const known = new Map<string, readonly Scene[] | undefined>();
   const quiet = once(terminal);
   const diagnostics = new Map<string, Diagnostic>();
   const found = (each: Diagnostic) => diagnostics.set(JSON.stringify([each.text, each.place?.locate()]), each);
-  read.diagnostics.forEach(found);
+  const files = new Map<string, TextFile>();
+  const tests: PacketTest[] = [];
+  for (const path of paths) {
+    const file = loadFile(path, path === '-' ? await terminal.readStdin() : undefined);
+    if (file instanceof TextFile) {
+      files.set(file.name, file);
+      tests.push(...readTests(file, options, isFileGiven, found));
+    } else found(file);
+  }
   const results: PacketResult[] = [];
   let isUsable = true;
-  for (const test of read.tests) {
+  for (const test of tests) {
     for (const settings of test.settings) {
       const key = JSON.stringify(settings);
-      if (isUsable && !known.has(key)) known.set(key, await readScenes(optionsFor(settings, options), quiet));
+      if (isUsable && !known.has(key)) known.set(key, await readScenes({ ...options, ...settings }, quiet));
       isUsable &&= known.get(key) !== undefined;
       for (const scene of known.get(key) ?? []) results.push(...runTest(test, settings, scene, found));
     }
   }
   if (diagnostics.size > 0 || !isUsable) {
-    await reportDiagnostics(sortDiagnostics([...diagnostics.values()]), read.files, terminal);
+    await reportDiagnostics(sortDiagnostics([...diagnostics.values()]), files, terminal);
     return exitStatus.badInput;
   }
   await terminal.out(formatResults(results, options.output, terminal.colour.out));
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.differs;
 }
 
-/** What a test sets counts more than the command line. */
-function optionsFor({ inputs, hostAddresses, node, mode, release }: SceneSettings, options: TestOptions): TestOptions {
-  return {
-    ...options,
-    file: inputs,
-    ...(hostAddresses === undefined ? {} : { hostAddresses }),
-    ...(mode === undefined ? {} : { proxyMode: mode }),
-    ...(release === undefined ? {} : { kubernetesVersion: release }),
-    ...(node === undefined ? {} : { allNodes: node === 'all', ...(node === 'all' ? {} : { node }) }),
+/** Reads the tests of a file. What is wrong with them is `found`. */
+function readTests(
+  file: TextFile,
+  options: TestOptions,
+  isFileGiven: boolean,
+  found: (diagnostic: Diagnostic) => void,
+): readonly PacketTest[] {
+  const { documents, diagnostics } = readDocuments(file);
+  diagnostics.forEach(found);
+  const [first] = documents;
+  if (!first && diagnostics.length === 0) {
+    const place = { file: file.name, locate: () => file.locationAt(0) };
+    found(diagnose('bad-expectation', { problem: 'nothing' }, place));
+  }
+  const fields = first && isObject(first.value) ? Object.keys(first.value) : [];
+  if (first && fields.length > 0 && !fields.includes('tests') && !fields.includes('inputs')) {
+    found(diagnose('bad-expectation', { problem: 'not-tests', fields }, first.source.place([])));
+    return [];
+  }
+  return documents.flatMap((document) => {
+    const report = new Report(document.source);
+    const tests = readDocument(document, options, isFileGiven, report);
+    report.diagnostics.forEach(found);
+    return tests;
+  });
+}
+
+/** The inputs that the command line gives count more than the file's, and those of kpc.yaml less. */
+function readDocument(
+  document: InputDocument,
+  options: TestOptions,
+  isFileGiven: boolean,
+  report: Report,
+): readonly PacketTest[] {
+  const raw = new Validator().validate('PacketTests', document.value, report);
+  if (!raw) return [];
+  const locate = (path: string): string =>
+    path === '-' || isAbsolute(path) ? path : join(dirname(document.file.name), path);
+  const tests = raw.tests ?? [];
+  if (tests.length === 0) report.add([], 'bad-expectation', { problem: 'nothing' });
+  const file = (isFileGiven ? undefined : givenList(raw.inputs)?.map(locate)) ?? options.file ?? [];
+  if (file.length === 0) report.add([], 'bad-expectation', { problem: 'missing', field: 'inputs' });
+  const common = readChoices(raw, [], report);
+  const always = { file, ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}) };
+  return tests.map((test, i): PacketTest => {
+    const path = ['tests', i];
+    for (const field of ['from', 'to', 'expect'] as const) {
+      const value = test[field];
+      const isMissing = value === undefined || value === null || (field !== 'expect' && value.length === 0);
+      if (isMissing) report.add([...path, field], 'bad-expectation', { problem: 'missing', field });
+    }
+    const own = readChoices(test, path, report);
+    const settings = (own.modes ?? common.modes ?? [{}]).flatMap((mode) =>
+      (own.releases ?? common.releases ?? [{}]).flatMap((release) =>
+        (own.nodes ?? common.nodes ?? [{}]).map((node) => ({ ...always, ...mode, ...release, ...node })),
+      ),
+    );
+    return {
+      name: test.name ?? undefined,
+      from: givenList(test.from) ?? [],
+      to: givenList(test.to) ?? [],
+      protocol: test.proto ?? undefined,
+      namespace: raw.namespace ?? undefined,
+      expect: test.expect ?? 'delivered',
+      source: test.source ?? undefined,
+      settings,
+      place: (field, index) => {
+        const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
+        return report.source.place([...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])]);
+      },
+    };
+  });
+}
+
+/** What a test, or the whole file, says of where its packets are sent; undefined for what it leaves open. */
+function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
+  if (givenList(raw.node) && givenList(raw.nodes))
+    report.add([...path, 'nodes'], 'bad-expectation', { problem: 'rivals' });
+  const refuse = (field: 'mode' | 'release', value: string, expected: string): readonly [] => {
+    report.add([...path, field], 'bad-type', { field, found: findingOf(value), expected });
+    return [];
   };
+  const modes = givenList(raw.mode)?.flatMap((mode): readonly SceneSettings[] => {
+    if (proxyModes.some((each) => each === mode)) return [{ proxyMode: mode }];
+    return refuse('mode', mode, findNearest(mode, proxyModes) ?? proxyModeNames);
+  });
+  const releases = givenList(raw.release)?.flatMap((release): readonly SceneSettings[] =>
+    parseRelease(release) ? [{ kubernetesVersion: release }] : refuse('release', release, 'a release such as "1.36"'),
+  );
+  const nodes = givenList(raw.nodes ?? raw.node)?.map((node): SceneSettings => {
+    return node === 'all' ? { allNodes: true } : { node, allNodes: false };
+  });
+  return { modes, releases, nodes };
+}
+
+function givenList(value: string | readonly string[] | null | undefined): readonly string[] | undefined {
+  return typeof value === 'string' ? [value] : (value ?? undefined);
 }
 
 /** A terminal that prints the same text once: wrong manifests are wrong in each mode. */
@@ -165,14 +288,14 @@ function runTest(
 
 /** What a test asks of a bundle or a dump, which has one node, mode and release. */
 function findMisfit(
-  { node, mode, release }: SceneSettings,
+  { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side: { kind, services }, mode: own }: Scene,
 ): readonly [field: string, reason: string] | undefined {
   if (kind === 'manifests') return undefined;
   const rows = [
-    ['mode', mode, own],
-    ['release', release, services?.settings.release],
-    ['node', node === 'all' ? undefined : services && node, services?.node.name],
+    ['mode', proxyMode, own],
+    ['release', kubernetesVersion, services?.settings.release],
+    ['node', services && node, services?.node.name],
   ] as const;
   const [field, , known] = rows.find(([, asked, has]) => asked !== undefined && asked !== has) ?? [];
   if (!field) return undefined;
