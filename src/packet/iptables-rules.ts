@@ -13,12 +13,8 @@ import { hooks, type Action, type Decision, type Hook } from './packet.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
 import { meet, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** Positions of a chain's rules, ascending, by what they ask of the destination. */
-interface RuleIndex {
-  readonly byAddress: ReadonlyMap<string, readonly number[]>;
-  readonly byPort: ReadonlyMap<number, readonly number[]>;
-  readonly others: readonly number[];
-}
+/** Positions of a chain's rules, ascending, by the address or port that they ask for as destination; others by ''. */
+type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
 type IpSets = ReadonlyMap<string, IpSetTest>;
 
@@ -72,31 +68,31 @@ function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets:
 
 /** The rules that may match: a chain of all Services has a few for each of them. */
 function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
-  const byAddress = index.byAddress.get(destination.text);
-  const byPort = index.byPort.get(port);
-  if (!byAddress && !byPort) return index.others;
-  return [...(byAddress ?? []), ...(byPort ?? []), ...index.others].sort((a, b) => a - b);
+  const others = index.get('') ?? [];
+  const [byAddress, byPort] = [index.get(destination.text), index.get(String(port))];
+  if (!byAddress && !byPort) return others;
+  return [...(byAddress ?? []), ...(byPort ?? []), ...others].sort((a, b) => a - b);
 }
 
 function indexRules(rules: readonly Rule[]): RuleIndex {
-  const byAddress = new Map<string, number[]>();
-  const byPort = new Map<number, number[]>();
-  const others: number[] = [];
-  const add = <K>(map: Map<K, number[]>, key: K, position: number): void => {
-    const positions = map.get(key);
-    if (positions) positions.push(position);
-    else map.set(key, [position]);
-  };
-  rules.forEach(({ args }, position) => {
-    const to = args.find((arg) => arg.kind === 'destination' && !arg.negated);
-    const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
-    const ports = args.find((arg) => arg.kind === 'destination-port' && !arg.negated);
-    if (address) add(byAddress, address.text, position);
-    else if (ports?.kind === 'destination-port' && ports.ports.first === ports.ports.last)
-      add(byPort, ports.ports.first, position);
-    else others.push(position);
+  const index = new Map<string, number[]>();
+  rules.forEach((rule, position) => {
+    const place = placeAsked(rule);
+    const same = index.get(place);
+    if (same) same.push(position);
+    else index.set(place, [position]);
   });
-  return { byAddress, byPort, others };
+  return index;
+}
+
+/** The one address or port that a rule asks for as destination; '' if it asks for neither. */
+function placeAsked({ args }: Rule): string {
+  const to = args.find((arg) => arg.kind === 'destination' && !arg.negated);
+  const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
+  if (address) return address.text;
+  const ports = args.find((arg) => arg.kind === 'destination-port' && !arg.negated);
+  const isOne = ports?.kind === 'destination-port' && ports.ports.first === ports.ports.last;
+  return isOne ? String(ports.ports.first) : '';
 }
 
 /** Undefined if the packet goes on to the next rule. */
@@ -312,13 +308,8 @@ function addressTest(entries: readonly SetEntry[], family: Address['family'], di
       return network && contains(network, address) && keyOf(address, protocol, port) === asked;
     });
     const same = [...(exact.get(asked) ?? []), ...ofNetworks];
-    const sources =
-      first === 'src'
-        ? entries.map((entry) => entry.address ?? entry.network)
-        : third === 'src'
-          ? same.map(({ source }) => source)
-          : [];
-    for (const source of sources) if (source) flow.choices.sources.add(source);
+    if (first === 'src') flow.choices.sources.add(entries);
+    else if (third === 'src') for (const { source } of same) if (source) flow.choices.sources.add(source);
     return same.some(isHit) || otherwise;
   };
 }

@@ -1,6 +1,7 @@
 import type { AddressRange } from '../kernel/address-range.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
+import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Element, Value, Verdict as NftVerdict } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
@@ -52,8 +53,8 @@ interface InChain {
   readonly chain: string;
 }
 
-/** Addresses that a rule asks whether the source is among them. */
-export type AskedSource = AddressRange | Value;
+/** Addresses that a rule asks whether the source is among them; of a set, all its entries. */
+export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
 /** What a rule of either tool does with a packet. Without a port, `dnat` leaves the packet's own. */
 export type Action =

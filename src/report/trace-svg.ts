@@ -6,8 +6,6 @@ const width = 960;
 const lineHeight = 18;
 const railX = 32;
 const cardX = 64;
-/** Characters that fit a line. */
-const columns = 112;
 
 /** Colours that can be read on a light page and on a dark one. */
 const style = `.kpc .page{fill:#ffffff}.kpc .card{fill:#f6f8fa;stroke:#d0d7de}.kpc text{fill:#1f2328}.kpc .dim{fill:#59636e}
@@ -74,18 +72,10 @@ function cards({ steps, isGood, verdict, endpoints, notes }: TraceInWords): read
   return [...all, end];
 }
 
+/** As many words on each line as fit; a word that is too long is cut into pieces. */
 function wrap(role: Role, text: string): readonly Line[] {
-  const lines: string[] = [];
-  let line = '';
-  // A word that is too long for a line is cut into pieces.
-  for (const word of printable(text).match(/\S{1,112}/g) ?? []) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (longer.length > columns && line !== '') {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  return [...lines, line].map((each) => ({ role, text: each }));
+  const lines = printable(text).match(/\S.{0,111}(?=\s|$)|\S{1,112}/g) ?? [];
+  return lines.map((line) => ({ role, text: line }));
 }
 
 function drawLines(lines: readonly Line[], x: number, top: number, parts: string[]): number {

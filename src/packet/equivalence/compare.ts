@@ -1,6 +1,7 @@
 import { addressAt, isLoopback, type Address } from '../../kernel/address.ts';
 import type { AddressSpan } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
+import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { isSameEnd } from '../explore.ts';
 import type { AskedSource, Fate, Packet, PacketProtocol, Way } from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
@@ -116,7 +117,7 @@ class Clients {
   readonly #held: ReadonlySet<string>;
   readonly #isTaken: (address: Address) => boolean;
   readonly #known = new Map<string, readonly Sender[]>();
-  readonly #spans = new Map<AskedSource, AddressSpan>();
+  readonly #spans = new Map<AskedSource, readonly AddressSpan[]>();
   readonly #byNetworks = new Map<string, readonly Address[]>();
 
   constructor(scene: Scene, { interfaces, destinations, held }: Questions, endpoints: ReadonlySet<string>) {
@@ -143,7 +144,7 @@ class Clients {
     reached: ReadonlyMap<string, Address>,
     done: Set<string>,
   ): readonly Sender[] {
-    const own = [...asked].flatMap((value) => this.#spanOf(value) ?? []).filter((span) => span.family === family);
+    const own = [...asked].flatMap((value) => this.#spansOf(value)).filter((span) => span.family === family);
     const networks = own.filter((span) => !isSingle(span));
     const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`))].join();
     let others = this.#byNetworks.get(key);
@@ -154,7 +155,7 @@ class Clients {
     }
     const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
     return [...singles, ...reached.values(), ...others].flatMap(({ text }) => {
-      if (done.has(text) || this.#held.has(text)) return [];
+      if (done.has(text)) return [];
       done.add(text);
       const senders = this.#known.get(text) ?? this.#read(text, family);
       this.#known.set(text, senders);
@@ -162,11 +163,21 @@ class Clients {
     });
   }
 
-  #spanOf(value: AskedSource): AddressSpan | undefined {
-    const span = this.#spans.get(value) ?? spanOf(value);
-    if (span) this.#spans.set(value, span);
-    return span;
+  #spansOf(asked: AskedSource): readonly AddressSpan[] {
+    let spans = this.#spans.get(asked);
+    if (!spans) {
+      const values = isSet(asked) ? asked.map(({ address, network }) => address ?? network) : [asked];
+      spans = values
+        .flatMap((value) => (value && spanOf(value)) ?? [])
+        .filter((span) => !isSingle(span) || !this.#held.has(addressAt(span.family, span.first).text));
+      this.#spans.set(asked, spans);
+    }
+    return spans;
   }
+}
+
+function isSet(asked: AskedSource): asked is readonly SetEntry[] {
+  return Array.isArray(asked);
 }
 
 /** Probabilities that iptables writes are rounded. */

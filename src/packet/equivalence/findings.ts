@@ -61,8 +61,7 @@ interface Target {
     | 'unserved-port'
     | 'unserved-address'
     | 'node';
-  /** The Services that have the address or node port: "namespace/name:port". */
-  readonly labels: ReadonlySet<string>;
+  /** Those that have the address or node port. */
   readonly ports: readonly KnownPort[];
 }
 
@@ -71,8 +70,6 @@ interface Gathered {
   readonly services: Set<string>;
   readonly nodes: Set<string>;
   readonly reasons: Set<string>;
-  /** Addresses of the node where only one side serves what is asked for. */
-  readonly served: Map<'old' | 'new', Set<string>>;
 }
 
 /** Gathers differences by their causes, node by node. */
@@ -90,7 +87,6 @@ export class Findings {
         services: new Set(),
         nodes: new Set(),
         reasons: new Set(),
-        served: new Map(),
       };
       this.#byCause.set(cause, known);
       for (const label of labels) known.services.add(label);
@@ -99,8 +95,7 @@ export class Findings {
       addTo(known.effects, effect);
       if (cause !== 'node-port-addresses') return;
       const side = difference.from.endpoints.length > 0 ? 'old' : 'new';
-      const served = known.served.get(side) ?? new Set();
-      known.served.set(side, served.add(difference.packet.destination.text));
+      known.reasons.add(`Here only the ${side} side serves them on ${difference.packet.destination.text}.`);
     };
   }
 
@@ -111,15 +106,11 @@ export class Findings {
       if (!known) return [];
       const effects = [...known.effects.values()].sort(bySeverity);
       const { title, advice }: Cause = causes[cause];
-      const served = (['old', 'new'] as const).flatMap((side) => {
-        const addresses = [...(known.served.get(side) ?? [])].sort().join(', ');
-        return addresses === '' ? [] : [`Here only the ${side} side serves them on ${addresses}.`];
-      });
       return [
         {
           cause,
           title,
-          reasons: [...known.reasons, ...served],
+          reasons: [...known.reasons],
           advice,
           severity: effects[0]?.severity ?? 'fails-otherwise',
           services: [...known.services].sort(),
@@ -183,40 +174,37 @@ function explainer(...scenes: readonly [Scene, Scene]) {
         interface: sender.enters?.interface,
       },
     };
-    return { cause: causeOf(difference, target, isOwnEndpoint, nodes), labels: target.labels, effect };
+    const labels = new Set(target.ports.map(({ name }) => name));
+    return { cause: causeOf(difference, target, isOwnEndpoint, nodes), labels, effect };
   };
 }
 
 /** Looks up what packets are sent to, by the Services of either side. `nodes` are the node's own addresses. */
 function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string, Address>): (packet: Packet) => Target {
   /** By socket, by address, and by port of the node. */
-  const targets = new Map<string, { kind: Target['kind']; labels: Set<string>; ports: KnownPort[] }>();
-  const add = (key: string, kind: Target['kind'], label: string, ports: readonly KnownPort[]): void => {
-    const known = targets.get(key) ?? { kind, labels: new Set(), ports: [] };
-    targets.set(key, known);
-    known.labels.add(label);
-    known.ports.push(...ports);
+  const targets = new Map<string, { readonly kind: Target['kind']; readonly ports: KnownPort[] }>();
+  const add = (key: string, kind: Target['kind'], port: KnownPort): void => {
+    const known = targets.get(key);
+    if (known) known.ports.push(port);
+    else targets.set(key, { kind, ports: [port] });
   };
   for (const port of scenes.flatMap(({ ports }) => ports)) {
-    const { family, name, protocol } = port;
+    const { family, protocol, nodePort, healthCheckNodePort } = port;
     for (const { kind, address } of port.addresses) {
-      if (port.port !== undefined) add(`${address} ${portKey(protocol, port.port)}`, kind, name, [port]);
-      add(address, 'unserved-port', name, [port]);
+      if (port.port !== undefined) add(`${address} ${portKey(protocol, port.port)}`, kind, port);
+      add(address, 'unserved-port', port);
     }
-    if (port.nodePort !== undefined) add(`${family} ${portKey(protocol, port.nodePort)}`, 'node-port', name, [port]);
+    if (nodePort !== undefined) add(`${family} ${portKey(protocol, nodePort)}`, 'node-port', port);
+    if (healthCheckNodePort !== undefined)
+      add(`${family} ${portKey('tcp', healthCheckNodePort)}`, 'health-check', port);
   }
-  for (const { family, port, namespace, service } of scenes.flatMap(
-    ({ side }) => side.services?.cluster.healthChecks ?? [],
-  ))
-    add(`${family} ${portKey('tcp', port)}`, 'health-check', `${namespace}/${service}`, []);
-  const nothing = { labels: new Set<string>(), ports: [] };
   return ({ destination: { text, family }, protocol, port }) => {
     const key = portKey(protocol, port);
     const isNode = nodes.has(text);
     const served = targets.get(`${text} ${key}`) ?? (isNode ? targets.get(`${family} ${key}`) : undefined);
     if (served) return served;
-    if (isNode) return { kind: 'node', ...nothing };
-    const near = targets.get(text) ?? { kind: 'unserved-address', ...nothing };
+    if (isNode) return { kind: 'node', ports: [] };
+    const near = targets.get(text) ?? { kind: 'unserved-address', ports: [] };
     return near.ports.length > 0 && protocol === 'icmp' ? { ...near, kind: 'ping' } : near;
   };
 }

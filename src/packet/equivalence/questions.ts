@@ -4,16 +4,18 @@ import {
   spanOfAddress,
   spanOfNetwork,
   spanOfRange,
+  type AddressRange,
   type AddressSpan,
 } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import type { Value } from '../../kernel/nftables/element.ts';
 import type { Field, Selector } from '../../kernel/nftables/expression.ts';
 import type { NftMap, NftRule, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { parsePortRange, type PortRange } from '../../kernel/socket-address.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import type { AskedSource, PacketProtocol } from '../packet.ts';
+import type { PacketProtocol } from '../packet.ts';
 
 /** A protocol and port, as "tcp 80". */
 export type PortKey = string;
@@ -178,7 +180,7 @@ function edges({ first, last }: PortRange, names: readonly string[]): readonly P
 }
 
 /** The addresses that a rule asks for; undefined for what is no address. */
-export function spanOf(asked: AskedSource): AddressSpan | undefined {
+export function spanOf(asked: AddressRange | Value): AddressSpan | undefined {
   if (!('kind' in asked)) return spanOfNetwork(networkOfRange(asked));
   switch (asked.kind) {
     case 'address':
