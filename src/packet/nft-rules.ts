@@ -244,9 +244,9 @@ function indexNftSet({ elements }: NftSet | NftMap, sourceAt: number): NftSetLoo
     else if (same) same.push(element);
     else exact.set(text, [element]);
   }
-  const textOf = (value: FieldValue): string => (typeof value === 'object' ? value.text : String(value));
+  const partOf = (value: FieldValue): string => (typeof value === 'object' ? value.text : String(value));
   return (flow, key) => {
-    const same = exact.get(hashed(key).map(textOf).join(' . ')) ?? [];
+    const same = exact.get(hashed(key).map(partOf).join(' . ')) ?? [];
     if (sourceAt < 0 && same[0]) return same[0];
     const isHeld = (value: Value, i: number): Maybe => i === sourceAt || holds(value, key[i]);
     const found = [...same, ...ranges].filter((element) => element.key.every(isHeld));
