@@ -34,7 +34,7 @@ async function loadManifests(
   { readStdin }: Terminal,
   said = new Set<string>(),
 ): Promise<Manifests> {
-  const loaded = await loadInputs({ ...options, traffic: true, into: 'kpc describe -' }, readStdin);
+  const loaded = await loadInputs(options, readStdin);
   const memo = new NodeMemo();
   const compile = (node: string): SideReading => {
     const reading = compileAs(name, loaded, node === '' ? options : { ...options, node }, memo);
@@ -67,7 +67,8 @@ async function nodesOf(
 export async function readScenes(options: SceneOptions, terminal: Terminal): Promise<readonly Scene[] | undefined> {
   const { file = [], node } = options;
   const input = await recogniseInputs(file, { node, readStdin: terminal.readStdin });
-  const source = input.kind === 'manifests' ? await loadManifests('-f', options, terminal) : undefined;
+  const asked = { ...options, traffic: true, into: 'kpc describe -' };
+  const source = input.kind === 'manifests' ? await loadManifests('-f', asked, terminal) : undefined;
   const nodes = source ? await nodesOf(source.loaded, options, terminal) : [''];
   const scenes: Scene[] = [];
   for (const name of nodes ?? []) {
