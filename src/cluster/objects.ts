@@ -287,9 +287,6 @@ export interface PolicyPort {
 export interface Ingress {
   readonly metadata: ObjectMeta;
   readonly routes: readonly IngressRoute[];
-  readonly hasTls: boolean;
-  /** Addresses and host names of its load balancer. */
-  readonly addresses: readonly string[];
 }
 
 /** One path of one host. */

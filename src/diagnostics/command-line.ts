@@ -57,8 +57,6 @@ const skipped = {
   ],
 } as const;
 
-const nameOneEnd = 'name the Pod, or write its address, such as 10.244.1.5';
-
 /** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
 export const commandLineDiagnostics = {
   'bad-expectation': row('error', {
@@ -164,9 +162,10 @@ export const commandLineDiagnostics = {
         `the input has ${nodes} Nodes, and none is named`,
         'name one with --node, or take each with --all-nodes',
       ],
-      'no-pods-here': ['the Pod network of this node is unknown', nameOneEnd],
-      'no-pods-elsewhere': ['no network of Pods on other nodes is known', nameOneEnd],
-      'no-free-address': ['no address outside the cluster is free', 'name the address of the sender'],
+      'no-address-for': ({ sender }: Texts<'sender'>) => [
+        `the input names no network with an address for ${sender}`,
+        'name the Pod, or write its address, such as 10.244.1.5',
+      ],
       'which-port': ({ to, ports, example }: Texts<'to'> & Lists<'ports'> & { readonly example?: string }) => [
         `which port of ${to}?${ports.length > 0 ? ` It has ${ports.join(', ')}` : ''}`,
         example === undefined ? 'name one of them' : `write ${example}, for example`,
@@ -175,17 +174,17 @@ export const commandLineDiagnostics = {
         `${to} has no such port or family here`,
         'see its ports with "kpc describe"',
       ],
-      'several-services': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
-        `several Services are named ${name}: ${names.join(', ')}`,
+      several: ({ kind, name, names }: Texts<'kind' | 'name'> & Lists<'names'>) => [
+        `several objects of kind ${kind} are named ${name}: ${names.join(', ')}`,
         'name one of them',
       ],
       skipped: ({ service, why }: Texts<'service'> & { readonly why: keyof typeof skipped }): Words => {
         const [is, help] = skipped[why];
         return [`${service} ${is}`, help];
       },
-      'no-service': ({ name, near }: Unknown) => [
-        `no Service ${name} here`,
-        suggest(near, 'list the Services with "kpc describe"'),
+      'no-such': ({ kind, name, near }: Unknown & { readonly kind: 'Service' | 'Ingress' }) => [
+        `no ${kind} ${name} here`,
+        suggest(near, kind === 'Service' ? 'list the Services with "kpc describe"' : 'name one of the input'),
       ],
       'no-port': ({ service, port, ports }: Texts<'service' | 'port'> & Lists<'ports'>) => [
         `${service} has no port ${port} (has ${ports.join(', ')})`,
@@ -194,14 +193,6 @@ export const commandLineDiagnostics = {
       'no-ingress-of-host': ({ request }: Texts<'request'>) => [
         `no Ingress of the input has ${request}`,
         'name a host and path of one, or ingress/NAME, or svc/NAME for a Service',
-      ],
-      'no-ingress': ({ name, near }: Unknown) => [
-        `no Ingress ${name} in the input`,
-        suggest(near, 'name one of those that the input has'),
-      ],
-      'several-ingresses': ({ name, names }: Texts<'name'> & Lists<'names'>) => [
-        `several Ingresses are called ${name}: ${names.join(', ')}`,
-        'name one of them',
       ],
     }),
   }),

@@ -1,17 +1,16 @@
 import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { explore, type Choices } from './explore.ts';
 import type { Flow, NatHalf } from './flow.ts';
-import { prepareTable } from './iptables-rules.ts';
-import { prepareNftTable } from './nft-rules.ts';
+import { iptablesOf } from './iptables-rules.ts';
+import { nftTablesOf } from './nft-rules.ts';
 import {
-  hooks,
   sourceText,
   sumChances,
+  type AskedSource,
   type Decision,
   type Fate,
   type Hook,
@@ -22,8 +21,7 @@ import {
   type Way,
 } from './packet.ts';
 import { loopbackInterface, routingOf, type Routing } from './routing.ts';
-import { runBaseChain } from './run-chain.ts';
-import { indexIpSet } from './set-lookup.ts';
+import { runBaseChain, type RuleTable } from './run-chain.ts';
 
 /**
  * What a node does with a packet. `prepare(state, links)` makes an evaluator of a kernel's state and of the node's own
@@ -46,7 +44,8 @@ export function prepare(state: KernelState, links: readonly Link[]): Evaluator {
   const worlds = { ipv4: prepareFamily(state, links, 'ipv4'), ipv6: prepareFamily(state, links, 'ipv6') };
   return (packet) => {
     const world = worlds[packet.destination.family];
-    return sumUp(explore((choices) => walk(world, packet, choices)));
+    const sources = new Set<AskedSource>();
+    return { ...sumUp(explore((choices) => walk(world, packet, choices), { chains: 0, sources })), sources };
   };
 }
 
@@ -71,7 +70,8 @@ interface World {
 }
 
 function prepareFamily(state: KernelState, links: readonly Link[], family: Family): World {
-  const visitors = [...tableVisitors(state, family), ...nftVisitors(state, family), ...ipvsVisitors(state)].toSorted(
+  const tables = [...iptablesOf(state, family), ...nftTablesOf(state, family)];
+  const visitors = [...tables.flatMap(tableVisitors), ...ipvsVisitors(state)].toSorted(
     (a, b) => a.priority - b.priority || (a.natOrder ?? 0) - (b.natOrder ?? 0),
   );
   return { family, routing: routingOf(links, state, family), visitors };
@@ -88,48 +88,13 @@ const natStations: { readonly [H in Hook]?: { readonly priority: number; readonl
   postrouting: { priority: 100, decides: 'source' },
 };
 
-/** Where tables of iptables see packets, besides nat. */
-const tableStations: {
-  readonly [T in Exclude<TableName, 'nat'>]: { readonly priority: number; readonly at: readonly Hook[] };
-} = {
-  raw: { priority: -300, at: ['prerouting', 'output'] },
-  mangle: { priority: -150, at: hooks },
-  filter: { priority: 0, at: ['input', 'forward', 'output'] },
-  security: { priority: 50, at: ['input', 'forward', 'output'] },
-};
-
-function tableVisitors(state: KernelState, family: Family): readonly Visitor[] {
-  const sets = new Map(state.sets.map((set) => [set.name, indexIpSet(set)]));
-  return tableNames.flatMap((name) => {
-    const chains = state.iptables[family]?.[name];
-    if (!chains) return [];
-    const table = prepareTable(name, chains, sets);
-    return hooks.flatMap((hook): readonly Visitor[] => {
-      const nat = name === 'nat' ? natStations[hook]?.priority : undefined;
-      const own = name !== 'nat' && tableStations[name].at.includes(hook) ? tableStations[name].priority : undefined;
-      const priority = nat ?? own;
-      const chain = chains.get(hook.toUpperCase());
-      if (priority === undefined || !chain) return [];
-      const visit = (flow: Flow): Decision => runBaseChain(flow, table, chain.name, chain.policy === 'DROP');
-      return [{ hook, priority, natOrder: nat, visit }];
-    });
-  });
-}
-
-function nftVisitors(state: KernelState, family: Family): readonly Visitor[] {
-  const tables = state.nftables.filter((table) => table.family === family);
-  return tables.flatMap((table) => {
-    const prepared = prepareNftTable(table);
-    return [...table.chains.values()].flatMap(({ name, base }): readonly Visitor[] => {
-      const hook = hooks.find((each) => each === base?.hook);
-      if (!base || !hook) return [];
-      const nat = base.type === 'nat' ? natStations[hook]?.priority : undefined;
-      const visit = (flow: Flow): Decision => runBaseChain(flow, prepared, name, base.policy === 'drop');
-      return [
-        { hook, priority: nat ?? base.priority, natOrder: base.type === 'nat' ? base.priority : undefined, visit },
-      ];
-    });
-  });
+function tableVisitors(table: RuleTable): readonly Visitor[] {
+  return table.bases.map((base) => ({
+    hook: base.hook,
+    priority: (base.isNat ? natStations[base.hook]?.priority : undefined) ?? base.priority,
+    natOrder: base.isNat ? base.priority : undefined,
+    visit: (flow) => runBaseChain(flow, table, base),
+  }));
 }
 
 /** IPVS takes packets to its virtual servers after filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
@@ -293,7 +258,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): Verdict | undefined {
   return undefined;
 }
 
-function sumUp(ways: readonly Way[]): Fate {
+function sumUp(ways: readonly Way[]): Omit<Fate, 'sources'> {
   const chances = sumChances(ways, (way) => way.verdict);
   // Delivered, even if most connections fail: the endpoints then say how many do not.
   const decisive = (['unknown', 'delivered'] as const).find((each) => chances.has(each));

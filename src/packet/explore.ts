@@ -1,4 +1,4 @@
-import { sourceText, sumChances, type Step, type Way, type Decision } from './packet.ts';
+import { sourceText, sumChances, type AskedSource, type Step, type Way, type Decision } from './packet.ts';
 
 /**
  * Where a packet's way forks: at random, or at a rule that may or may not match. A way is walked
@@ -6,6 +6,8 @@ import { sourceText, sumChances, type Step, type Way, type Decision } from './pa
  */
 export class Choices {
   readonly points: Point[] = [];
+  /** The sources that rules ask for on any of the ways. */
+  readonly sources: Set<AskedSource>;
   readonly #planned: readonly number[];
   readonly #budget: Budget;
   #depth = 0;
@@ -13,6 +15,7 @@ export class Choices {
   constructor(planned: readonly number[], budget: Budget) {
     this.#planned = planned;
     this.#budget = budget;
+    this.sources = budget.sources;
   }
 
   /** Goes through a chain, unless chains lead to one another without end, or in more ways than can be counted. */
@@ -49,6 +52,7 @@ type Point =
 /** What all ways of one packet have taken. */
 interface Budget {
   chains: number;
+  readonly sources: Set<AskedSource>;
 }
 
 /** Chains that are gone through for one packet: some ten for each endpoint of a Service. */
@@ -63,8 +67,8 @@ const mostDoubts = 8;
 /** All ways, with their probabilities. A doubt that makes no difference to the end is dropped. */
 export function explore(
   walk: (choices: Choices) => Way,
+  budget: Budget,
   planned: readonly number[] = [],
-  budget: Budget = { chains: 0 },
 ): readonly Way[] {
   const choices = new Choices(planned, budget);
   let ways: readonly Way[] = [walk(choices)];
@@ -74,11 +78,11 @@ export function explore(
     const before = Array.from({ length: at }, (_, i) => planned[i] ?? 0);
     if (point.kind === 'random') {
       ways = point.probabilities.flatMap((probability, choice) =>
-        scale(choice === 0 ? ways : explore(walk, [...before, choice], budget), probability),
+        scale(choice === 0 ? ways : explore(walk, budget, [...before, choice]), probability),
       );
     } else {
       const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
-      const others = doubts > mostDoubts ? undefined : explore(walk, [...before, 1], budget);
+      const others = doubts > mostDoubts ? undefined : explore(walk, budget, [...before, 1]);
       if (!others || !isSameEnd(ways, others, exactEnd, 1e-9)) ways = [unknownWay(ways[0] as Way, point.steps)];
     }
   }

@@ -1,34 +1,57 @@
-import { contains, parseAddress } from '../kernel/address.ts';
+import { contains, parseAddress, type Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
-import type { Chain, Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
+import { type Chain, type Rule, type RuleArg, type TableName, tableNames } from '../kernel/iptables/iptables.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
-import type { Decision, Action } from './packet.ts';
-import type { IpSetTest } from './set-lookup.ts';
+import { hooks, type Action, type Decision, type Hook } from './packet.ts';
 import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
-import { meet, type RuleTable } from './run-chain.ts';
+import { meet, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** Positions of a chain's rules, ascending, by what they ask of the destination. */
-interface RuleIndex {
-  readonly byAddress: ReadonlyMap<string, readonly number[]>;
-  readonly byPort: ReadonlyMap<number, readonly number[]>;
-  readonly others: readonly number[];
-}
+/** Positions of a chain's rules, ascending, by the address or port that they ask for as destination; others by ''. */
+type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
 type IpSets = ReadonlyMap<string, IpSetTest>;
 
 /** Chains of fewer rules are gone through rule by rule. */
 const fewRules = 16;
 
-/** Makes a table ready for packets. Long chains are hashed when the first packet gets to them. */
-export function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
+/** Where tables see packets: the priority at each hook (linux/netfilter_ipv4.h). */
+const stations: { readonly [T in TableName]: { readonly [H in Hook]?: number } } = {
+  raw: { prerouting: -300, output: -300 },
+  mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },
+  nat: { prerouting: -100, output: -100, input: 100, postrouting: 100 },
+  filter: { input: 0, forward: 0, output: 0 },
+  security: { input: 50, forward: 50, output: 50 },
+};
+
+/** The tables of a family, ready for packets. Long chains are hashed when the first packet gets to them. */
+export function iptablesOf(state: KernelState, family: Family): readonly RuleTable[] {
+  const sets: IpSets = new Map(state.sets.map((set) => [set.name, indexIpSet(set)]));
+  return tableNames.flatMap((name) => {
+    const chains = state.iptables[family]?.[name];
+    return chains ? [prepareTable(name, chains, sets)] : [];
+  });
+}
+
+function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
+  const bases = hooks.flatMap((hook): readonly BaseChain[] => {
+    const priority = stations[name][hook];
+    const chain = chains.get(hook.toUpperCase());
+    if (priority === undefined || !chain) return [];
+    return [{ chain: chain.name, hook, priority, isNat: name === 'nat', drops: chain.policy === 'DROP' }];
+  });
   const table: RuleTable = {
     tool: 'iptables',
     name,
     chains,
+    bases,
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;
       let index = indexes.get(chain);
@@ -45,31 +68,31 @@ export function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>
 
 /** The rules that may match: a chain of all Services has a few for each of them. */
 function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
-  const byAddress = index.byAddress.get(destination.text);
-  const byPort = index.byPort.get(port);
-  if (!byAddress && !byPort) return index.others;
-  return [...(byAddress ?? []), ...(byPort ?? []), ...index.others].sort((a, b) => a - b);
+  const others = index.get('') ?? [];
+  const [byAddress, byPort] = [index.get(destination.text), index.get(String(port))];
+  if (!byAddress && !byPort) return others;
+  return [...(byAddress ?? []), ...(byPort ?? []), ...others].sort((a, b) => a - b);
 }
 
 function indexRules(rules: readonly Rule[]): RuleIndex {
-  const byAddress = new Map<string, number[]>();
-  const byPort = new Map<number, number[]>();
-  const others: number[] = [];
-  const add = <K>(map: Map<K, number[]>, key: K, position: number): void => {
-    const positions = map.get(key);
-    if (positions) positions.push(position);
-    else map.set(key, [position]);
-  };
-  rules.forEach(({ args }, position) => {
-    const to = args.find((arg) => arg.kind === 'destination' && !arg.negated);
-    const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
-    const ports = args.find((arg) => arg.kind === 'destination-port' && !arg.negated);
-    if (address) add(byAddress, address.text, position);
-    else if (ports?.kind === 'destination-port' && ports.ports.first === ports.ports.last)
-      add(byPort, ports.ports.first, position);
-    else others.push(position);
+  const index = new Map<string, number[]>();
+  rules.forEach((rule, position) => {
+    const place = placeAsked(rule);
+    const same = index.get(place);
+    if (same) same.push(position);
+    else index.set(place, [position]);
   });
-  return { byAddress, byPort, others };
+  return index;
+}
+
+/** The one address or port that a rule asks for as destination; '' if it asks for neither. */
+function placeAsked({ args }: Rule): string {
+  const to = args.find((arg) => arg.kind === 'destination' && !arg.negated);
+  const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
+  if (address) return address.text;
+  const ports = args.find((arg) => arg.kind === 'destination-port' && !arg.negated);
+  const isOne = ports?.kind === 'destination-port' && ports.ports.first === ports.ports.last;
+  return isOne ? String(ports.ports.first) : '';
 }
 
 /** Undefined if the packet goes on to the next rule. */
@@ -130,8 +153,10 @@ function matches(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
 function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
   switch (arg.kind) {
     case 'source':
+      flow.choices.sources.add(arg.range);
+      return contains(networkOfRange(arg.range), flow.source);
     case 'destination':
-      return contains(networkOfRange(arg.range), flow[arg.kind]);
+      return contains(networkOfRange(arg.range), flow.destination);
     case 'in-interface':
       return isInterface(flow.input, arg.name, '+');
     case 'out-interface':
@@ -216,18 +241,12 @@ function matchesOption(flow: Flow, option: string, [value = '', ...rest]: readon
   switch (option) {
     case '--syn':
       return protocol === 'tcp';
-    case '-f':
-      return false;
     case '-m state --state':
       return anyOf(value.split(','), (state) => hasState(flow, state));
     case '-m multiport --dports':
       return anyOf(readPorts(value), (ports) => ports && isPortIn(flow, ports));
     case '-m multiport --sports':
       return anyOf(readPorts(value), (ports) => ports && isSourcePortIn(ports.first, ports.last));
-    case '-m icmp --icmp-type':
-    case '-m icmp6 --icmpv6-type':
-      if (['8', '128', '8/0', '128/0', 'echo-request', 'any'].includes(value)) return true;
-      return /^\d+(\/\d+)?$/.test(value) ? false : undefined;
     default:
       return undefined;
   }
@@ -239,4 +258,69 @@ function readPorts(text: string): readonly (PortRange | undefined)[] {
 
 function isPortIn({ port }: Flow, { first, last }: PortRange): boolean {
   return port >= first && port <= last;
+}
+
+/** Whether what a packet has in those directions is in a set. */
+type IpSetTest = (flow: Flow, directions: readonly ('src' | 'dst')[]) => Maybe;
+
+/** Hashes a set's entries. Of types that no set of kube-proxy's has, only those of addresses and ports are read. */
+function indexIpSet({ type, family, entries }: IpSet): IpSetTest {
+  const hasExceptions = entries.some((entry) => entry.options?.includes('nomatch'));
+  if (!hasExceptions && type === 'bitmap:port') return portTest(entries);
+  const [, parts] = /^(?:hash|bitmap(?=:ip$)):((?:ip|net)(?:,port(?:,(?:ip|net))?)?)$/.exec(type) ?? [];
+  if (hasExceptions || parts === undefined) return () => undefined;
+  return addressTest(entries, family === 'inet6' ? 'ipv6' : 'ipv4', parts.split(',').length);
+}
+
+function portTest(entries: readonly SetEntry[]): IpSetTest {
+  const ports = new Set(entries.map(({ port }) => port));
+  return (flow, [direction]) => {
+    // The kernel reads no ports of SCTP here.
+    if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
+    return direction === 'src' ? undefined : ports.has(flow.port);
+  };
+}
+
+/** Sets of an address or network, with or without a port, with or without another address or network. */
+function addressTest(entries: readonly SetEntry[], family: Address['family'], dimensions: number): IpSetTest {
+  const exact = new Map<string, SetEntry[]>();
+  const networks: SetEntry[] = [];
+  for (const entry of entries) {
+    if (!entry.address) {
+      if (entry.other === undefined) networks.push(entry);
+      continue;
+    }
+    const key = keyOf(entry.address, entry.protocol, entry.port);
+    const same = exact.get(key);
+    if (same) same.push(entry);
+    else exact.set(key, [entry]);
+  }
+  // What an entry holds that kpc cannot read may be the packet's.
+  const otherwise = entries.some(({ other }) => other !== undefined) ? undefined : false;
+  return (flow, directions) => {
+    const [first, second, third] = directions;
+    if (directions.length < dimensions) return undefined;
+    const address = addressIn(flow, first);
+    if (address.family !== family) return false;
+    if (dimensions > 1 && second === 'src') return undefined;
+    const asked = dimensions > 1 ? keyOf(address, flow.protocol, flow.port) : address.text;
+    const other = dimensions > 2 ? addressIn(flow, third) : undefined;
+    const isHit = ({ source }: SetEntry): boolean =>
+      other === undefined || (source !== undefined && contains(networkOfRange(source), other));
+    const ofNetworks = networks.filter(({ network, protocol, port }) => {
+      return network && contains(network, address) && keyOf(address, protocol, port) === asked;
+    });
+    const same = [...(exact.get(asked) ?? []), ...ofNetworks];
+    if (first === 'src') flow.choices.sources.add(entries);
+    else if (third === 'src') for (const { source } of same) if (source) flow.choices.sources.add(source);
+    return same.some(isHit) || otherwise;
+  };
+}
+
+function addressIn(flow: Flow, direction: 'src' | 'dst' | undefined): Address {
+  return direction === 'src' ? flow.source : flow.destination;
+}
+
+function keyOf({ text }: Address, protocol: string | undefined, port: number | undefined): string {
+  return protocol === undefined ? text : `${text},${protocol.toLowerCase()}:${port}`;
 }

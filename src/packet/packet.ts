@@ -1,7 +1,9 @@
+import type { AddressRange } from '../kernel/address-range.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
+import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { Element, Verdict as NftVerdict } from '../kernel/nftables/element.ts';
+import type { Element, Value, Verdict as NftVerdict } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
@@ -39,7 +41,10 @@ export interface Packet {
  * - local: it reaches the node itself
  * - unknown: what happens depends on a rule that kpc does not understand
  */
-export type Verdict = 'delivered' | 'refused' | 'dropped' | 'forwarded' | 'local' | 'unknown';
+export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local', 'unknown'] as const;
+
+/** How a packet ends. */
+export type Verdict = (typeof verdicts)[number];
 
 /** Where rules are. */
 interface InChain {
@@ -47,6 +52,9 @@ interface InChain {
   readonly table: string;
   readonly chain: string;
 }
+
+/** Addresses that a rule asks whether the source is among them; of a set, all its entries. */
+export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
 /** What a rule of either tool does with a packet. Without a port, `dnat` leaves the packet's own. */
 export type Action =
@@ -140,6 +148,8 @@ export interface Fate {
   /** The likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
+  /** The sources that rules on these ways ask for. */
+  readonly sources: ReadonlySet<AskedSource>;
 }
 
 /** The probabilities of what has the same key, added up. */

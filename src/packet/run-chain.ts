@@ -1,18 +1,30 @@
 import { masquerade, rewriteDestination, type Flow } from './flow.ts';
 import type { Maybe } from './maybe.ts';
-import type { Action, Decision, RuleStep } from './packet.ts';
+import type { Action, Decision, Hook, RuleStep } from './packet.ts';
 
 /** A table of iptables or nftables, ready for packets. */
 export interface RuleTable {
   readonly tool: RuleStep['tool'];
   readonly name: string;
   readonly chains: { readonly has: (chain: string) => boolean };
+  readonly bases: readonly BaseChain[];
   /** What the first rule that decides does with a packet; undefined if none of the chain decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
 }
 
+/** A chain that the kernel enters. */
+export interface BaseChain {
+  readonly chain: string;
+  readonly hook: Hook;
+  /** Of a chain of type nat, the order among these. */
+  readonly priority: number;
+  readonly isNat: boolean;
+  /** Whether what no rule decides is dropped. */
+  readonly drops: boolean;
+}
+
 /** Sends a packet through one of the chains that the kernel enters. */
-export function runBaseChain(flow: Flow, table: RuleTable, chain: string, drops: boolean): Decision {
+export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: BaseChain): Decision {
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
   if (!drops) return 'accept';

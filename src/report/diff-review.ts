@@ -25,7 +25,7 @@ export function reportReview({ from, to, diff, packets }: Review, limits: Report
   // What belongs to no Service is all there is to say if no Service differs.
   if (diff.servicePorts.length === 0) return whole;
   const mark = markAssumed([from, to]);
-  const services = [...groupBy(diff.servicePorts, serviceOf)];
+  const services = [...groupBy(diff.servicePorts, ({ label }) => serviceOf(label))];
   const lines = services.slice(0, limits.servicePorts).flatMap(([name, ports]) => serviceLines(name, ports, mark));
   const hidden = services.length - limits.servicePorts;
   const summary = whole.at(-1) ?? [];
@@ -71,7 +71,7 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
 
 /** What there is to say of a Service port; endpoints are counted. */
 function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOfMany: boolean): readonly string[] {
-  const port = label.slice(serviceOf({ label }).length + 1);
+  const port = label.slice(serviceOf(label).length + 1);
   const isWhole = wholeChange(reasons) !== undefined;
   const prefix = isOneOfMany && port !== '' && !isWhole ? `${port}: ` : '';
   const said = reasons.flatMap(({ kind, text, fields, endpoint }) => {

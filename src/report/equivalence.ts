@@ -1,5 +1,6 @@
 import { count, formatCount } from '../base/format-count.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { addressWords } from '../diff/port-facts.ts';
 import type { Preparation } from '../packet/equivalence/preparations.ts';
 import type { Effect, Finding, Severity } from '../packet/equivalence/findings.ts';
 import { formatDescription } from './colours.ts';
@@ -29,10 +30,7 @@ const severityWords: Readonly<Record<Severity, string>> = {
 
 /** What a client connects to, in words. */
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
-  'cluster-ip': 'cluster IP',
-  'external-ip': 'external IP',
-  'load-balancer-ip': 'load balancer address',
-  unknown: 'Service address',
+  ...addressWords,
   'node-port': 'node port',
   'health-check': 'health check node port',
   ping: 'ping of a Service address',
@@ -65,12 +63,9 @@ function findingLines({ findings, asked }: EquivalenceReport): readonly (readonl
 
 function effectLines({ target, senders, from, to, classes, example, severity }: Effect): readonly DescriptionLine[] {
   const on = example.interface === undefined ? '' : ` --in-interface ${example.interface}`;
+  const what = `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to}`;
   return [
-    line(
-      severity === 'breaks' ? 'bad' : 'plain',
-      1,
-      `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to} (${count(classes, 'class', 'classes')})`,
-    ),
+    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${count(classes, 'class', 'classes')})`),
     line('dim', 2, `kpc trace --from ${example.from} --to ${example.to} --proto ${example.protocol}${on}`),
   ];
 }
@@ -81,14 +76,12 @@ function someOf(names: readonly string[]): string {
 }
 
 /** What to do before a change of mode, with how to check it. */
-function preparationLines(preparations: readonly Preparation[] = []): readonly (readonly DescriptionLine[])[] {
-  if (preparations.length === 0) return [];
-  return [
-    [
-      line('heading', 0, 'Before the change'),
-      ...preparations.flatMap(({ what, why, check }) => [line('plain', 1, `${what}: ${why}`), line('dim', 2, check)]),
-    ],
-  ];
+function preparationLines(preparations: readonly Preparation[]): readonly DescriptionLine[] {
+  const rows = preparations.flatMap(({ what, why, check }) => [
+    line('plain', 1, `${what}: ${why}`),
+    line('dim', 2, check),
+  ]);
+  return [line('heading', 0, 'Before the change'), ...rows];
 }
 
 /** The first line: how much was compared, and how it came out. */
@@ -113,7 +106,8 @@ export function formatEquivalence(
   output: (typeof equivalenceOutputs)[number],
   isColoured: boolean,
 ): string {
-  const blocks = [...preparationLines(preparations), ...findingLines(report)];
+  const before = preparations && preparations.length > 0 ? [preparationLines(preparations)] : [];
+  const blocks = [...before, ...findingLines(report)];
   switch (output) {
     case 'text': {
       const summary = line(report.findings.length === 0 ? 'good' : 'heading', 0, summaryWords(report));

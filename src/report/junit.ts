@@ -32,10 +32,11 @@ function formatTestCase({ name, place, failure }: TestCase): string {
 }
 
 function quoteXml(text: string): string {
-  return `"${escapeXml(text).replaceAll('"', '&quot;')}"`;
+  return `"${escapeXml(text)}"`;
 }
 
-/** XML has no way to write most control characters at all. */
-function escapeXml(text: string): string {
-  return printableLines(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+/** Text in XML, which has no way to write most control characters at all. */
+export function escapeXml(text: string): string {
+  const escaped = printableLines(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return escaped.replaceAll('"', '&quot;');
 }

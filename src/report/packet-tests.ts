@@ -1,6 +1,6 @@
 import { printable, printableJson } from '../base/printable.ts';
 import { count } from '../base/format-count.ts';
-import type { DescriptionLine } from '../describe/describe-words.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { Trace } from '../packet/trace/question.ts';
 import { listTraceLines, describeTrace, traceJson } from '../packet/trace/trace-words.ts';
@@ -45,47 +45,38 @@ const hasFailed = ({ faults }: PacketResult): boolean => faults.length > 0;
 function resultsToText(results: readonly PacketResult[], isColoured: boolean): string {
   const failed = results.filter(hasFailed);
   const passed = results.length - failed.length;
-  const summary =
-    failed.length === 0 ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
-  return formatDescription(
-    [
-      ...failed.map((result) => [
-        { role: 'bad', depth: 0, text: `${at(result.place)}: ${result.title}` } as const,
-        ...explain(result),
-      ]),
-      [{ role: failed.length === 0 ? 'good' : 'bad', depth: 0, text: summary }],
-    ],
-    isColoured,
-  );
+  const isGood = failed.length === 0;
+  const summary = isGood ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
+  const blocks = failed.map((result) => [line('bad', 0, `${at(result.place)}: ${result.title}`), ...explain(result)]);
+  return formatDescription([...blocks, [line(isGood ? 'good' : 'bad', 0, summary)]], isColoured);
 }
 
 /** What is not as expected, then the trace that says why. */
 function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
+  const steps = listTraceLines(describeTrace(trace, scene));
   return [
-    ...faults.map((text) => ({ role: 'plain', depth: 1, text }) as const),
-    ...listTraceLines(describeTrace(trace, scene)).map((line) => ({ ...line, depth: line.depth + 1 })),
+    ...faults.map((text) => line('plain', 1, text)),
+    ...steps.map((each) => ({ ...each, depth: each.depth + 1 })),
   ];
 }
 
 function explainLines(result: PacketResult): readonly string[] {
   return formatDescription([explain(result)], false)
     .split('\n')
-    .filter((line) => line !== '');
+    .filter((text) => text !== '');
 }
 
-function at({ file, line, column }: Location): string {
-  return `${file}:${line}:${column}`;
+function at({ file, line: row, column }: Location): string {
+  return `${file}:${row}:${column}`;
 }
 
 function resultsToJunit(results: readonly PacketResult[]): string {
-  return formatTestSuite(
-    'kpc test',
-    results.map((result) => ({
-      name: result.title,
-      place: result.place,
-      failure: hasFailed(result) ? { title: result.faults.join('; '), lines: explainLines(result) } : undefined,
-    })),
-  );
+  const cases = results.map((result) => ({
+    name: result.title,
+    place: result.place,
+    failure: hasFailed(result) ? { title: result.faults.join('; '), lines: explainLines(result) } : undefined,
+  }));
+  return formatTestSuite('kpc test', cases);
 }
 
 /** TAP version 14. */
@@ -93,7 +84,7 @@ function resultsToTap(results: readonly PacketResult[]): string {
   const lines = results.flatMap((result, i) => {
     const title = printable(result.title).replaceAll(/[\\#]/g, '\\$&');
     if (!hasFailed(result)) return [`ok ${i + 1} - ${title}`];
-    const text = explainLines(result).map((line) => `    ${line}`);
+    const text = explainLines(result).map((each) => `    ${each}`);
     const place = printableJson(JSON.stringify(at(result.place)));
     return [`not ok ${i + 1} - ${title}`, '  ---', `  at: ${place}`, '  message: |', ...text, '  ...'];
   });

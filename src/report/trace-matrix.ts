@@ -1,4 +1,5 @@
 import { fitRows, joinCells } from '../base/fit-columns.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
@@ -9,21 +10,25 @@ import { painter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
 export function formatMatrix(
-  { senders, rows, notes }: Matrix,
+  { senders, cells, notes }: Matrix,
   node: string,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
   const paint = painter(isColoured);
-  const cells = [
+  const rows = groupBy(
+    cells,
+    ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
+  );
+  const fates = [...rows.values()].map((own) =>
+    senders.map((sender) => inShort(own.find(({ from }) => from === sender)?.fate)),
+  );
+  const table = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
-    ...rows.map(({ kind, address, port, protocol, cells: own }) => [
-      `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
-      ...senders.map((_, i) => fateInShort(own[i]?.fate)),
-    ]),
+    ...[...rows.keys()].map((address, at) => [address, ...(fates[at] ?? []).map(({ text }) => text)]),
   ];
-  const [head = [], ...lines] = fitRows(cells, { width, weights: { 0: 2 }, names: 0 });
+  const [head = [], ...lines] = fitRows(table, { width, weights: { 0: 2 }, names: 0 });
   const painted = lines.map((row, at) =>
-    row.map((cell, i) => (i === 0 ? cell : paint(roles[rows[at]?.cells[i - 1]?.fate.verdict ?? 'none'], cell))),
+    row.map((cell, i) => (i === 0 ? cell : paint(fates[at]?.[i - 1]?.role ?? 'plain', cell))),
   );
   const legend = paint(
     'dim',
@@ -32,40 +37,32 @@ export function formatMatrix(
   return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...notes, legend].join('\n')}\n`;
 }
 
-const roles: { readonly [V in Fate['verdict'] | 'none']: DescriptionLine['role'] } = {
+const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
   delivered: 'good',
   refused: 'bad',
   dropped: 'bad',
   unknown: 'bad',
   local: 'plain',
   forwarded: 'plain',
-  none: 'dim',
 };
 
 /** Where packets end, and whether endpoints see the client. */
-function fateInShort(fate: Fate | undefined): string {
-  if (!fate) return '-';
-  if (fate.verdict !== 'delivered') return fate.verdict;
+function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
+  if (!fate) return { role: 'dim', text: '-' };
+  const role = roles[fate.verdict];
+  if (fate.verdict !== 'delivered') return { role, text: fate.verdict };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
-  return `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}`;
+  return { role, text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}` };
 }
 
 /** The same for programs. */
-export function matrixJson({ senders, rows }: Matrix): unknown {
-  return rows.flatMap(({ address, port, protocol, cells }) =>
-    senders.flatMap((from, i) => {
-      const fate = cells[i]?.fate;
-      if (!fate) return [];
-      return [
-        {
-          from,
-          to: { address: address.text, port, protocol },
-          verdict: fate.verdict,
-          endpoints: endpointsJson(fate),
-          sourceAfter: sourceText(fate.source),
-        },
-      ];
-    }),
-  );
+export function matrixJson({ cells }: Matrix): unknown {
+  return cells.map(({ from, target: { address, port, protocol }, fate }) => ({
+    from,
+    to: { address: address.text, port, protocol },
+    verdict: fate.verdict,
+    endpoints: endpointsJson(fate),
+    sourceAfter: sourceText(fate.source),
+  }));
 }

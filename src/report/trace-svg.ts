@@ -1,14 +1,11 @@
 import { printable } from '../base/printable.ts';
+import { escapeXml } from './junit.ts';
 import type { TraceInWords } from '../packet/trace/trace-words.ts';
 
 const width = 960;
 const lineHeight = 18;
 const railX = 32;
 const cardX = 64;
-const textX = 80;
-/** Characters that fit a line, of text and of rules, which are written smaller. */
-const textColumns = 112;
-const ruleColumns = 122;
 
 /** Colours that can be read on a light page and on a dark one. */
 const style = `.kpc .page{fill:#ffffff}.kpc .card{fill:#f6f8fa;stroke:#d0d7de}.kpc text{fill:#1f2328}.kpc .dim{fill:#59636e}
@@ -21,8 +18,6 @@ type Role = 'plain' | 'bold' | 'dim' | 'rule' | 'hook' | 'good' | 'bad';
 interface Line {
   readonly role: Role;
   readonly text: string;
-  /** The whole text, if it is cut. */
-  readonly whole?: string | undefined;
 }
 
 /** Draws the ways of packets through the hooks of the kernel, one below the other. */
@@ -43,83 +38,49 @@ export function drawTraces(traces: readonly TraceInWords[]): string {
 }
 
 /** Draws one packet's way from a height on, and returns where it ends. */
-function drawTrace(
-  { heading, verdict, isGood, endpoints, notes, steps }: TraceInWords,
-  top: number,
-  parts: string[],
-): number {
-  let y = drawLines(wrap('bold', heading), railX - 8, top, parts) + 8;
-  const first = y;
+function drawTrace(trace: TraceInWords, top: number, parts: string[]): number {
+  let y = drawLines(wrap('bold', trace.heading), railX - 8, top, parts) + 8;
   const stops: number[] = [];
-  for (const lines of stations(steps)) {
+  for (const lines of cards(trace)) {
+    const height = lines.length * lineHeight + 16;
+    parts.push(`<rect class="card" x="${cardX}" y="${y}" width="${width - cardX - 16}" height="${height}" rx="6"/>`);
+    drawLines(lines, cardX + 16, y + 8, parts);
     stops.push(y + 20);
-    y = drawCard(lines, y, parts);
+    y += height + 12;
   }
-  stops.push(y + 20);
-  y = drawCard(
-    [
-      ...wrap(isGood ? 'good' : 'bad', verdict),
-      ...endpoints.flatMap((text) => wrap('plain', text.trim())),
-      ...notes.flatMap((text) => wrap('dim', text)),
-    ],
-    y,
-    parts,
-  );
-  parts.push(`<path class="rail" stroke-width="2" d="M${railX} ${first + 20}V${stops.at(-1) ?? y}"/>`);
+  parts.push(`<path class="rail" stroke-width="2" d="M${railX} ${stops[0] ?? y}V${stops.at(-1) ?? y}"/>`);
   for (const stop of stops) parts.push(`<circle class="stop" cx="${railX}" cy="${stop}" r="5"/>`);
   return y + 8;
 }
 
-/** The steps of each hook that the packet passes, and what routing decides between them. */
-function stations(steps: TraceInWords['steps']): readonly (readonly Line[])[] {
+/** The steps of each hook that the packet passes, what routing decides between them, and how it ends. */
+function cards({ steps, isGood, verdict, endpoints, notes }: TraceInWords): readonly (readonly Line[])[] {
   const all: Line[][] = [];
   let before: string | undefined;
-  for (const [at, { hook, where, what, rule, servicePort }] of steps.entries()) {
-    const name = hook ?? 'routing';
-    if (at === 0 || name !== before) all.push([{ role: 'hook', text: name }]);
-    before = name;
+  for (const { hook = 'routing', where, what, rule, servicePort } of steps) {
+    if (hook !== before) all.push([{ role: 'hook', text: hook }]);
+    before = hook;
     const card = all.at(-1) as Line[];
     card.push(...wrap('plain', servicePort === undefined ? what : `${what} [${servicePort}]`));
-    if (hook !== undefined) card.push(cut(rule === undefined ? where : `${where}: ${rule}`));
+    if (hook !== 'routing') card.push(...wrap('rule', rule === undefined ? where : `${where}: ${rule}`));
   }
-  return all;
+  const end = [
+    ...wrap(isGood ? 'good' : 'bad', verdict),
+    ...endpoints.flatMap((text) => wrap('plain', text.trim())),
+    ...notes.flatMap((text) => wrap('dim', text)),
+  ];
+  return [...all, end];
 }
 
+/** As many words on each line as fit; a word that is too long is cut into pieces. */
 function wrap(role: Role, text: string): readonly Line[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of printable(text).split(' ')) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (longer.length > textColumns && line !== '') {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  return [...lines, line].map((each) => ({ role, text: shorten(each, textColumns) }));
-}
-
-function cut(text: string): Line {
-  const line = printable(text);
-  const short = shorten(line, ruleColumns);
-  return { role: 'rule', text: short, whole: short === line ? undefined : line };
-}
-
-function shorten(text: string, columns: number): string {
-  const characters = [...text];
-  return characters.length > columns ? `${characters.slice(0, columns - 1).join('')}…` : text;
-}
-
-function drawCard(lines: readonly Line[], y: number, parts: string[]): number {
-  const height = lines.length * lineHeight + 16;
-  parts.push(`<rect class="card" x="${cardX}" y="${y}" width="${width - cardX - 16}" height="${height}" rx="6"/>`);
-  drawLines(lines, textX, y + 8, parts);
-  return y + height + 12;
+  const lines = printable(text).match(/\S.{0,111}(?=\s|$)|\S{1,112}/g) ?? [];
+  return lines.map((line) => ({ role, text: line }));
 }
 
 function drawLines(lines: readonly Line[], x: number, top: number, parts: string[]): number {
-  for (const [i, { role, text, whole }] of lines.entries()) {
-    const title = whole === undefined ? '' : `<title>${escapeXml(whole)}</title>`;
-    parts.push(`<text x="${x}" y="${top + i * lineHeight + 13}"${attributes[role]}>${escapeXml(text)}${title}</text>`);
+  for (const [i, { role, text }] of lines.entries()) {
+    parts.push(`<text x="${x}" y="${top + i * lineHeight + 13}"${attributes[role]}>${escapeXml(text)}</text>`);
   }
   return top + lines.length * lineHeight;
 }
@@ -133,7 +94,3 @@ const attributes: { readonly [R in Role]: string } = {
   good: ' class="good" font-weight="bold"',
   bad: ' class="bad" font-weight="bold"',
 };
-
-function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-}

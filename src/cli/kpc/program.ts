@@ -48,7 +48,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   trace: async () => (await import('./trace-command.ts')).addTraceCommand,
   test: async () => (await import('./test-command.ts')).addTestCommand,
   equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
-  migrate: async () => (await import('./migrate-command.ts')).addMigrateCommand,
+  migrate: async () => (await import('./equivalence-command.ts')).addMigrateCommand,
   'fleet-thread': async () => (await import('./fleet-run.ts')).addThreadCommand,
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };

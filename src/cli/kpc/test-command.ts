@@ -1,25 +1,54 @@
+import { dirname, isAbsolute, join } from 'node:path';
 import { Option, type Command } from 'commander';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { findNearest } from '../../base/find-nearest.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { findingOf } from '../../diagnostics/fields.ts';
+import type { InputDocument } from '../../input/documents/document.ts';
+import { readDocuments } from '../../input/documents/read-documents.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { loadFile } from '../../input/files/load-files.ts';
+import { Report } from '../../input/objects/report.ts';
+import type { RawPacketTest, RawPacketTests } from '../../input/objects/schemas/packet-tests.ts';
+import { Validator } from '../../input/objects/validate.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { writeHoldingTests } from '../../report/holding-tests.ts';
-import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
-import { compareFate, readExpectation } from '../../packet/trace/expectation.ts';
-import { packetOf, readEnds } from '../../packet/trace/question.ts';
+import { writeYaml } from '../../input/yaml/parse.ts';
+import { proxyModeNames, proxyModes } from '../../kube-proxy/modes.ts';
+import { parseRelease } from '../../kube-proxy/releases.ts';
+import type { PacketProtocol } from '../../packet/packet.ts';
+import { compareFate, readExpectation, type WrittenExpectation } from '../../packet/trace/expectation.ts';
+import { ask } from '../../packet/trace/question.ts';
 import type { Scene } from '../../packet/trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { holdingTests } from '../../report/holding-tests.ts';
+import { formatResults, testOutputs, type PacketResult } from '../../report/packet-tests.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
-import { readPacketTests, type PacketTest, type SceneSettings } from './read-packet-tests.ts';
-import { readScenes } from './read-scene.ts';
+import { addMessageOptions, quieten, reportDiagnostics } from './messages.ts';
+import { readScenes, type SceneOptions } from './read-scene.ts';
 
 /** The options of kpc test. */
-interface TestOptions extends SideOptions, MessageOptions {
+interface TestOptions extends SceneOptions {
   readonly init?: boolean;
-  readonly allNodes?: boolean;
   readonly output: (typeof testOutputs)[number];
 }
+
+/** One test of a file: packets that share an expectation, and where they are sent. */
+interface PacketTest extends WrittenExpectation {
+  readonly name: string | undefined;
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  readonly protocol: PacketProtocol | undefined;
+  readonly namespace: string | undefined;
+  readonly settings: readonly SceneSettings[];
+  /** Where the file has the test, one of its fields, or an item of it. */
+  readonly place: (field?: string, index?: number) => NonNullable<Diagnostic['place']>;
+}
+
+/** What a test sets of a scene, as flags do, and counts more than those. */
+type SceneSettings = Partial<
+  Pick<SceneOptions, 'file' | 'hostAddresses' | 'proxyMode' | 'kubernetesVersion' | 'node' | 'allNodes'>
+>;
 
 export function addTestCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
@@ -53,7 +82,7 @@ export function addTestCommand(program: Command, terminal: Terminal, done: Done)
 }
 
 async function printHoldingTests(options: TestOptions, terminal: Terminal): Promise<ExitStatus> {
-  const scenes = await readScenes(options, options.allNodes === true, terminal);
+  const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
   const [first] = scenes;
   const settings = first?.side.kind === 'manifests' ? first.side.services?.settings : undefined;
@@ -64,9 +93,9 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
     mode: settings?.mode,
     // Each node has its own with auto.
     release: options.kubernetesVersion === 'auto' ? undefined : settings?.release,
-    nodes: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
+    node: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
   };
-  await terminal.out(writeHoldingTests(head, scenes));
+  await terminal.out(`# Written by kpc test --init: what holds now.\n${writeYaml(holdingTests(head, scenes))}`);
   return exitStatus.ok;
 }
 
@@ -76,50 +105,134 @@ async function runTests(
   isFileGiven: boolean,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
-  const read = readPacketTests(paths, { given: isFileGiven ? options.file : undefined, usual: options.file }, stdin);
   const known = new Map<string, readonly Scene[] | undefined>();
   const quiet = once(terminal);
-  const diagnostics = [...read.diagnostics];
+  const diagnostics = new Map<string, Diagnostic>();
+  const found = (each: Diagnostic) => diagnostics.set(JSON.stringify([each.text, each.place?.locate()]), each);
+  const files = new Map<string, TextFile>();
+  const tests: PacketTest[] = [];
+  for (const path of paths) {
+    const file = loadFile(path, path === '-' ? await terminal.readStdin() : undefined);
+    if (file instanceof TextFile) {
+      files.set(file.name, file);
+      tests.push(...readTests(file, options, isFileGiven, found));
+    } else found(file);
+  }
   const results: PacketResult[] = [];
-  for (const test of read.tests) {
+  let isUsable = true;
+  for (const test of tests) {
     for (const settings of test.settings) {
       const key = JSON.stringify(settings);
-      if (!known.has(key)) known.set(key, await readScenes(...optionsFor(settings, options), quiet));
-      const scenes = known.get(key);
-      if (!scenes) {
-        await reportDiagnostics(diagnostics, read.files, terminal);
-        return exitStatus.badInput;
-      }
-      for (const scene of scenes) {
-        const ran = runTest(test, settings, scene, (diagnostic) => diagnostics.push(diagnostic));
-        results.push(...ran);
-      }
+      if (isUsable && !known.has(key)) known.set(key, await readScenes({ ...options, ...settings }, quiet));
+      isUsable &&= known.get(key) !== undefined;
+      for (const scene of known.get(key) ?? []) results.push(...runTest(test, settings, scene, found));
     }
   }
-  if (diagnostics.length > 0) {
-    const unique = new Map(diagnostics.map((each) => [JSON.stringify([each.text, each.place?.locate()]), each]));
-    await reportDiagnostics(sortDiagnostics([...unique.values()]), read.files, terminal);
+  if (diagnostics.size > 0 || !isUsable) {
+    await reportDiagnostics(sortDiagnostics([...diagnostics.values()]), files, terminal);
     return exitStatus.badInput;
   }
   await terminal.out(formatResults(results, options.output, terminal.colour.out));
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.differs;
 }
 
-/** What a test sets counts more than the command line; and whether it is about every node. */
-function optionsFor(
-  { inputs, hostAddresses, node, mode, release }: SceneSettings,
+/** Reads the tests of a file. What is wrong with them is `found`. */
+function readTests(
+  file: TextFile,
   options: TestOptions,
-): readonly [TestOptions, boolean] {
-  const set = {
-    ...options,
-    file: inputs,
-    ...(hostAddresses === undefined ? {} : { hostAddresses }),
-    ...(mode === undefined ? {} : { proxyMode: mode }),
-    ...(release === undefined ? {} : { kubernetesVersion: release }),
-    ...(typeof node === 'object' ? { node: node.name } : {}),
+  isFileGiven: boolean,
+  found: (diagnostic: Diagnostic) => void,
+): readonly PacketTest[] {
+  const { documents, diagnostics } = readDocuments(file);
+  diagnostics.forEach(found);
+  const [first] = documents;
+  if (!first && diagnostics.length === 0) {
+    const place = { file: file.name, locate: () => file.locationAt(0) };
+    found(diagnose('bad-expectation', { problem: 'nothing' }, place));
+  }
+  const fields = first && isObject(first.value) ? Object.keys(first.value) : [];
+  if (first && fields.length > 0 && !fields.includes('tests') && !fields.includes('inputs')) {
+    found(diagnose('bad-expectation', { problem: 'not-tests', fields }, first.source.place([])));
+    return [];
+  }
+  return documents.flatMap((document) => {
+    const report = new Report(document.source);
+    const tests = readDocument(document, options, isFileGiven, report);
+    report.diagnostics.forEach(found);
+    return tests;
+  });
+}
+
+/** The inputs that the command line gives count more than the file's, and those of kpc.yaml less. */
+function readDocument(
+  document: InputDocument,
+  options: TestOptions,
+  isFileGiven: boolean,
+  report: Report,
+): readonly PacketTest[] {
+  const raw = new Validator().validate('PacketTests', document.value, report);
+  if (!raw) return [];
+  const locate = (path: string): string =>
+    path === '-' || isAbsolute(path) ? path : join(dirname(document.file.name), path);
+  const tests = raw.tests ?? [];
+  if (tests.length === 0) report.add([], 'bad-expectation', { problem: 'nothing' });
+  const file = (isFileGiven ? undefined : givenList(raw.inputs)?.map(locate)) ?? options.file ?? [];
+  if (file.length === 0) report.add([], 'bad-expectation', { problem: 'missing', field: 'inputs' });
+  const common = readChoices(raw, [], report);
+  const always = { file, ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}) };
+  return tests.map((test, i): PacketTest => {
+    const path = ['tests', i];
+    for (const field of ['from', 'to', 'expect'] as const) {
+      const value = test[field];
+      const isMissing = value === undefined || value === null || (field !== 'expect' && value.length === 0);
+      if (isMissing) report.add([...path, field], 'bad-expectation', { problem: 'missing', field });
+    }
+    const own = readChoices(test, path, report);
+    const settings = (own.modes ?? common.modes ?? [{}]).flatMap((mode) =>
+      (own.releases ?? common.releases ?? [{}]).flatMap((release) =>
+        (own.nodes ?? common.nodes ?? [{}]).map((node) => ({ ...always, ...mode, ...release, ...node })),
+      ),
+    );
+    return {
+      name: test.name ?? undefined,
+      from: givenList(test.from) ?? [],
+      to: givenList(test.to) ?? [],
+      protocol: test.proto ?? undefined,
+      namespace: raw.namespace ?? undefined,
+      expect: test.expect ?? 'delivered',
+      source: test.source ?? undefined,
+      settings,
+      place: (field, index) => {
+        const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
+        return report.source.place([...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])]);
+      },
+    };
+  });
+}
+
+/** What a test, or the whole file, says of where its packets are sent; undefined for what it leaves open. */
+function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
+  if (givenList(raw.node) && givenList(raw.nodes))
+    report.add([...path, 'nodes'], 'bad-expectation', { problem: 'rivals' });
+  const refuse = (field: 'mode' | 'release', value: string, expected: string): readonly [] => {
+    report.add([...path, field], 'bad-value', { field, found: findingOf(value), expected });
+    return [];
   };
-  return [set, node === 'all' || (node === undefined && options.allNodes === true)];
+  const modes = givenList(raw.mode)?.flatMap((mode): readonly SceneSettings[] => {
+    if (proxyModes.some((each) => each === mode)) return [{ proxyMode: mode }];
+    return refuse('mode', mode, findNearest(mode, proxyModes) ?? proxyModeNames);
+  });
+  const releases = givenList(raw.release)?.flatMap((release): readonly SceneSettings[] =>
+    parseRelease(release) ? [{ kubernetesVersion: release }] : refuse('release', release, 'a release such as "1.36"'),
+  );
+  const nodes = givenList(raw.nodes ?? raw.node)?.map((node): SceneSettings => {
+    return node === 'all' ? { allNodes: true } : { node, allNodes: false };
+  });
+  return { modes, releases, nodes };
+}
+
+function givenList(value: string | readonly string[] | null | undefined): readonly string[] | undefined {
+  return typeof value === 'string' ? [value] : (value ?? undefined);
 }
 
 /** A terminal that prints the same text once: wrong manifests are wrong in each mode. */
@@ -149,24 +262,23 @@ function runTest(
   }
   return to.flatMap((target, i) =>
     from.flatMap((source, j): readonly PacketResult[] => {
-      const read = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
-      const ends = read.kind === 'read' ? read.value : undefined;
-      const expected = readExpectation(test, ends?.target.address.family, namespace, scene);
+      const read = ask({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
+      const trace = read.kind === 'read' ? read.value : undefined;
+      const expected = readExpectation(test, trace?.target.address.family, namespace, scene);
       for (const { field, text, help } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text, help);
       for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
         refuse(end, diagnostic.text, diagnostic.help, end === 'from' ? j : i);
       }
-      if (!ends || expected.kind === 'wrong') return [];
-      const fate = scene.evaluate(packetOf(ends.sender, ends.target));
-      const packet = `${name === undefined ? '' : `${name}: `}${ends.target.protocol} from ${source} to ${target}`;
+      if (!trace || expected.kind === 'wrong') return [];
+      const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${source} to ${target}`;
       const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
       return [
         {
           title: printable(`${packet}${where === '' ? '' : ` (${where})`}`),
           place: place().locate(),
-          trace: { ...ends, fate },
+          trace,
           scene,
-          faults: compareFate(fate, expected.value, ends.sender),
+          faults: compareFate(trace.fate, expected.value, trace.sender),
         },
       ];
     }),
@@ -175,19 +287,17 @@ function runTest(
 
 /** What a test asks of a bundle or a dump, which has one node, mode and release. */
 function findMisfit(
-  { node, mode, release }: SceneSettings,
+  { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side: { kind, services }, mode: own }: Scene,
 ): readonly [field: string, reason: string] | undefined {
   if (kind === 'manifests') return undefined;
-  const name = typeof node === 'object' ? node.name : undefined;
   const rows = [
-    ['mode', mode, own],
-    ['release', release, services?.settings.release],
-    ['node', services && name, services?.node.name],
+    ['mode', proxyMode, own],
+    ['release', kubernetesVersion, services?.settings.release],
+    ['node', services && node, services?.node.name],
   ] as const;
-  const wrong = rows.find(([, asked, known]) => asked !== undefined && asked !== known);
-  if (!wrong) return undefined;
-  const [field, , known] = wrong;
+  const [field, , known] = rows.find(([, asked, has]) => asked !== undefined && asked !== has) ?? [];
+  if (!field) return undefined;
   const of = known === undefined ? '' : ` of ${known}`;
   return [field, `the input is a ${kind}${of}, and only manifests can be compiled for another`];
 }

@@ -33,6 +33,12 @@ interface TraceOptions extends SideOptions, MessageOptions {
   readonly output: 'text' | 'json' | 'svg';
 }
 
+const missingHelp = {
+  sender: 'add --from, such as --from pod, or --from external for a client outside the cluster',
+  destination: 'add --to, such as --to svc/NAME, or ask for a table with --all SERVICE',
+  packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
+} as const;
+
 export function addTraceCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('trace')
@@ -61,13 +67,8 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
   addMessageOptions(command).action(async (inputs: readonly string[], options: TraceOptions) => {
     const { from, to, all } = options;
     if (all === undefined && (from === undefined || to === undefined)) {
-      const [missing, help] =
-        to !== undefined
-          ? ['sender', 'add --from, such as --from pod, or --from external for a client outside the cluster']
-          : from !== undefined
-            ? ['destination', 'add --to, such as --to svc/NAME, or ask for a table with --all SERVICE']
-            : ['packet', 'write --from SOURCE --to DESTINATION, or --all SERVICE'];
-      command.error(`error: no ${missing} is named\n${help}`);
+      const missing = from === undefined ? (to === undefined ? 'packet' : 'sender') : 'destination';
+      command.error(`error: no ${missing} is named\n${missingHelp[missing]}`);
     }
     if (options.output === 'svg' && options.all !== undefined) {
       command.error('error: --output svg draws the way of a packet\nwrite --from and --to in place of --all');
@@ -80,22 +81,22 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
 }
 
 async function runTrace(options: TraceOptions, terminal: Terminal): Promise<ExitStatus> {
-  const scenes = await readScenes(options, options.allNodes === true, terminal);
+  const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
-  const answers: (Answer & { readonly node: string })[] = [];
+  const answers: { readonly node: string; readonly answer: Answer }[] = [];
   for (const scene of scenes) {
-    const found = options.all === undefined ? answer(options, scene) : answerAll(options.all, options, scene);
-    if (found.kind === 'wrong') {
-      await reportDiagnostics(found.diagnostics, new Map(), terminal);
+    const answer = options.all === undefined ? answerOne(options, scene) : answerAll(options.all, options, scene);
+    if (Array.isArray(answer)) {
+      await reportDiagnostics(answer, new Map(), terminal);
       return exitStatus.badInput;
     }
-    answers.push({ ...found, node: nameOf(scene) });
+    answers.push({ node: nameOf(scene), answer: answer as Answer });
   }
   if (options.output === 'json') {
-    const byNode = answers.map(({ node, json }) => ({ node, trace: json }));
-    await terminal.out(formatJson(options.allNodes ? byNode : answers[0]?.json));
-  } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ words }) => words)));
-  else await terminal.out(answers.map(({ text }) => text(terminal.colour.out, terminal.width)).join('\n'));
+    const byNode = answers.map(({ node, answer }) => ({ node, trace: answer.json }));
+    await terminal.out(formatJson(options.allNodes ? byNode : byNode[0]?.trace));
+  } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ answer }) => answer.words)));
+  else await terminal.out(answers.map(({ answer }) => answer.text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
 }
 
@@ -104,57 +105,48 @@ function nameOf({ side }: Scene): string {
 }
 
 interface Answer {
-  readonly kind: 'read';
   readonly json: unknown;
-  readonly text: (colour: boolean, width: number | undefined) => string;
+  readonly text: (isColoured: boolean, width: number | undefined) => string;
   readonly words: readonly TraceInWords[];
 }
 
-interface NoAnswer {
-  readonly kind: 'wrong';
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-/** A table of all packets to a Service. */
-function answerAll(service: string, options: TraceOptions, scene: Scene): Answer | NoAnswer {
+/** A table of all packets to a Service; or what is wrong with the question. */
+function answerAll(service: string, options: TraceOptions, scene: Scene): Answer | readonly Diagnostic[] {
   const { from, inInterface, namespace } = options;
   const ports = findPorts(service, namespace, scene);
-  if (ports.kind === 'wrong') return { kind: 'wrong', diagnostics: [ports.diagnostic] };
+  if (ports.kind === 'wrong') return [ports.diagnostic];
   const named = from === undefined ? undefined : { from, inInterface, namespace };
   const senders = named ? ports.value.map(({ family }) => readSender(named, family, scene)) : [];
   const [wrong] = senders;
-  if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) {
-    return { kind: 'wrong', diagnostics: [wrong.diagnostic] };
-  }
+  if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) return [wrong.diagnostic];
   const matrix = traceMatrix(ports.value, scene, named);
   const text = (isColoured: boolean, width?: number): string => {
     const table = formatMatrix(matrix, nameOf(scene), { isColoured, width });
     const assumed = assumedIn([table], scene.side);
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
-  return { kind: 'read', json: matrixJson(matrix), text, words: [] };
+  return { json: matrixJson(matrix), text, words: [] };
 }
 
-/** The trace of one packet, or those of a request over an Ingress. */
-function answer(options: TraceOptions, scene: Scene): Answer | NoAnswer {
+/** The trace of one packet, or those of a request over an Ingress; or what is wrong with the question. */
+function answerOne(options: TraceOptions, scene: Scene): Answer | readonly Diagnostic[] {
   const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
   const question = { from, to, protocol, inInterface, namespace };
   const over = followIngress(question, scene);
-  if (over?.kind === 'wrong') return { kind: 'wrong', diagnostics: [over.diagnostic] };
+  if (over?.kind === 'wrong') return [over.diagnostic];
   const found = over ?? ask(question, scene);
-  if (found.kind === 'wrong') return { kind: 'wrong', diagnostics: found.faults.map(({ diagnostic }) => diagnostic) };
-  const traces = 'traces' in found.value ? found.value.traces : [found.value];
+  if (found.kind === 'wrong') return found.faults.map(({ diagnostic }) => diagnostic);
+  const traces = over ? over.value.traces : 'fate' in found.value ? [found.value] : [];
   const words = traces.map((trace) => describeTrace(trace, scene));
   const json = traces.map((trace) => traceJson(trace, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map(([head, ...lines]) => {
+  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map((lines) => {
     const assumed = assumedIn(
-      [head, ...lines].map((line) => line?.text ?? ''),
+      lines.map(({ text }) => text),
       scene.side,
     );
-    return head ? [head, ...assumed, ...lines] : [];
+    return [...lines.slice(0, 1), ...assumed, ...lines.slice(1)];
   });
   return {
-    kind: 'read',
     json: over ? { ingress: over.value.name, routes: over.value.routes, traces: json } : json[0],
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
     words,

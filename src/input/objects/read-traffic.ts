@@ -83,8 +83,6 @@ export function readIngress(raw: RawIngressObject, report: Report, names: Common
         ? [{ host: '', path: undefined, isExact: false, backend: readBackend(spec.defaultBackend) }]
         : []),
     ],
-    hasTls: (spec.tls ?? []).length > 0,
-    addresses: (raw.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip || hostname || []),
   };
 }
 

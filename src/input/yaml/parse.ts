@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, type YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, stringify, type YAMLMap } from 'yaml';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { compose, isEmpty, offsetOf, type Composed, type Target } from './compose.ts';
@@ -208,4 +208,9 @@ export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) =>
     }
     return offset;
   };
+}
+
+/** A value in YAML. What is undefined is left out. */
+export function writeYaml(value: unknown): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }

@@ -1,12 +1,14 @@
 import { addressAt, isLoopback, type Address } from '../../kernel/address.ts';
-import type { AddressSpan } from '../../kernel/address-range.ts';
+import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
+import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
+import { spanOfValue } from '../../kernel/nftables/nft-meaning.ts';
 import { isSameEnd } from '../explore.ts';
-import type { Fate, Packet, PacketProtocol, Way } from '../packet.ts';
+import type { AskedSource, Fate, Packet, PacketProtocol, Way } from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
 import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
 import { wholeState, type Scene } from '../trace/scene.ts';
-import { portKey, transports, type PortKey, Questions, isSingle, keyOfSpan } from './questions.ts';
+import { type PortKey, Questions, isSingle } from './questions.ts';
 import { representatives, type Only } from './representatives.ts';
 
 /** A class of packets that the two sides treat differently, with one packet as its example. */
@@ -25,47 +27,44 @@ export interface Counts {
   readonly unknown: number;
 }
 
-/** A destination with ports that represent all of its ports. */
-interface Destination {
-  readonly address: Address;
-  readonly ports: readonly { readonly protocol: PacketProtocol; readonly port: number }[];
-}
-
 /**
  * Sends one packet of each class to both sides. Two packets are of one class if nothing that either side asks can tell them
  * apart: destinations and ports are cut at all that occur, and sources at those that rules on the packet's way look at.
  */
 export function compareScenes(from: Scene, to: Scene, found: (difference: Difference) => void, only?: Only): Counts {
-  const sides = [new Questions(wholeState(from.side)), new Questions(wholeState(to.side))] as const;
+  const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = ownAddresses([from, to]);
-  const clients = new Clients(from.side.services ? from : to, [from, to], sides);
-  let classes = 0;
-  let unknown = 0;
-  for (const family of families) {
-    for (const { address, ports } of destinationsOf(family, nodes, sides, only)) {
-      for (const { protocol, port } of ports) {
-        const asked = new Map<string, AddressSpan>();
-        const senders = [...clients.usual(family)];
-        const done = new Set<string>();
-        for (let at = 0; at < senders.length; at++) {
-          const sender = senders[at] as Sender;
-          if (isAnyones(sender, address, nodes)) {
-            const packet = packetOf(sender, { address, port, protocol, label: undefined });
-            const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
-            classes++;
-            if (!endsAlike(fates, nodes)) found({ sender, packet, from: fates[0], to: fates[1] });
-            else if (fates.some(({ verdict }) => verdict === 'unknown')) unknown++;
-            for (const [i, questions] of sides.entries()) {
-              for (const span of questions.sourcesAsked(packet, fates[i] as Fate)) asked.set(keyOfSpan(span), span);
-            }
+  const endpoints = [from, to].flatMap((scene) => [...scene.endpoints.values()].map(({ address }) => address.text));
+  const clients = new Clients(from.side.services ? from : to, asked, new Set(endpoints));
+  const counts = { classes: 0, unknown: 0 };
+  for (const [address, keys] of destinationsOf(asked, nodes, only)) {
+    for (const key of keys) {
+      const [name, port] = key.split(' ');
+      const target = { address, port: Number(port), protocol: name as PacketProtocol, label: undefined };
+      const sources = new Set<AskedSource>();
+      const reached = new Map<string, Address>();
+      const senders = [...clients.usual[address.family]];
+      const done = new Set<string>();
+      for (let at = 0; at < senders.length; at++) {
+        const sender = senders[at] as Sender;
+        if (isAnyones(sender, address, nodes)) {
+          const packet = packetOf(sender, target);
+          const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
+          counts.classes++;
+          if (!endsAlike(fates, nodes)) found({ sender, packet, from: fates[0], to: fates[1] });
+          else if (fates.some(({ verdict }) => verdict === 'unknown')) counts.unknown++;
+          for (const fate of fates) {
+            for (const value of fate.sources) sources.add(value);
+            // An endpoint cannot answer a packet that has its own address for source.
+            for (const each of fate.endpoints) reached.set(each.address.text, each.address);
           }
-          // Rules on the way of one sender's packet may distinguish others.
-          if (at === senders.length - 1) senders.push(...clients.toldApart(family, asked, done));
         }
+        // Rules on the way of one sender's packet may distinguish others.
+        if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
       }
     }
   }
-  return { classes, unknown };
+  return counts;
 }
 
 /** Whether a sender may send to an address by way of the node. */
@@ -83,105 +82,103 @@ export function ownAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Addr
   return new Map(own.map(({ address }) => [address.text, address]));
 }
 
+/** One address of each class, with ports that represent all of its ports. */
 function* destinationsOf(
-  family: Family,
+  asked: Questions,
   nodes: ReadonlyMap<string, Address>,
-  sides: readonly Questions[],
   only: Only | undefined,
-): Generator<Destination> {
-  const asked = new Map(
-    sides.flatMap(({ destinations }) => [...destinations]).map(([text, { address }]) => [text, address]),
+): Generator<readonly [Address, ReadonlySet<PortKey>]> {
+  const { destinations, spans, ports: unbound } = asked;
+  const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
+  const others = families.flatMap((family) =>
+    representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text)),
   );
-  const spans = sides.flatMap((side) => side.spans);
-  const others = representatives(family, spans, ({ text }) => asked.has(text) || nodes.has(text));
-  /** Ports that are asked for whatever the address. */
-  const unbound = sides.flatMap(({ ports }) => [...ports.values()]);
-  const free = freePorts(sides, unbound);
+  const free = asked.freePorts();
   let turn = 0;
-  for (const address of new Map([...asked, ...nodes, ...others.map((each) => [each.text, each] as const)]).values()) {
+  const all = new Map([...known, ...others].map((each) => [each.text, each]));
+  for (const address of [...all.values()].toSorted((a, b) => a.family.localeCompare(b.family))) {
     const isNode = nodes.has(address.text);
-    if (address.family !== family || (only && !isNode && !only.addresses.has(address.text))) continue;
-    const own = sides.flatMap(({ destinations }) => destinations.get(address.text) ?? []);
-    const named = [...own.flatMap((each) => [...each.ports]), ...(isNode ? unbound.flat() : [])];
+    if (only && !isNode && !only.addresses.has(address.text)) continue;
+    const own = destinations.get(address.text);
+    const named = [...(own?.ports ?? []), ...(isNode ? [...unbound.values()].flat() : [])];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // What is asked for with its ports alone is, with any other port, like the addresses around it.
-    const isWhole = own.length === 0 || own.some((each) => each.isWhole);
+    const isWhole = own?.isWhole !== false;
     // Ports of any address lead to rules of the node's own addresses: elsewhere, one port of each rule is enough.
-    if (isWhole && !isNode) for (const list of unbound) keys.add(list[turn++ % list.length] as PortKey);
+    if (isWhole && !isNode) for (const list of unbound.values()) keys.add(list[turn++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of free) keys.add(key);
-    const ports = [...keys].map((key) => {
-      const [protocol, port] = key.split(' ');
-      return { protocol: protocol as PacketProtocol, port: Number(port) };
-    });
-    yield { address, ports };
+    yield [address, keys];
   }
-}
-
-/** One port of each protocol that nothing asks for, and a ping. */
-function freePorts(sides: readonly Questions[], unbound: readonly (readonly PortKey[])[]): readonly PortKey[] {
-  const bound = sides.flatMap(({ destinations }) => [...destinations.values()].flatMap(({ ports }) => [...ports]));
-  const taken = new Set([...unbound.flat(), ...bound]);
-  const free = (protocol: string): PortKey => {
-    for (let port = 9; ; port++) if (!taken.has(portKey(protocol, port))) return portKey(protocol, port);
-  };
-  return [...transports.map(free), portKey('icmp', 0)];
 }
 
 /** Who sends: of each kind one, and one for each class of sources that rules tell apart. */
 class Clients {
+  readonly usual: { readonly [F in Family]: readonly Sender[] };
   readonly #scene: Scene;
-  readonly #usual: { readonly [F in Family]: readonly Sender[] };
-  readonly #taken: ReadonlySet<string>;
+  readonly #held: ReadonlySet<string>;
+  readonly #isTaken: (address: Address) => boolean;
   readonly #known = new Map<string, readonly Sender[]>();
+  readonly #spans = new Map<AskedSource, readonly AddressSpan[]>();
   readonly #byNetworks = new Map<string, readonly Address[]>();
 
-  constructor(scene: Scene, scenes: readonly Scene[], sides: readonly Questions[]) {
+  constructor(scene: Scene, { interfaces, destinations, held }: Questions, endpoints: ReadonlySet<string>) {
     this.#scene = scene;
-    const interfaces = [undefined, ...new Set(sides.flatMap((side) => [...side.interfaces]))];
+    this.#held = held;
+    this.#isTaken = ({ text }) => destinations.has(text) || endpoints.has(text);
     const usualOf = (family: Family): readonly Sender[] =>
       senderKinds.flatMap((from) => {
-        const found = interfaces.flatMap((inInterface) => this.#read(from, family, inInterface));
+        const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
         return [...new Map(found.map((sender) => [sender.enters?.interface, sender])).values()];
       });
-    this.#usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
-    this.#taken = new Set([
-      ...sides.flatMap(({ destinations }) => [...destinations.keys()]),
-      ...scenes.flatMap(({ ports }) => ports.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text))),
-    ]);
+    this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
   #read(from: string, family: Family, inInterface?: string): readonly Sender[] {
-    const key = `${family} ${from} ${inInterface}`;
-    let read = this.#known.get(key);
-    if (!read) {
-      const sender = readSender({ from, inInterface, namespace: undefined }, family, this.#scene);
-      this.#known.set(key, (read = sender.kind === 'read' ? [sender.value] : []));
-    }
-    return read;
-  }
-
-  usual(family: Family): readonly Sender[] {
-    return this.#usual[family];
+    const sender = readSender({ from, inInterface, namespace: undefined }, family, this.#scene);
+    return sender.kind === 'read' ? [sender.value] : [];
   }
 
   /** Senders for the sources that rules ask for, and for the classes that these leave, besides the addresses that are done. */
-  toldApart(family: Family, asked: ReadonlyMap<string, AddressSpan>, done: Set<string>): readonly Sender[] {
-    const own = [...asked.values()].filter((span) => span.family === family);
+  toldApart(
+    family: Family,
+    asked: ReadonlySet<AskedSource>,
+    reached: ReadonlyMap<string, Address>,
+    done: Set<string>,
+  ): readonly Sender[] {
+    const own = [...asked].flatMap((value) => this.#spansOf(value)).filter((span) => span.family === family);
     const networks = own.filter((span) => !isSingle(span));
-    const key = `${family} ${networks.map(keyOfSpan).sort().join()}`;
+    const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`))].join();
     let others = this.#byNetworks.get(key);
     if (!others) {
-      const known = this.#usual[family].flatMap(({ address }) => address ?? []);
-      others = representatives(family, networks, ({ text }) => this.#taken.has(text), known);
+      const known = this.usual[family].flatMap(({ address }) => address ?? []);
+      others = representatives(family, networks, this.#isTaken, known);
       this.#byNetworks.set(key, others);
     }
     const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
-    return [...singles, ...others].flatMap(({ text }) => {
+    return [...singles, ...reached.values(), ...others].flatMap(({ text }) => {
       if (done.has(text)) return [];
       done.add(text);
-      return this.#read(text, family);
+      const senders = this.#known.get(text) ?? this.#read(text, family);
+      this.#known.set(text, senders);
+      return senders;
     });
   }
+
+  #spansOf(asked: AskedSource): readonly AddressSpan[] {
+    let spans = this.#spans.get(asked);
+    if (!spans) {
+      const values = isSet(asked) ? asked.map(({ address, network }) => address ?? network) : [asked];
+      spans = values
+        .flatMap((value) => (value && ('kind' in value ? spanOfValue(value) : spanOf(value))) ?? [])
+        .filter((span) => !isSingle(span) || !this.#held.has(addressAt(span.family, span.first).text));
+      this.#spans.set(asked, spans);
+    }
+    return spans;
+  }
+}
+
+function isSet(asked: AskedSource): asked is readonly SetEntry[] {
+  return Array.isArray(asked);
 }
 
 /** Probabilities that iptables writes are rounded. */

@@ -1,8 +1,8 @@
 import { isLoopback, joinHostPort, type Address } from '../../kernel/address.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { lostShare, sumChances, type Fate, type Packet, type ReachedEndpoint } from '../packet.ts';
-import { serviceOf, type KnownPort, type Scene } from '../trace/scene.ts';
+import { isLocalEndpoint, serviceOf, type Scene } from '../trace/scene.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, ownAddresses, sourceWord, type Difference } from './compare.ts';
 import { portKey } from './questions.ts';
@@ -49,13 +49,19 @@ export interface Effect {
   };
 }
 
-type AddressKind = KnownPort['addresses'][number]['kind'];
+type KnownPort = Scene['ports'][number];
 
 /** What a packet is sent to. */
 interface Target {
-  readonly kind: AddressKind | 'node-port' | 'health-check' | 'ping' | 'unserved-port' | 'unserved-address' | 'node';
-  /** The Services that have the address or node port: "namespace/name:port". */
-  readonly labels: readonly string[];
+  readonly kind:
+    | KnownPort['addresses'][number]['kind']
+    | 'node-port'
+    | 'health-check'
+    | 'ping'
+    | 'unserved-port'
+    | 'unserved-address'
+    | 'node';
+  /** Those that have the address or node port. */
   readonly ports: readonly KnownPort[];
 }
 
@@ -64,8 +70,6 @@ interface Gathered {
   readonly services: Set<string>;
   readonly nodes: Set<string>;
   readonly reasons: Set<string>;
-  /** Addresses of the node where each side serves what is asked for. */
-  readonly served: { readonly from: Set<string>; readonly to: Set<string> };
 }
 
 /** Gathers differences by their causes, node by node. */
@@ -78,19 +82,20 @@ export class Findings {
     const node = from.side.services?.node.name ?? to.side.services?.node.name ?? '';
     return (difference) => {
       const { cause, labels, effect } = explain(difference);
-      let known = this.#byCause.get(cause);
-      if (!known) {
-        const served = { from: new Set<string>(), to: new Set<string>() };
-        known = { effects: new Map(), services: new Set(), nodes: new Set(), reasons: new Set(), served };
-        this.#byCause.set(cause, known);
-      }
+      const known = this.#byCause.get(cause) ?? {
+        effects: new Map(),
+        services: new Set(),
+        nodes: new Set(),
+        reasons: new Set(),
+      };
+      this.#byCause.set(cause, known);
       for (const label of labels) known.services.add(label);
       for (const reason of reasonsOf(cause, from, to)) known.reasons.add(reason);
       known.nodes.add(node);
-      const { text } = difference.packet.destination;
-      for (const side of ['from', 'to'] as const)
-        if (difference[side].endpoints.length > 0) known.served[side].add(text);
       addTo(known.effects, effect);
+      if (cause !== 'node-port-addresses') return;
+      const side = difference.from.endpoints.length > 0 ? 'old' : 'new';
+      known.reasons.add(`Here only the ${side} side serves them on ${difference.packet.destination.text}.`);
     };
   }
 
@@ -101,12 +106,11 @@ export class Findings {
       if (!known) return [];
       const effects = [...known.effects.values()].sort(bySeverity);
       const { title, advice }: Cause = causes[cause];
-      const served = cause === 'node-port-addresses' ? servedWords(known.served) : [];
       return [
         {
           cause,
           title,
-          reasons: [...known.reasons, ...served],
+          reasons: [...known.reasons],
           advice,
           severity: effects[0]?.severity ?? 'fails-otherwise',
           services: [...known.services].sort(),
@@ -144,37 +148,23 @@ function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
   return [from, to].flatMap(({ mode }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
 
-/** Of which addresses only one side serves node ports. */
-function servedWords(served: Gathered['served']): readonly string[] {
-  const words = { from: 'old', to: 'new' } as const;
-  return (['from', 'to'] as const).flatMap((side) => {
-    const addresses = [...served[side]].sort().join(', ');
-    return addresses === '' ? [] : [`Here only the ${words[side]} side serves them on ${addresses}.`];
-  });
-}
-
-/** What there is to say of one difference. */
-interface Explained {
-  readonly cause: CauseId;
-  readonly labels: readonly string[];
-  readonly effect: Effect;
-}
-
 /** Tells differences between two sides of one node. */
-function explainer(...scenes: readonly [Scene, Scene]): (difference: Difference) => Explained {
+function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = targetFinder(scenes, nodes);
-  return (difference) => {
+  return (difference: Difference) => {
     const { sender, packet, from, to } = difference;
     const target = find(packet);
     const isOwnEndpoint =
       sender.address !== undefined &&
-      target.ports.some(({ endpoints }) => endpoints.some(({ address }) => address.text === sender.address?.text));
+      target.ports.some(({ endpoints = [] }) =>
+        endpoints.some(({ endpoint }) => parseSocketAddress(endpoint)?.address.text === sender.address?.text),
+      );
     const effect: Effect = {
       target: target.kind,
       senders: [isOwnEndpoint ? 'an endpoint of the Service' : sender.words],
-      from: fateWords(from, to, packet, target.ports, nodes),
-      to: fateWords(to, from, packet, target.ports, nodes),
+      from: fateWords(from, to, packet, scenes[0], nodes),
+      to: fateWords(to, from, packet, scenes[1], nodes),
       severity: severityOf(from, to, target),
       classes: 1,
       example: {
@@ -184,50 +174,38 @@ function explainer(...scenes: readonly [Scene, Scene]): (difference: Difference)
         interface: sender.enters?.interface,
       },
     };
-    return { cause: causeOf(difference, target, isOwnEndpoint, nodes), labels: target.labels, effect };
+    const labels = new Set(target.ports.map(({ name }) => name));
+    return { cause: causeOf(difference, target, isOwnEndpoint, nodes), labels, effect };
   };
 }
 
 /** Looks up what packets are sent to, by the Services of either side. `nodes` are the node's own addresses. */
 function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string, Address>): (packet: Packet) => Target {
-  /** By socket, by address, and by node port. */
-  const targets = new Map<
-    string,
-    { readonly kind: AddressKind | 'node-port' | 'address'; readonly ports: KnownPort[] }
-  >();
-  const add = (key: string, kind: AddressKind | 'node-port' | 'address', port: KnownPort): void => {
+  /** By socket, by address, and by port of the node. */
+  const targets = new Map<string, { readonly kind: Target['kind']; readonly ports: KnownPort[] }>();
+  const add = (key: string, kind: Target['kind'], port: KnownPort): void => {
     const known = targets.get(key);
     if (known) known.ports.push(port);
     else targets.set(key, { kind, ports: [port] });
   };
   for (const port of scenes.flatMap(({ ports }) => ports)) {
-    const keyOf = (place: string, number: number): string => `${place} ${portKey(port.protocol, number)}`;
+    const { family, protocol, nodePort, healthCheckNodePort } = port;
     for (const { kind, address } of port.addresses) {
-      if (port.port !== undefined) add(keyOf(address.text, port.port), kind, port);
-      add(address.text, 'address', port);
+      if (port.port !== undefined) add(`${address} ${portKey(protocol, port.port)}`, kind, port);
+      add(address, 'unserved-port', port);
     }
-    if (port.nodePort !== undefined) add(keyOf(port.family, port.nodePort), 'node-port', port);
+    if (nodePort !== undefined) add(`${family} ${portKey(protocol, nodePort)}`, 'node-port', port);
+    if (healthCheckNodePort !== undefined)
+      add(`${family} ${portKey('tcp', healthCheckNodePort)}`, 'health-check', port);
   }
-  const checks = scenes.flatMap(({ side }) => side.services?.cluster.healthChecks ?? []);
-  const healthChecks = new Map(
-    checks.map(({ family, port, namespace, service }) => [
-      `${family} ${portKey('tcp', port)}`,
-      `${namespace}/${service}`,
-    ]),
-  );
-  const labelled = (kind: Target['kind'], ports: readonly KnownPort[] = []): Target => {
-    return { kind, ports, labels: [...new Set(ports.map(({ label }) => label))] };
-  };
   return ({ destination: { text, family }, protocol, port }) => {
     const key = portKey(protocol, port);
     const isNode = nodes.has(text);
     const served = targets.get(`${text} ${key}`) ?? (isNode ? targets.get(`${family} ${key}`) : undefined);
-    if (served && served.kind !== 'address') return labelled(served.kind, served.ports);
-    const check = isNode ? healthChecks.get(`${family} ${key}`) : undefined;
-    if (check !== undefined) return { kind: 'health-check', ports: [], labels: [check] };
-    if (isNode) return labelled('node');
-    const near = targets.get(text)?.ports;
-    return near ? labelled(protocol === 'icmp' ? 'ping' : 'unserved-port', near) : labelled('unserved-address');
+    if (served) return served;
+    if (isNode) return { kind: 'node', ports: [] };
+    const near = targets.get(text) ?? { kind: 'unserved-address', ports: [] };
+    return near.ports.length > 0 && protocol === 'icmp' ? { ...near, kind: 'ping' } : near;
   };
 }
 
@@ -239,28 +217,16 @@ function causeOf(
   nodes: ReadonlyMap<string, Address>,
 ): CauseId {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
+  const own = causeIds.find((each) => each === kind);
+  if (own || kind === 'node') return own ?? 'other';
   const delivers = [from, to].map(({ endpoints }) => endpoints.length > 0);
-  switch (kind) {
-    case 'ping':
-    case 'unserved-port':
-    case 'unserved-address':
-    case 'health-check':
-      return kind;
-    case 'node':
-      return 'other';
-    case 'node-port':
-      if (isLoopback(packet.destination)) return 'node-port-loopback';
-      // One side leaves to the node itself what the other delivers.
-      if ((delivers[0] && to.verdict === 'local') || (delivers[1] && from.verdict === 'local'))
-        return 'node-port-addresses';
-      break;
-    case 'cluster-ip':
-    case 'external-ip':
-    case 'load-balancer-ip':
-    case 'unknown':
-      break;
+  if (kind === 'node-port') {
+    if (isLoopback(packet.destination)) return 'node-port-loopback';
+    // One side leaves to the node itself what the other delivers.
+    const isLeft = (delivers[0] && to.verdict === 'local') || (delivers[1] && from.verdict === 'local');
+    if (isLeft) return 'node-port-addresses';
   }
-  if (ports.every(({ endpoints }) => endpoints.length === 0)) return 'no-endpoints';
+  if (ports.every(({ endpoints = [] }) => endpoints.length === 0)) return 'no-endpoints';
   if (isOwnEndpoint && delivers.includes(true)) {
     // Whether others than the sender are chosen alike, and see the same source.
     const [before, after] = [from, to].map(({ endpoints }) => {
@@ -269,13 +235,13 @@ function causeOf(
     });
     if (before === after) return 'hairpin';
   }
-  const policies = ports.findLast((port) => port.policies)?.policies;
   const isSame = chancesOf(from.endpoints) === chancesOf(to.endpoints);
   const isSameChoice = !delivers.includes(false) && isSame;
-  const isLocal = kind === 'cluster-ip' ? policies?.internalLocal : policies?.externalLocal;
+  const policy = kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  const isLocal = ports.findLast((port) => port[policy] !== undefined)?.[policy] === 'Local';
   if (isLocal && !isSameChoice) return kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
   if (!delivers.includes(false)) return isSame ? 'masquerade' : 'endpoints';
-  return policies?.hasSourceRanges ? 'source-ranges' : 'other';
+  return ports.some(({ sourceRanges }) => sourceRanges.length > 0) ? 'source-ranges' : 'other';
 }
 
 function severityOf(from: Fate, to: Fate, { kind }: Target): Severity {
@@ -297,48 +263,37 @@ function chancesOf(
   return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
-function sourceName(source: Fate['source'], packet: Packet, nodes: ReadonlyMap<string, Address>): string {
-  const word = sourceWord(source, nodes);
-  if (word === 'node') return "the node's address";
-  return word === packet.destination.text ? 'the address of the Service' : "the client's address";
-}
-
 /** What becomes of a packet, in words that fit all packets of its kind; the source only where the sides differ in it. */
-function fateWords(
-  fate: Fate,
-  other: Fate,
-  packet: Packet,
-  ports: readonly KnownPort[],
-  nodes: ReadonlyMap<string, Address>,
-): string {
+function fateWords(fate: Fate, other: Fate, packet: Packet, scene: Scene, nodes: ReadonlyMap<string, Address>): string {
+  const nameOf = (source: Fate['source']): string => {
+    const word = sourceWord(source, nodes);
+    if (word === 'node') return "the node's address";
+    return word === packet.destination.text ? 'the address of the Service' : "the client's address";
+  };
   const [sources, otherSources] = [fate, other].map((each) => {
     const seen = each.endpoints.length > 0 ? each.endpoints : [each];
-    return [...new Set(seen.map(({ source }) => sourceName(source, packet, nodes)))].sort().join(' or ');
+    return [...new Set(seen.map(({ source }) => nameOf(source)))].sort().join(' or ');
   });
-  const isSeen = fate.verdict === other.verdict && sources !== otherSources;
-  const seen = isSeen ? `, with ${sources} as source` : '';
-  switch (fate.verdict) {
-    case 'delivered': {
-      const isSame = other.verdict !== 'delivered' || chancesOf(fate.endpoints) === chancesOf(other.endpoints);
-      const lost = lostShare(fate) > 0 ? ', with some connections lost' : '';
-      return `delivered${isSame ? '' : whichEndpoints(fate, ports)}${seen}${lost}`;
-    }
-    case 'refused':
-    case 'dropped':
-      return fate.verdict;
-    case 'local':
-      return `left to the node itself${seen}`;
-    case 'forwarded':
-      return `left to routing${seen}`;
-    case 'unknown':
-      return 'not known';
-  }
+  const isSame = fate.verdict !== other.verdict || chancesOf(fate.endpoints) === chancesOf(other.endpoints);
+  const isSeen = fate.verdict === other.verdict && isKept.has(fate.verdict) && sources !== otherSources;
+  const where = isSame ? '' : whichEndpoints(fate, scene);
+  const lost = fate.verdict === 'delivered' && lostShare(fate) > 0 ? ', with some connections lost' : '';
+  return `${endWords[fate.verdict]}${where}${isSeen ? `, with ${sources} as source` : ''}${lost}`;
 }
 
-function whichEndpoints({ endpoints }: Fate, ports: readonly KnownPort[]): string {
-  const all = ports.flatMap((port) => port.endpoints);
-  const known = new Map(all.map((each) => [formatSocketAddress(each), each.isLocal]));
-  const places = new Set(endpoints.map((each) => known.get(formatSocketAddress(each))));
+const isKept: ReadonlySet<string> = new Set(['delivered', 'local', 'forwarded']);
+
+const endWords: { readonly [V in Fate['verdict']]: string } = {
+  delivered: 'delivered',
+  refused: 'refused',
+  dropped: 'dropped',
+  local: 'left to the node itself',
+  forwarded: 'left to routing',
+  unknown: 'not known',
+};
+
+function whichEndpoints({ endpoints }: Fate, scene: Scene): string {
+  const places = new Set(endpoints.map((each) => isLocalEndpoint(scene, each)));
   if (places.has(undefined)) return ' to other endpoints';
   if (places.size > 1) return ' to endpoints on this and other nodes';
   return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';
@@ -358,14 +313,13 @@ export interface ServiceEffects {
 export function effectsByService(from: Scene, to: Scene): ServiceEffects {
   const explain = explainer(from, to);
   const ofServices = new Map<string, Map<string, Effect>>();
-  let choosesOthers = false;
-  let touchesHairpins = false;
+  const others = { choosesOthers: false, touchesHairpins: false };
   compareScenes(from, to, (difference) => {
     const { cause, labels, effect } = explain(difference);
-    if (cause === 'hairpin') touchesHairpins = true;
-    else if (effect.from === effect.to) choosesOthers = true;
+    if (cause === 'hairpin') others.touchesHairpins = true;
+    else if (effect.from === effect.to) others.choosesOthers = true;
     else {
-      for (const service of new Set(labels.length === 0 ? [''] : labels.map((label) => serviceOf({ label })))) {
+      for (const service of labels.size === 0 ? [''] : new Set([...labels].map(serviceOf))) {
         const known = ofServices.get(service) ?? new Map<string, Effect>();
         ofServices.set(service, known);
         addTo(known, effect);
@@ -380,5 +334,5 @@ export function effectsByService(from: Scene, to: Scene): ServiceEffects {
       effects.set(key, { ...effect, services: service === '' ? before : [...before, service] });
     }
   }
-  return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), choosesOthers, touchesHairpins };
+  return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), ...others };
 }

@@ -11,7 +11,7 @@ export interface Preparation {
   readonly check: string;
 }
 
-/** What a node needs before it goes over to nftables mode, in the order to do it. */
+/** What a node needs before it goes over to another mode, in the order to do it. */
 export function preparationsFor(from: Scene, to: Scene): readonly Preparation[] {
   return [
     ...((to.mode && neededBy[to.mode]) ?? []),
@@ -20,27 +20,26 @@ export function preparationsFor(from: Scene, to: Scene): readonly Preparation[] 
   ];
 }
 
-/** 5.13 is the oldest kernel on which kube-proxy starts in nftables mode (NewProxier in nftables/proxier.go). */
-const toolsNeeded: readonly Preparation[] = [
-  {
-    what: 'have Linux 5.13 or newer on every node',
-    why: 'kube-proxy does not start in nftables mode on an older kernel',
-    check: 'uname -r',
-  },
-  {
-    what: `have nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs`,
-    why: 'kube-proxy does not start in nftables mode with an older one; its own image has one',
-    check: 'nft --version',
-  },
-];
+/** By mode, what it needs; 5.13 is the oldest kernel on which kube-proxy starts in nftables mode (nftables/proxier.go). */
+const neededBy: { readonly [M in ProxyMode]?: readonly Preparation[] } = {
+  nftables: [
+    {
+      what: 'have Linux 5.13 or newer on every node',
+      why: 'kube-proxy does not start in nftables mode on an older kernel',
+      check: 'uname -r',
+    },
+    {
+      what: `have nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs`,
+      why: 'kube-proxy does not start in nftables mode with an older one; its own image has one',
+      check: 'nft --version',
+    },
+  ],
+};
 
-/** By mode; a mode that is not here needs nothing. */
-const neededBy: { readonly [M in ProxyMode]?: readonly Preparation[] } = { nftables: toolsNeeded };
-
-/** By mode; a mode that is not here leaves nothing behind. */
+/** By mode, what of it has no successor. */
 const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene) => readonly Preparation[] } = { ipvs: ipvsLeft };
 
-/** Settings of the section iptables that nftables mode reads in its own section, or nowhere. */
+/** Settings that another mode reads in its own section, or nowhere. */
 function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
   const [before, after] = [from.side.services?.settings, to.side.services?.settings];
   if (!before || !after) return [];
@@ -48,20 +47,18 @@ function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
   const section = fresh.masqueradeSection;
   const why = `${fresh.title} reads the section ${section} of the configuration, not ${old.masqueradeSection}`;
   const lost = (['masqueradeAll', 'masqueradeBit'] as const).filter((name) => before[name] !== after[name]);
-  const hasNodePorts = from.ports.some(({ nodePort }) => nodePort !== undefined);
+  const rows = lost.map((name) => {
+    return { what: `set ${section}.${name}`, why, check: `${section}: {${name}: ${before[name]}}` };
+  });
   const meant = after.nodePortAddresses.join(', ');
-  return [
-    ...lost.map((name) => ({ what: `set ${section}.${name}`, why, check: `${section}: {${name}: ${before[name]}}` })),
-    ...(hasNodePorts && before.nodePortAddresses.join(', ') !== meant
-      ? [
-          {
-            what: 'set nodePortAddresses, if clients use other addresses of a node than its primary one',
-            why: `if it is not set, it means ${meant} in ${fresh.title}, and all in ${old.title}`,
-            check: 'nodePortAddresses: ["0.0.0.0/0", "::/0"]',
-          },
-        ]
-      : []),
-  ];
+  if (before.nodePortAddresses.join(', ') === meant || from.ports.every(({ nodePort }) => nodePort === undefined))
+    return rows;
+  const nodePortAddresses = {
+    what: 'set nodePortAddresses, if clients use other addresses of a node than its primary one',
+    why: `if it is not set, it means ${meant} in ${fresh.title}, and all in ${old.title}`,
+    check: 'nodePortAddresses: ["0.0.0.0/0", "::/0"]',
+  };
+  return [...rows, nodePortAddresses];
 }
 
 const forwarding = {
@@ -74,47 +71,44 @@ const forwarding = {
 
 /** What of IPVS mode has no successor. */
 function ipvsLeft({ side: { families, services, state } }: Scene): readonly Preparation[] {
-  const sysctls = families.map((family): Preparation => {
-    const { name, why } = forwarding[family];
-    return { what: `set ${name} to 1 on every node, and keep it over a reboot`, why, check: `sysctl ${name}` };
-  });
-  if (!services) return sysctls;
+  const rows: Preparation[] = [];
+  const add = (what: string, why: string, check: string): number => rows.push({ what, why, check });
+  for (const { name, why } of families.map((family) => forwarding[family]))
+    add(`set ${name} to 1 on every node, and keep it over a reboot`, why, `sysctl ${name}`);
+  if (!services) return rows;
   const { ipvs } = services.settings;
   const annotated = services.cluster.servicePorts.flatMap(({ scheduler }) => scheduler ?? []);
   const schedulers = [...new Set([ipvs.scheduler, ...annotated])];
+  add(
+    `do without the ${schedulers.length === 1 ? 'scheduler' : 'schedulers'} ${schedulers.join(', ')}`,
+    'nftables mode chooses endpoints at random, each with the same chance; nothing counts connections or weighs endpoints',
+    'ipvsadm -Ln',
+  );
   const timeouts = [ipvs.tcpTimeout, ipvs.tcpFinTimeout, ipvs.udpTimeout];
+  if (timeouts.some((seconds) => seconds > 0))
+    add(
+      'set the timeouts of connection tracking instead of those of IPVS',
+      `tcpTimeout, tcpFinTimeout and udpTimeout (${timeouts.map((seconds) => `${seconds} s`).join(', ')}) count in IPVS mode only`,
+      'sysctl net.netfilter | grep timeout',
+    );
   const bound = state.links.find(({ name }) => name === serviceLink)?.addresses.length ?? 0;
-  const rows: readonly (Preparation & { readonly isNeeded: boolean })[] = [
-    {
-      isNeeded: true,
-      what: `do without the ${schedulers.length === 1 ? 'scheduler' : 'schedulers'} ${schedulers.join(', ')}`,
-      why: 'nftables mode chooses endpoints at random, each with the same chance; nothing counts connections or weighs endpoints',
-      check: 'ipvsadm -Ln',
-    },
-    {
-      isNeeded: timeouts.some((seconds) => seconds > 0),
-      what: 'set the timeouts of connection tracking instead of those of IPVS',
-      why: `tcpTimeout, tcpFinTimeout and udpTimeout (${timeouts.map((seconds) => `${seconds} s`).join(', ')}) count in IPVS mode only`,
-      check: 'sysctl net.netfilter | grep timeout',
-    },
-    {
-      isNeeded: bound > 0,
-      what: `find programs that bind one of the ${count(bound, 'address', 'addresses')} of ${serviceLink}, or listen on all addresses and are reached through one of them`,
-      why: `nftables mode gives the node no address of a Service: ${serviceLink} goes away`,
-      check: 'ss -ltnup',
-    },
-    {
-      isNeeded: ipvs.strictARP,
-      what: 'undo strictARP, unless a load balancer on the nodes still asks for it',
-      why: 'without kube-ipvs0 the node holds no address that it must not answer ARP for; arp_ignore and arp_announce stay until they are reset',
-      check: 'sysctl net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce',
-    },
-    {
-      isNeeded: ipvs.excludeCIDRs.length > 0,
-      what: `find who owns the virtual servers in ${ipvs.excludeCIDRs.join(', ')}`,
-      why: 'excludeCIDRs has no successor: in nftables mode kube-proxy looks at no virtual server, once it has cleaned up after IPVS mode',
-      check: 'ipvsadm -Sn',
-    },
-  ];
-  return [...sysctls, ...rows.flatMap(({ isNeeded, ...row }) => (isNeeded ? [row] : []))];
+  if (bound > 0)
+    add(
+      `find programs that bind one of the ${count(bound, 'address', 'addresses')} of ${serviceLink}, or listen on all addresses and are reached through one of them`,
+      `nftables mode gives the node no address of a Service: ${serviceLink} goes away`,
+      'ss -ltnup',
+    );
+  if (ipvs.strictARP)
+    add(
+      'undo strictARP, unless a load balancer on the nodes still asks for it',
+      'without kube-ipvs0 the node holds no address that it must not answer ARP for; arp_ignore and arp_announce stay until they are reset',
+      'sysctl net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce',
+    );
+  if (ipvs.excludeCIDRs.length > 0)
+    add(
+      `find who owns the virtual servers in ${ipvs.excludeCIDRs.join(', ')}`,
+      'excludeCIDRs has no successor: in nftables mode kube-proxy looks at no virtual server, once it has cleaned up after IPVS mode',
+      'ipvsadm -Sn',
+    );
+  return rows;
 }

@@ -2,7 +2,7 @@ import { nearest } from '../../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
-import { lostShare, sourceText, sumChances, type Fate, type Verdict } from '../packet.ts';
+import { lostShare, sourceText, sumChances, verdicts, type Fate, type Verdict } from '../packet.ts';
 import { nameOfPod, wrong, type Read, type Sender } from './question.ts';
 import type { Scene } from './scene.ts';
 
@@ -19,7 +19,8 @@ interface Expectation {
   readonly verdict: Verdict;
   /** Undefined if any will do. */
   readonly endpoints: readonly ExpectedEndpoint[] | undefined;
-  readonly source: SourceWord | Address | undefined;
+  /** One of the words, or an address in its canonical form. */
+  readonly source: string | undefined;
 }
 
 interface ExpectedEndpoint {
@@ -29,14 +30,10 @@ interface ExpectedEndpoint {
   /** Undefined for any port of a Pod. */
   readonly port: number | undefined;
   /** Its share of connections; undefined if any will do. */
-  readonly probability: number | undefined;
+  readonly share: number | undefined;
 }
 
-const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local', 'unknown'] as const;
-
 const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
-
-type SourceWord = (typeof sourceWords)[number];
 
 /** What is wrong with an expectation. */
 interface ExpectationFault {
@@ -55,7 +52,7 @@ export function readExpectation(
   | { readonly kind: 'read'; readonly value: Expectation }
   | { readonly kind: 'wrong'; readonly faults: readonly ExpectationFault[] } {
   const faults: ExpectationFault[] = [];
-  const seen = source === undefined ? undefined : (sourceWords.find((word) => word === source) ?? parseAddress(source));
+  const seen = sourceWords.find((word) => word === source) ?? parseAddress(source ?? '')?.text;
   if (source !== undefined && seen === undefined) {
     faults.push({ field: 'source', text: `${source} is neither ${sourceWords.join(', ')} nor an address` });
   }
@@ -67,26 +64,24 @@ export function readExpectation(
   } else if (verdict !== 'delivered' && seen !== undefined) {
     faults.push({ field: 'source', text: 'only an endpoint sees a source: expect delivered, or endpoints' });
   }
-  const endpoints = listOf(expect)?.flatMap(([words, probability]): readonly ExpectedEndpoint[] => {
+  const isList = (value: unknown): value is readonly string[] => Array.isArray(value);
+  const written = isList(expect)
+    ? expect.map((words) => [words, undefined] as const)
+    : typeof expect === 'string'
+      ? []
+      : Object.entries(expect);
+  const endpoints = written.flatMap(([words, share]): readonly ExpectedEndpoint[] => {
     const found = findEndpoint(words, family, namespace, scene);
-    if (found.kind === 'read') return [{ words, probability, ...found.value }];
+    if (found.kind === 'read') return [{ words, share, ...found.value }];
     faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
     return [];
   });
-  if (endpoints?.length === 0 && faults.length === 0) {
+  if (typeof expect === 'object' && written.length === 0) {
     faults.push({ field: 'expect', text: 'no endpoint: to expect that none is reached, write refused or dropped' });
   }
   if (!verdict || faults.length > 0) return { kind: 'wrong', faults };
-  return { kind: 'read', value: { verdict, endpoints, source: seen } };
-}
-
-/** Endpoints as they are written, with their shares; undefined for a verdict. */
-function listOf(
-  expect: WrittenExpectation['expect'],
-): readonly (readonly [words: string, share: number | undefined])[] | undefined {
-  if (typeof expect === 'string') return undefined;
-  const isList = (value: unknown): value is readonly string[] => Array.isArray(value);
-  return isList(expect) ? expect.map((words) => [words, undefined]) : Object.entries(expect);
+  const expected = typeof expect === 'string' ? undefined : endpoints;
+  return { kind: 'read', value: { verdict, endpoints: expected, source: seen } };
 }
 
 function findEndpoint(
@@ -114,7 +109,7 @@ const tolerance = 0.005;
 
 /** How a packet's fate differs from what is expected, each in a sentence. */
 export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
-  const { verdict, endpoints, source: wanted } = expected;
+  const { verdict, endpoints, source } = expected;
   const shares = sharesOf(fate);
   if (fate.verdict !== verdict) {
     const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
@@ -124,15 +119,14 @@ export function compareFate(fate: Fate, expected: Expectation, sender: Sender): 
   const faults: string[] = [];
   const lost = lostShare(fate);
   // Shares that do not add up to 1 say that the rest is lost.
-  const hasShares = endpoints?.some(({ probability }) => probability !== undefined) === true;
+  const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
   if (endpoints) faults.push(...compareEndpoints(shares, endpoints));
   const seen = seenSource(fate, sender);
-  if (wanted !== undefined && verdict === 'delivered' && !isSource(fate, wanted, seen)) {
+  const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
+  if (source !== undefined && !isSeen) {
     const changed = seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
-    faults.push(
-      `expected the source ${typeof wanted === 'string' ? wanted : wanted.text}, but it is ${seen}${changed}`,
-    );
+    faults.push(`expected the source ${source}, but it is ${seen}${changed}`);
   }
   return faults;
 }
@@ -152,37 +146,29 @@ function compareEndpoints(
   expected: readonly ExpectedEndpoint[],
 ): readonly string[] {
   const faults: string[] = [];
-  const known = new Set<string>();
-  for (const { words, address, port, probability } of expected) {
-    const own = [...reached].filter(([at]) =>
-      port === undefined
-        ? parseSocketAddress(at)?.address.text === address.text
-        : at === joinHostPort(address.text, port),
-    );
-    for (const [at] of own) known.add(at);
+  const others = new Set(reached.keys());
+  for (const { words, address, port, share: wanted } of expected) {
+    const own = [...reached].filter(([at]) => {
+      const socket = parseSocketAddress(at);
+      return socket?.address.text === address.text && (port ?? socket.port) === socket.port;
+    });
+    for (const [at] of own) others.delete(at);
     const share = own.reduce((sum, [, each]) => sum + each, 0);
-    if (own.length === 0 && probability !== 0) faults.push(`${words} is not reached`);
-    else if (probability !== undefined && Math.abs(share - probability) > tolerance) {
-      faults.push(`${words} gets ${percent(share)} of connections, not ${percent(probability)}`);
+    if (own.length === 0 && wanted !== 0) faults.push(`${words} is not reached`);
+    else if (wanted !== undefined && Math.abs(share - wanted) > tolerance) {
+      faults.push(`${words} gets ${percent(share)} of connections, not ${percent(wanted)}`);
     }
   }
-  for (const at of reached.keys()) if (!known.has(at)) faults.push(`${at} is reached too`);
-  return faults;
+  return [...faults, ...[...others].map((at) => `${at} is reached too`)];
 }
 
 /** What endpoints see of the sender. */
-export function seenSource({ endpoints }: Fate, { address }: Sender): SourceWord | 'changed' {
-  const seen = new Set(
-    endpoints.map(({ source }): SourceWord | 'changed' => {
+export function seenSource({ endpoints }: Fate, { address }: Sender): (typeof sourceWords)[number] | 'changed' {
+  const [first = 'kept', ...others] = new Set(
+    endpoints.map(({ source }) => {
       if (source === 'masqueraded') return source;
       return address === undefined || source.text === address.text ? 'kept' : 'changed';
     }),
   );
-  const [first = 'kept'] = seen;
-  return seen.size > 1 ? 'mixed' : first;
-}
-
-function isSource({ endpoints }: Fate, wanted: SourceWord | Address, seen: SourceWord | 'changed'): boolean {
-  if (typeof wanted === 'string') return wanted === seen;
-  return endpoints.every(({ source }) => source !== 'masqueraded' && source.text === wanted.text);
+  return others.length > 0 ? 'mixed' : first;
 }

@@ -1,10 +1,9 @@
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
 import type { Ingress, IngressRoute, Sourced } from '../../cluster/objects.ts';
-import { joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** A request's way over an Ingress: to its load balancer, and from its controller on to Services. */
+/** A request's way over an Ingress: from its controller on to Services. */
 export interface IngressWay {
   /** "namespace/name". */
   readonly name: string;
@@ -22,8 +21,14 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
     const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
     const own = ingresses.filter((each) => isNamed(nameOf(each), wanted));
     const [ingress, ...others] = own;
-    if (!ingress) return wrong({ problem: 'no-ingress', name: wanted, near: nearNames(wanted, ingresses.map(nameOf)) });
-    if (others.length > 0) return wrong({ problem: 'several-ingresses', name, names: own.map(nameOf) });
+    if (!ingress)
+      return wrong({
+        problem: 'no-such',
+        kind: 'Ingress',
+        name: wanted,
+        near: nearNames(wanted, ingresses.map(nameOf)),
+      });
+    if (others.length > 0) return wrong({ problem: 'several', kind: 'Ingress', name, names: own.map(nameOf) });
     return follow(ingress, ingress.object.routes, question, scene);
   }
   const [, scheme, host = '', path = '/'] = /^(https?:\/\/)?([^/:]+)(?::\d+)?(\/.*)?$/i.exec(to) ?? [];
@@ -79,27 +84,14 @@ function follow(
     path,
     to: backend ? `${namespace}/${backend.service}:${backend.port}` : 'something else than a Service',
   }));
+  const backends = routes.flatMap(({ backend }, i) => (backend ? [`svc/${named[i]?.to}`] : []));
   const problems: string[] = [];
   const traces: Trace[] = [];
-  const trace = (from: string, to: string): void => {
-    const answer = ask({ ...question, from, to, protocol: 'tcp' }, scene);
+  for (const to of new Set(backends)) {
+    const answer = ask({ ...question, from: 'pod', to, protocol: 'tcp' }, scene);
     if (answer.kind === 'read') traces.push(answer.value);
     else problems.push(...answer.faults.map(({ diagnostic: { text, help } }) => `${text}: ${help}`));
-  };
-  const port = object.hasTls ? 443 : 80;
-  for (const text of object.addresses) {
-    const address = parseAddress(text);
-    const isKnown = scene.ports.some(
-      (each) => each.port === port && each.addresses.some((own) => own.address.text === address?.text),
-    );
-    if (address && isKnown) trace(question.from, joinHostPort(address.text, port));
-    else
-      problems.push(
-        `clients come by ${text}, which no Service of the input has: the way up to the controller is unknown`,
-      );
   }
-  const backends = routes.flatMap(({ backend }, i) => (backend ? [`svc/${named[i]?.to}`] : []));
-  for (const to of new Set(backends)) trace('pod', to);
   const lines = [
     line('heading', 0, `Ingress ${nameOf(ingress)}  (${file}:${row}:${column})`),
     ...named.map(({ host, path, to }) => {

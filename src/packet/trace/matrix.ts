@@ -1,88 +1,73 @@
-import { isLoopback, type Address } from '../../kernel/address.ts';
-import type { Fate, PacketProtocol } from '../packet.ts';
+import type { ShownPort } from '../../describe/shown-port.ts';
+import { addressWords } from '../../diff/port-facts.ts';
+import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import type { PacketProtocol } from '../packet.ts';
 import { healthCheckWords, lackWords } from './trace-words.ts';
-import { packetOf, readSender, senderKinds, type NamedSender, type Sender } from './question.ts';
-import { serviceOf, type KnownPort, type Scene } from './scene.ts';
+import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
+import { serviceOf, type Scene } from './scene.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
 export interface Matrix {
   /** As on the command line. */
   readonly senders: readonly string[];
-  readonly rows: readonly MatrixRow[];
+  /** By address, then by sender; none if there is no such sender, or the address is another one for it. */
+  readonly cells: readonly MatrixCell[];
   /** What health checks of load balancers are answered, and why a packet's end is unknown, in sentences. */
   readonly notes: readonly string[];
 }
 
-interface MatrixRow {
+interface MatrixCell extends Trace {
+  /** One of the senders. */
+  readonly from: string;
   /** "cluster IP". */
   readonly kind: string;
-  readonly address: Address;
-  readonly port: number;
-  readonly protocol: PacketProtocol;
-  /** One for each sender; undefined if there is none, or the address is another one for it. */
-  readonly cells: readonly ({ readonly sender: Sender; readonly fate: Fate } | undefined)[];
 }
 
 /**
  * Sends a packet from each kind of sender, from an endpoint on the node, and from one that is named, to each address of the
  * Service ports.
  */
-export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: NamedSender): Matrix {
-  const rows = ports.flatMap((port) => {
-    const itself = port.endpoints.find(({ isLocal }) => isLocal !== false)?.address.text;
-    const asked = [...senderKinds, itself].map((from) =>
-      from === undefined ? undefined : { from, inInterface: undefined, namespace: undefined },
-    );
-    const senders = [...(named ? [named] : []), ...asked].map((each) => each && readSender(each, port.family, scene));
-    const protocol = port.protocol.toLowerCase() as PacketProtocol;
-    return targetsOf(port, scene).map(({ kind, address, number }): MatrixRow => {
-      const cells = senders.map((read) => {
-        // A loopback address is each host's own.
-        if (read?.kind !== 'read' || (isLoopback(address) && read.value.enters)) return undefined;
-        const packet = packetOf(read.value, { address, port: number, protocol, label: undefined });
-        return { sender: read.value, fate: scene.evaluate(packet) };
-      });
-      return { kind, address, port: number, protocol, cells };
+export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
+  const cells = ports.flatMap((port) => {
+    const own = port.endpoints?.find(({ endpoint }) => scene.endpoints.get(endpoint)?.isLocal !== false);
+    const itself = own && parseSocketAddress(own.endpoint)?.address.text;
+    const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
+    const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));
+    const senders = [...(named ? [named] : []), ...asked].flatMap((each) => {
+      const read = readSender(each, port.family, scene);
+      return read.kind === 'read' ? [{ from: each.from === itself ? 'itself' : each.from, sender: read.value }] : [];
     });
+    return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
+      senders.flatMap(({ from, sender }): readonly MatrixCell[] => {
+        // A loopback address is each host's own.
+        if (isLoopback(target.address) && sender.enters) return [];
+        return [{ from, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
+      }),
+    );
   });
-  const services = new Set(ports.map(serviceOf));
-  const checks = scene.side.services?.cluster.healthChecks ?? [];
-  const healthChecks = checks
+  const services = new Set(ports.map(({ name }) => serviceOf(name)));
+  const healthChecks = (scene.side.services?.cluster.healthChecks ?? [])
     .filter(({ namespace, service }) => services.has(`${namespace}/${service}`))
     .map((check) => healthCheckWords(check, scene.side));
-  const doubtful = rows.filter(({ cells }) => cells.some((cell) => cell?.fate.verdict === 'unknown'));
-  const doubts = doubtful.map(
-    ({ address }) =>
-      lackWords(scene, address.family) ??
-      'unknown: it depends on a rule that kpc does not understand, which --from and --to show',
-  );
-  const notes = [...healthChecks, ...new Set(doubts)];
-  return { senders: [...(named ? [named.from] : []), ...senderKinds, 'itself'], rows, notes };
+  const doubts = cells
+    .filter(({ fate }) => fate.verdict === 'unknown')
+    .map(
+      ({ target }) =>
+        lackWords(scene, target.address.family) ??
+        'unknown: it depends on a rule that kpc does not understand, which --from and --to show',
+    );
+  const senders = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
+  return { senders, cells, notes: [...healthChecks, ...new Set(doubts)] };
 }
 
-const addressWords = {
-  'cluster-ip': 'cluster IP',
-  'external-ip': 'external IP',
-  'load-balancer-ip': 'load balancer',
-  unknown: 'address',
-} as const;
-
-interface MatrixTarget {
-  readonly kind: string;
-  readonly address: Address;
-  readonly number: number;
-}
-
-function targetsOf({ family, port, addresses, nodePort }: KnownPort, { links }: Scene): readonly MatrixTarget[] {
+function targetsOf({ family, port, addresses, nodePort, protocol: name }: ShownPort, { links }: Scene) {
+  const protocol = name.toLowerCase() as PacketProtocol;
+  const target = (kind: string, address: Address | undefined, number: number | undefined) =>
+    address && number !== undefined ? [{ kind, address, port: number, protocol, label: undefined }] : [];
   const own = links.flatMap((link) => link.addresses).filter((each) => each.family === family && each.scope !== 'link');
   return [
-    ...(port === undefined ? [] : addresses).map(({ kind, address }) => {
-      return { kind: addressWords[kind], address, number: port ?? 0 };
-    }),
-    ...(nodePort === undefined ? [] : own).map(({ address }) => ({
-      kind: 'node port',
-      address,
-      number: nodePort ?? 0,
-    })),
+    ...addresses.flatMap(({ kind, address }) => target(addressWords[kind], parseAddress(address), port)),
+    ...own.flatMap(({ address }) => target('node port', address, nodePort)),
   ];
 }

@@ -1,18 +1,28 @@
-import { groupBy } from '../../cluster/group-by.ts';
-import type { LabelSelector, NetworkPolicy, PolicyPeer, PolicyPort, Sourced } from '../../cluster/objects.ts';
-import { compareAddresses, contains, isLoopback, type Address } from '../../kernel/address.ts';
+import { nodeAddresses } from '../../cluster/node-context.ts';
+import type {
+  ContainerPort,
+  LabelSelector,
+  NetworkPolicy,
+  PolicyPeer,
+  PolicyPort,
+  Sourced,
+} from '../../cluster/objects.ts';
+import { contains, isLoopback, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
-import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
 import { all, anyOf, allOf, type Maybe } from '../maybe.ts';
 import type { PacketProtocol } from '../packet.ts';
 import { isUnknownOwn } from '../routing.ts';
 import type { Trace } from './question.ts';
-import type { KnownLabels, KnownPod, Scene } from './scene.ts';
+import { isLocalEndpoint, serviceOf, type Scene } from './scene.ts';
+
+type Direction = 'ingress' | 'egress';
 
 /** Policies that may or do refuse what kube-proxy delivers. */
 export interface PolicyFinding {
   /** ingress: at the endpoints' Pods; egress: at the sender's. */
-  readonly direction: 'ingress' | 'egress';
+  readonly direction: Direction;
   /**
    * - refused: whatever the network plugin sees as the client
    * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
@@ -20,7 +30,8 @@ export interface PolicyFinding {
    */
   readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'unknown';
   readonly policies: readonly { readonly name: string; readonly place: Location }[];
-  readonly endpoints: readonly SocketAddress[];
+  /** By "ip:port". */
+  readonly endpoints: Map<string, SocketAddress>;
 }
 
 interface Connection {
@@ -30,33 +41,8 @@ interface Connection {
 }
 
 /** What the input's NetworkPolicies make of a packet that gets to Pods: nothing if they allow it. */
-export function judgePolicies({ sender, target, fate }: Trace, scene: Scene): readonly PolicyFinding[] {
-  if (scene.objects.policies.length === 0) return [];
-  const { protocol } = target;
-  const client = sender.address;
-  const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
-  const found = (fate.verdict === 'delivered' ? fate.endpoints : forwarded).flatMap((end) => {
-    const { address, port, source } = end;
-    // No policy keeps a Pod from itself.
-    if (client?.text === address.text) return [];
-    const server = { address, port };
-    const egress = client && judge('egress', podAt(client, scene), { client, server, protocol }, scene);
-    const ingress = clientsSeen(source, client, server, scene).map((seen) =>
-      isOnThisNode(server, scene) && isOfNode(seen, scene)
-        ? allowed
-        : judge('ingress', podAt(address, scene), { client: seen, server, protocol }, scene),
-    );
-    return [...(egress ? finding('egress', [egress], server) : []), ...finding('ingress', ingress, server)];
-  });
-  // One finding for all endpoints that it is the same for.
-  const groups = groupBy(found, (each) =>
-    [each.direction, each.verdict, ...each.policies.map(({ name }) => name)].join(' '),
-  );
-  return [...groups.values()].map((group): PolicyFinding => {
-    const ends = new Map(group.flatMap(({ endpoints }) => endpoints).map((end) => [formatSocketAddress(end), end]));
-    const endpoints = [...ends.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port);
-    return { ...(group[0] as PolicyFinding), endpoints };
-  });
+export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
+  return scene.objects.policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
 }
 
 interface Judgement {
@@ -66,124 +52,22 @@ interface Judgement {
 
 const allowed: Judgement = { allowed: true, policies: [] };
 
-/** Whom the plugin may see as the client: itself, or the node where kube-proxy masquerades. */
-function clientsSeen(
-  source: Address | 'masqueraded',
-  client: Address | undefined,
-  { address }: SocketAddress,
-  scene: Scene,
-): readonly (Address | undefined)[] {
-  if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
-  const known = scene.side.services?.node.nodeIPs[address.family];
-  // One that is not known is a loopback address there.
-  const node = known && isLoopback(known) ? undefined : known;
-  return isOfNode(client, scene) ? [node] : [client, node];
+/** What comes out for one client that the plugin may see, or two: the client, and the node. */
+function sumUp([first = allowed, asNode = first]: readonly Judgement[]): readonly [
+  PolicyFinding['verdict'] | undefined,
+  Judgement['policies'],
+] {
+  const doubtful = [first, asNode].find((each) => each.allowed === undefined);
+  if (doubtful) return ['unknown', doubtful.policies];
+  if (asNode.allowed === first.allowed) return [first.allowed ? undefined : 'refused', first.policies];
+  return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
 }
 
-function isOfNode(address: Address | undefined, { links }: Scene): boolean {
-  return address === undefined || links.some((link) => link.addresses.some((own) => own.address.text === address.text));
-}
-
-/** What comes from a Pod's own node always gets there. */
-function isOnThisNode({ address }: SocketAddress, { ports, policed, side }: Scene): boolean {
-  const nodeName = policed.pods.get(address.text)?.nodeName;
-  if (nodeName) return nodeName === side.services?.node.name;
-  const endpoints = ports.flatMap((port) => port.endpoints);
-  return endpoints.some((each) => each.isLocal === true && each.address.text === address.text);
-}
-
-function finding(
-  direction: PolicyFinding['direction'],
-  [first = allowed, asNode = first]: readonly Judgement[],
-  server: SocketAddress,
-): readonly PolicyFinding[] {
-  const of = (verdict: PolicyFinding['verdict'], { policies }: Judgement): readonly PolicyFinding[] => {
-    const named = policies.map(({ object: { metadata }, source }) => {
-      return { name: `${metadata.namespace}/${metadata.name}`, place: source.place([]).locate() };
-    });
-    return [{ direction, verdict, policies: named, endpoints: [server] }];
-  };
-  if (first.allowed === undefined) return of('unknown', first);
-  if (asNode.allowed === undefined) return of('unknown', asNode);
-  if (asNode.allowed === first.allowed) return first.allowed ? [] : of('refused', first);
-  return first.allowed ? of('refused-node', asNode) : of('refused-client', first);
-}
-
-/** A Pod that a policy selects has only the connections that one of the policies that select it allows. */
-function judge(
-  direction: 'ingress' | 'egress',
-  pod: KnownPod | undefined,
-  connection: Connection,
-  scene: Scene,
-): Judgement {
-  if (pod?.namespace === undefined) return allowed;
-  const selecting = scene.objects.policies
-    .filter(({ object }) => object.metadata.namespace === pod.namespace && object[direction] !== undefined)
-    .map((policy) => ({
-      policy,
-      selects: matches(policy.object.podSelector, pod.labels),
-      allows: allows(policy.object, direction, connection, scene),
-    }))
-    .filter(({ selects }) => selects !== false);
-  if (selecting.every((each) => each.selects === undefined && each.allows === true)) return allowed;
-  const isAllowed = anyOf(selecting, (each) => all(each.selects, each.allows));
-  if (isAllowed) return allowed;
-  const isIsolated = selecting.some(({ selects }) => selects);
-  return { allowed: isIsolated ? isAllowed : undefined, policies: selecting.map(({ policy }) => policy) };
-}
-
-function allows(policy: NetworkPolicy, direction: 'ingress' | 'egress', connection: Connection, scene: Scene): Maybe {
-  const peer = direction === 'ingress' ? connection.client : connection.server.address;
-  return anyOf(policy[direction] ?? [], ({ peers, ports }) =>
-    all(
-      peers.length === 0 || anyOf(peers, (each) => isPeer(each, peer, policy.metadata.namespace, scene)),
-      ports.length === 0 || anyOf(ports, (each) => isPort(each, connection, scene)),
-    ),
-  );
-}
-
-function isPeer(peer: PolicyPeer, address: Address | undefined, namespace: string, scene: Scene): Maybe {
-  if (!address) return undefined;
-  if (peer.kind === 'block') {
-    const { network, except } = peer;
-    return network !== undefined && contains(network, address) && !except.some((each) => contains(each, address));
-  }
-  const pod = podAt(address, scene);
-  if (!pod) return false;
-  const isInNamespace = pod.namespace === undefined ? undefined : pod.namespace === namespace;
-  return all(
-    peer.namespaces ? matches(peer.namespaces, labelsOfNamespace(pod.namespace, scene)) : isInNamespace,
-    matches(peer.pods, pod.labels),
-  );
-}
-
-/** kube-apiserver puts its name on every Namespace. */
-function labelsOfNamespace(name: string | undefined, { objects }: Scene): KnownLabels {
-  if (name === undefined) return { labels: {}, isWhole: false };
-  const known = objects.namespaces.find(({ object }) => object.metadata.name === name);
-  return {
-    labels: { ...known?.object.metadata.labels, 'kubernetes.io/metadata.name': name },
-    isWhole: known !== undefined,
-  };
-}
-
-/** A rule about ports says nothing of pings, which plugins treat each in their own way. */
-function isPort({ protocol, port, endPort }: PolicyPort, connection: Connection, scene: Scene): Maybe {
-  const { server } = connection;
-  if (connection.protocol === 'icmp') return undefined;
-  if (protocol.toLowerCase() !== connection.protocol) return false;
-  if (port === undefined) return true;
-  if (typeof port === 'number') return port <= server.port && server.port <= (endPort ?? port);
-  const pod = podAt(server.address, scene);
-  if (!pod) return false;
-  return pod.ports?.some((each) => each.name === port && each.protocol === protocol && each.port === server.port);
-}
-
-/** What is at an address: a Pod of the input, one that is not known, or undefined for what is no Pod. */
-function podAt(address: Address, { policed: { pods, networks } }: Scene): KnownPod | undefined {
-  const pod = pods.get(address.text);
-  if (pod || !networks.some((network) => contains(network, address))) return pod;
-  return { namespace: undefined, labels: { labels: {}, isWhole: false }, ports: undefined, nodeName: '' };
+/** Labels as far as they are known. */
+interface KnownLabels {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether there are no others. */
+  readonly isWhole: boolean;
 }
 
 function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
@@ -199,4 +83,175 @@ function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): May
     ]);
     return results.get(operator);
   });
+}
+
+/** What is known of a Pod, or of what may be one. */
+interface KnownPod extends KnownLabels {
+  /** Undefined if it is not known. */
+  readonly namespace: string | undefined;
+  /** Its named ports; undefined if they are not known. */
+  readonly ports: readonly ContainerPort[] | undefined;
+  readonly nodeName: string;
+}
+
+const unknown: KnownPod = { namespace: undefined, labels: {}, isWhole: false, ports: undefined, nodeName: '' };
+
+/** Judges packets by the policies of a scene. */
+class PolicyJudge {
+  readonly #scene: Scene;
+  readonly #pods: ReadonlyMap<string, KnownPod>;
+  /** Networks whose addresses are Pods'. */
+  readonly #networks: readonly Network[];
+
+  constructor(scene: Scene) {
+    const { nodes } = scene.objects;
+    const own = scene.side.services?.settings.clusterCIDRs ?? [];
+    const cidrs = [...own, ...nodes.flatMap(({ object }) => object.podCIDRs)];
+    this.#scene = scene;
+    this.#pods = knownPods(scene);
+    this.#networks = cidrs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  }
+
+  judge({ sender: { address: client }, target, fate }: Trace): readonly PolicyFinding[] {
+    const findings = new Map<string, PolicyFinding>();
+    const add = (direction: Direction, server: SocketAddress, judgements: readonly Judgement[]): void => {
+      const [verdict, policies] = sumUp(judgements);
+      if (!verdict) return;
+      const named = policies.map(({ object: { metadata }, source }) => {
+        return { name: `${metadata.namespace}/${metadata.name}`, place: source.place([]).locate() };
+      });
+      const key = [direction, verdict, ...named.map(({ name }) => name)].join(' ');
+      const finding = findings.get(key) ?? { direction, verdict, policies: named, endpoints: new Map() };
+      findings.set(key, finding);
+      finding.endpoints.set(formatSocketAddress(server), server);
+    };
+    const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
+    for (const { address, port, source } of fate.verdict === 'delivered' ? fate.endpoints : forwarded) {
+      // No policy keeps a Pod from itself.
+      if (client?.text === address.text) continue;
+      const server = { address, port };
+      const judge = (direction: Direction, seen: Address | undefined, pod: KnownPod | undefined) =>
+        this.#judgePod(direction, pod, { client: seen, server, protocol: target.protocol });
+      if (client) add('egress', server, [judge('egress', client, this.#podAt(client))]);
+      const pod = this.#podAt(address);
+      // What comes from a Pod's own node always gets there.
+      const here = this.#scene.side.services?.node.name;
+      const isHere = pod?.nodeName ? pod.nodeName === here : isLocalEndpoint(this.#scene, server);
+      const ingress = this.#clientsSeen(source, client, address.family).map((seen) =>
+        isHere && this.#isOfNode(seen) ? allowed : judge('ingress', seen, pod),
+      );
+      add('ingress', server, ingress);
+    }
+    return [...findings.values()];
+  }
+
+  /** Whom the plugin may see as the client: itself, or the node where kube-proxy masquerades. */
+  #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
+    if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
+    const known = this.#scene.side.services?.node.nodeIPs[family];
+    // One that is not known is a loopback address there.
+    const node = known && isLoopback(known) ? undefined : known;
+    return this.#isOfNode(client) ? [node] : [client, node];
+  }
+
+  #isOfNode(address: Address | undefined): boolean {
+    const own = this.#scene.links.flatMap(({ addresses }) => addresses);
+    return address === undefined || own.some((each) => each.address.text === address.text);
+  }
+
+  /** A Pod that a policy selects has only the connections that one of the policies that select it allows. */
+  #judgePod(direction: Direction, pod: KnownPod | undefined, connection: Connection): Judgement {
+    if (pod?.namespace === undefined) return allowed;
+    const selecting = this.#scene.objects.policies
+      .filter(({ object }) => object.metadata.namespace === pod.namespace && object[direction] !== undefined)
+      .map((policy) => ({
+        policy,
+        selects: matches(policy.object.podSelector, pod),
+        allows: this.#allows(policy.object, direction, connection),
+      }))
+      .filter(({ selects }) => selects !== false);
+    if (selecting.every((each) => each.selects === undefined && each.allows === true)) return allowed;
+    const isAllowed = anyOf(selecting, (each) => all(each.selects, each.allows));
+    if (isAllowed) return allowed;
+    const isIsolated = selecting.some(({ selects }) => selects);
+    return { allowed: isIsolated ? isAllowed : undefined, policies: selecting.map(({ policy }) => policy) };
+  }
+
+  #allows(policy: NetworkPolicy, direction: Direction, connection: Connection): Maybe {
+    const peer = direction === 'ingress' ? connection.client : connection.server.address;
+    return anyOf(policy[direction] ?? [], ({ peers, ports }) =>
+      all(
+        peers.length === 0 || anyOf(peers, (each) => this.#isPeer(each, peer, policy.metadata.namespace)),
+        ports.length === 0 || anyOf(ports, (each) => this.#isPort(each, connection)),
+      ),
+    );
+  }
+
+  #isPeer(peer: PolicyPeer, address: Address | undefined, namespace: string): Maybe {
+    if (!address) return undefined;
+    if (peer.kind === 'block') {
+      const { network, except } = peer;
+      return network !== undefined && contains(network, address) && !except.some((each) => contains(each, address));
+    }
+    const pod = this.#podAt(address);
+    if (!pod) return false;
+    const own = pod.namespace;
+    const isInNamespace = own === undefined ? undefined : own === namespace;
+    return all(
+      peer.namespaces ? matches(peer.namespaces, this.#labelsOf(own)) : isInNamespace,
+      matches(peer.pods, pod),
+    );
+  }
+
+  /** A rule about ports says nothing of pings, which plugins treat each in their own way. */
+  #isPort({ protocol, port, endPort }: PolicyPort, { server, protocol: asked }: Connection): Maybe {
+    if (asked === 'icmp') return undefined;
+    if (protocol.toLowerCase() !== asked) return false;
+    if (port === undefined) return true;
+    if (typeof port === 'number') return port <= server.port && server.port <= (endPort ?? port);
+    const pod = this.#podAt(server.address);
+    if (!pod) return false;
+    return pod.ports?.some((each) => each.name === port && each.protocol === protocol && each.port === server.port);
+  }
+
+  /** What is at an address: a Pod of the input, one that is not known, or undefined for what is no Pod. */
+  #podAt(address: Address): KnownPod | undefined {
+    const isPods = this.#networks.some((each) => contains(each, address));
+    return this.#pods.get(address.text) ?? (isPods ? unknown : undefined);
+  }
+
+  /** kube-apiserver puts its name on every Namespace. */
+  #labelsOf(namespace: string | undefined): KnownLabels {
+    if (namespace === undefined) return unknown;
+    const own = this.#scene.objects.namespaces.find(({ object }) => object.metadata.name === namespace);
+    const labels = { ...own?.object.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+    return { labels, isWhole: own !== undefined };
+  }
+}
+
+/**
+ * The Pods of the input by address. Of an endpoint whose Pod is not among them, its Service's selector says some of the
+ * labels. What runs in a host's network is no Pod to network plugins.
+ */
+function knownPods({ objects: { pods, services, nodes }, ports }: Scene): ReadonlyMap<string, KnownPod> {
+  const known = new Map<string, KnownPod>();
+  const selectors = new Map(
+    services.map(({ object: { metadata, spec } }) => [`${metadata.namespace}/${metadata.name}`, spec.selector]),
+  );
+  for (const { name, endpoints = [] } of ports) {
+    const service = serviceOf(name);
+    const labels = selectors.get(service);
+    if (!labels) continue;
+    const pod = { ...unknown, namespace: service.replace(/\/.*/, ''), labels };
+    for (const { endpoint } of endpoints) known.set(parseSocketAddress(endpoint)?.address.text ?? '', pod);
+  }
+  for (const { object } of pods) {
+    const { metadata, spec, status } = object;
+    if (spec.hostNetwork || !status || status.ended) continue;
+    const { namespace, labels } = metadata;
+    const pod = { namespace, labels, isWhole: true, ports: spec.ports, nodeName: spec.nodeName };
+    for (const { text } of status.addresses) known.set(text, pod);
+  }
+  for (const { object } of nodes) for (const { text } of nodeAddresses(object)) known.delete(text);
+  return known;
 }

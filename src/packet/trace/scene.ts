@@ -1,20 +1,9 @@
-import { groupBy } from '../../cluster/group-by.ts';
-import type { ServicePort } from '../../cluster/model.ts';
-import { nodeAddresses } from '../../cluster/node-context.ts';
-import type { ContainerPort, Ingress, Namespace, NetworkPolicy, Pod, Sourced } from '../../cluster/objects.ts';
-import type { ShownPort } from '../../describe/shown-port.ts';
+import type { Ingress, Namespace, NetworkPolicy, Pod, Sourced } from '../../cluster/objects.ts';
+import { type ShownPort, shownInManifests } from '../../describe/shown-port.ts';
 import type { AddressObjects } from '../../describe/describe-services.ts';
 import type { Owners } from '../../diff/changes/owners.ts';
 import type { Side } from '../../diff/compared-side.ts';
-import type { PortAddress } from '../../diff/port-facts.ts';
-import {
-  addressBits,
-  loopbackAddresses,
-  parseAddress,
-  parseNetwork,
-  type Address,
-  type Network,
-} from '../../kernel/address.ts';
+import { addressBits, loopbackAddresses, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
@@ -31,12 +20,18 @@ export interface Scene {
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   readonly mode: ProxyMode | undefined;
-  readonly ports: readonly KnownPort[];
+  readonly ports: readonly ShownPort[];
+  /** The endpoints of these ports by "ip:port". */
+  readonly endpoints: ReadonlyMap<string, KnownEndpoint>;
   readonly objects: SceneObjects;
   /** Pods by "namespace/name". */
   readonly pods: ReadonlyMap<string, Pod>;
-  /** What NetworkPolicies are about: Pods by address, and networks whose addresses are Pods'. */
-  readonly policed: { readonly pods: ReadonlyMap<string, KnownPod>; readonly networks: readonly Network[] };
+}
+
+interface KnownEndpoint {
+  readonly address: Address;
+  /** Whether it is on this node; undefined if not known. */
+  readonly isLocal: boolean | undefined;
 }
 
 /** The objects of manifests that packets are traced among. */
@@ -49,20 +44,6 @@ export interface SceneObjects extends AddressObjects {
 
 const noObjects: SceneObjects = { services: [], nodes: [], pods: [], policies: [], ingresses: [], namespaces: [] };
 
-/** A Service port, as manifests, a bundle or a dump shows it. */
-export interface KnownPort extends Pick<ServicePort, 'family' | 'protocol' | 'affinitySeconds'> {
-  /** "namespace/name" or "namespace/name:port"; of dumps without names, its address. */
-  readonly label: string;
-  readonly port: number | undefined;
-  readonly addresses: readonly { readonly kind: PortAddress['kind']; readonly address: Address }[];
-  readonly nodePort: number | undefined;
-  /** Undefined for a dump, which does not show them. */
-  readonly policies:
-    { readonly externalLocal: boolean; readonly internalLocal: boolean; readonly hasSourceRanges: boolean } | undefined;
-  /** Whether each is on this node; undefined if not known. */
-  readonly endpoints: readonly (SocketAddress & { readonly isLocal: boolean | undefined })[];
-}
-
 /** Sets up a side. `decompiled` are the ports that a dump shows; a side that was compiled knows its own. */
 export function sceneOf(
   side: Side,
@@ -72,29 +53,42 @@ export function sceneOf(
   objects: SceneObjects = noObjects,
 ): Scene {
   const links = linksOfSide(side);
-  const ports = side.services ? portsOfCluster(side.services) : decompiled.map(portOfDump);
   return {
     side,
     owners,
     links,
     evaluate: evaluatorOf(side, links, mode),
     mode,
-    ports,
+    ports: side.services?.cluster.servicePorts.map(shownInManifests) ?? decompiled,
+    endpoints: new Map(side.services ? endpointsOf(side.services) : decompiled.flatMap(endpointsShown)),
     objects,
     pods: new Map(objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object])),
-    policed: policedBy(objects, side.services?.settings.clusterCIDRs ?? [], ports),
   };
 }
 
-/** The "namespace/name" of the Service that a port is of. */
-export function serviceOf({ label }: Pick<KnownPort, 'label'>): string {
-  return label.replace(/:[^:/]*$/, '');
+function endpointsOf({ cluster, node }: NonNullable<Side['services']>): readonly (readonly [string, KnownEndpoint])[] {
+  return cluster.servicePorts.flatMap(({ endpoints }) =>
+    endpoints.map(({ label, address, status }) => {
+      return [label, { address, isLocal: node.name === '' ? undefined : status.nodeName === node.name }] as const;
+    }),
+  );
 }
 
-/** Whether an endpoint of some Service ports is on this node; undefined if not known. */
-export function isLocalEndpoint(ports: readonly KnownPort[], endpoint: SocketAddress): boolean | undefined {
-  const text = formatSocketAddress(endpoint);
-  return ports.flatMap(({ endpoints }) => endpoints).find((each) => formatSocketAddress(each) === text)?.isLocal;
+function endpointsShown({ endpoints = [] }: ShownPort): readonly (readonly [string, KnownEndpoint])[] {
+  return endpoints.flatMap(({ endpoint }) => {
+    const address = parseSocketAddress(endpoint)?.address;
+    return address ? [[endpoint, { address, isLocal: undefined }] as const] : [];
+  });
+}
+
+/** The "namespace/name" of the Service that a port with this name is of. */
+export function serviceOf(port: string): string {
+  return port.replace(/:[^:/]*$/, '');
+}
+
+/** Whether an endpoint is on this node; undefined if not known. */
+export function isLocalEndpoint({ endpoints }: Scene, endpoint: SocketAddress): boolean | undefined {
+  return endpoints.get(formatSocketAddress(endpoint))?.isLocal;
 }
 
 function otherTables({ doubts }: Side) {
@@ -175,92 +169,4 @@ export function linksOfSide({ state, services }: Side): readonly Link[] {
       }),
     },
   ];
-}
-
-function portsOfCluster({ cluster, node }: NonNullable<Side['services']>): readonly KnownPort[] {
-  return cluster.servicePorts.map((port) => ({
-    label: port.label,
-    family: port.family,
-    protocol: port.protocol,
-    port: port.port,
-    addresses: [
-      { kind: 'cluster-ip', address: port.clusterIP },
-      ...port.externalIPs.map((address) => ({ kind: 'external-ip', address }) as const),
-      ...port.loadBalancerIPs.map((address) => ({ kind: 'load-balancer-ip', address }) as const),
-    ],
-    nodePort: port.nodePort || undefined,
-    affinitySeconds: port.affinitySeconds,
-    policies: {
-      externalLocal: port.externalPolicyLocal,
-      internalLocal: port.internalPolicyLocal,
-      hasSourceRanges: port.sourceRanges.length > 0,
-    },
-    endpoints: port.endpoints.map(({ address, port: number, status }) => {
-      return { address, port: number, isLocal: node.name === '' ? undefined : status.nodeName === node.name };
-    }),
-  }));
-}
-
-function portOfDump({ name, addresses, endpoints = [], ...port }: ShownPort): KnownPort {
-  return {
-    ...port,
-    label: name,
-    addresses: addresses.flatMap(({ kind, address: text }) => {
-      const address = parseAddress(text);
-      return address ? [{ kind, address }] : [];
-    }),
-    policies: undefined,
-    endpoints: endpoints.flatMap(({ endpoint }) => {
-      const socket = parseSocketAddress(endpoint);
-      return socket ? [{ ...socket, isLocal: undefined }] : [];
-    }),
-  };
-}
-
-/** What is known of a Pod, or of what may be one. */
-export interface KnownPod {
-  /** Undefined if it is not known. */
-  readonly namespace: string | undefined;
-  readonly labels: KnownLabels;
-  /** Its named ports; undefined if they are not known. */
-  readonly ports: readonly ContainerPort[] | undefined;
-  readonly nodeName: string;
-}
-
-/** Labels of a Pod, as far as they are known. */
-export interface KnownLabels {
-  readonly labels: Readonly<Record<string, string>>;
-  /** Whether there are no others. */
-  readonly isWhole: boolean;
-}
-
-/**
- * What policies are about. Of an endpoint whose Pod is not in the input, its Service's selector says some of the labels.
- * What runs in a host's network is no Pod to network plugins.
- */
-function policedBy(
-  { policies, pods, services, nodes }: SceneObjects,
-  clusterCIDRs: readonly string[],
-  ports: readonly KnownPort[],
-): Scene['policed'] {
-  const known = new Map<string, KnownPod>();
-  if (policies.length === 0) return { pods: known, networks: [] };
-  const ofServices = groupBy(ports, serviceOf);
-  for (const { object } of services) {
-    const { namespace, name } = object.metadata;
-    if (!object.spec.selector) continue;
-    const labels = { labels: object.spec.selector, isWhole: false };
-    for (const { address } of ofServices.get(`${namespace}/${name}`)?.flatMap(({ endpoints }) => endpoints) ?? [])
-      known.set(address.text, { namespace, labels, ports: undefined, nodeName: '' });
-  }
-  for (const { object } of pods) {
-    const { metadata, spec, status } = object;
-    if (spec.hostNetwork || !status || status.ended) continue;
-    const labels = { labels: metadata.labels, isWhole: true };
-    const pod = { namespace: metadata.namespace, labels, ports: spec.ports, nodeName: spec.nodeName };
-    for (const { text } of status.addresses) known.set(text, pod);
-  }
-  for (const { object } of nodes) for (const { text } of nodeAddresses(object)) known.delete(text);
-  const networks = [...clusterCIDRs, ...nodes.flatMap(({ object }) => object.podCIDRs)];
-  return { pods: known, networks: networks.flatMap((text) => parseNetwork(text.trim()) ?? []) };
 }

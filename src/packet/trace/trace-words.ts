@@ -5,6 +5,7 @@ import type { ServiceHealthCheck } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../../describe/describe-words.ts';
 import { explainUnserved } from '../../describe/find-subject.ts';
+import type { ShownPort } from '../../describe/shown-port.ts';
 import { isLoopback, joinHostPort } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule } from '../../kernel/iptables/iptables.ts';
 import type { Side } from '../../diff/compared-side.ts';
@@ -13,7 +14,6 @@ import type { Location } from '../../kernel/place.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
 import {
   lostShare,
   sourceText,
@@ -27,18 +27,18 @@ import { isUnknownOwn } from '../routing.ts';
 import { percent } from './expectation.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
-import { isLocalEndpoint, listMissing, type KnownPort, type Scene } from './scene.ts';
+import { isLocalEndpoint, listMissing, type Scene } from './scene.ts';
 
 /** A step in words. */
 interface StepInWords {
-  readonly hook: Hook | undefined;
+  readonly hook?: Hook;
   /** "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
   readonly what: string;
   /** As the tool writes it. */
-  readonly rule: string | undefined;
-  readonly servicePort: string | undefined;
-  readonly place: Location | undefined;
+  readonly rule?: string;
+  readonly servicePort?: string | undefined;
+  readonly place?: Location | undefined;
 }
 
 /** A trace in words: what comes out, then how, step by step. */
@@ -100,15 +100,6 @@ function isNews({ hook, what }: StepInWords, index: number, steps: readonly Step
   return hook !== undefined || before?.hook !== undefined || before?.what !== what;
 }
 
-/** What would settle a doubt about a rule of one interface. */
-function unknownInterface({ fate, sender }: Trace): string | undefined {
-  const last = fate.steps.at(-1);
-  if (fate.verdict !== 'unknown' || last?.kind !== 'rule' || last.tool !== 'iptables') return undefined;
-  const isOpen = sender.enters !== undefined && sender.enters.interface === undefined;
-  const asks = last.rule.args.some(({ kind }) => kind === 'in-interface');
-  return isOpen && asks ? 'kpc does not know by which interface it comes: --in-interface says so' : undefined;
-}
-
 /** Whether something happens in the chain that a step goes on to. Most chains let most packets be; a doubt may be the last step. */
 function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): boolean {
   const [step, next] = [steps[index], steps[index + 1]];
@@ -135,25 +126,26 @@ function verdictWords({ fate, target }: Trace, scene: Scene): string {
       const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
       return `delivered to ${count(reached, 'endpoint')}${rest}:`;
     }
-    case 'refused':
-      return 'refused: the sender gets an error at once';
-    case 'dropped':
-      return 'dropped: the sender hears nothing, and waits until it gives up';
     case 'local':
-      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
-    case 'forwarded':
-      return 'left to routing: no rule of a Service changes it';
+      return `${endWords.local}${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
     case 'unknown':
-      return (
-        lackWords(scene, target.address.family) ??
-        'unknown: it depends on the last rule below, and kpc cannot tell what that does with this packet'
-      );
+      return lackWords(scene, target.address.family) ?? endWords.unknown;
+    default:
+      return endWords[fate.verdict];
   }
 }
 
-function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }: Scene): string {
+const endWords = {
+  refused: 'refused: the sender gets an error at once',
+  dropped: 'dropped: the sender hears nothing, and waits until it gives up',
+  local: 'reaches the node itself: no rule of a Service takes it, so a program on the node answers',
+  forwarded: 'left to routing: no rule of a Service changes it',
+  unknown: 'unknown: it depends on the last rule below, and kpc cannot tell what that does with this packet',
+} as const;
+
+function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, scene: Scene): string {
   const { source, probability } = endpoint;
-  const isLocal = isLocalEndpoint(ports, endpoint);
+  const isLocal = isLocalEndpoint(scene, endpoint);
   const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
   const isNode = source === 'masqueraded' || isUnknownOwn(source);
   const client = isNode ? "the node's address" : source.text === address?.text ? undefined : source.text;
@@ -164,26 +156,17 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
 /** What an operator asks next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { sender, target, fate } = trace;
-  const { side } = scene;
+  const { services } = scene.side;
   const port = portAt(trace, scene);
-  const unserved = side.services && explainUnserved(target, scene.objects, side.services);
-  const isChoice = fate.endpoints.length > 1;
-  const server = fate.steps.find((step) => step.kind === 'virtual-server')?.server;
-  const habit = server && schedulerHabits.get(server.scheduler);
-  const strays = fate.endpoints.some(
-    ({ source, ...end }) => source !== 'masqueraded' && isLocalEndpoint(scene.ports, end) === false,
-  );
+  const strays = fate.endpoints.some((end) => end.source !== 'masqueraded' && isLocalEndpoint(scene, end) === false);
   const notes = [
     healthCheckNote(trace, scene),
-    unserved,
-    unknownInterface(trace),
+    services && explainUnserved(target, scene.objects, services),
     port && unservedNodePort(port, trace, scene),
     port && localPolicy(port, trace, scene),
-    ownServiceAddress(trace, scene),
-    isChoice && port?.affinitySeconds
+    fate.endpoints.length > 1 && port?.affinitySeconds
       ? `session affinity: the chances are those of a new client, which then keeps its endpoint for ${port.affinitySeconds} s`
       : undefined,
-    isChoice && habit !== undefined ? `scheduler ${server?.scheduler}: ${habit}` : undefined,
     strays && sender.words === 'a client outside the cluster'
       ? "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails"
       : undefined,
@@ -192,26 +175,17 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   return notes.filter((note) => note !== undefined);
 }
 
-/** What schedulers of IPVS do that shares do not show. */
-const schedulerHabits: ReadonlyMap<string, string> = new Map([
-  ['sh', 'each client always goes to the same one of them'],
-  ['mh', 'each client always goes to the same one of them'],
-  ['dh', 'all clients of this address go to the same one of them'],
-  ['fo', 'all clients go to one of them, as long as it is there'],
-  ['ovf', 'all clients go to one of them, until it is full'],
-]);
-
 /** The Service port that is asked for. */
-function portAt({ target }: Trace, { ports }: Scene): KnownPort | undefined {
+function portAt({ target }: Trace, { ports }: Scene): ShownPort | undefined {
   return ports.find(({ port, nodePort, addresses, family, protocol }) => {
     if (family !== target.address.family || protocol.toLowerCase() !== target.protocol) return false;
-    const isAddress = addresses.some(({ address }) => address.text === target.address.text);
+    const isAddress = addresses.some(({ address }) => address === target.address.text);
     return (isAddress ? port : nodePort) === target.port;
   });
 }
 
 /** Why this address of the node serves no node port. */
-function unservedNodePort({ label, nodePort }: KnownPort, { target, fate }: Trace, { mode, side }: Scene) {
+function unservedNodePort({ name, nodePort }: ShownPort, { target, fate }: Trace, { mode, side }: Scene) {
   const { address, port } = target;
   if (!mode || nodePort !== port || fate.verdict === 'delivered') return undefined;
   const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
@@ -222,43 +196,32 @@ function unservedNodePort({ label, nodePort }: KnownPort, { target, fate }: Trac
     return `${why}: ask at an address of the node instead`;
   }
   if (fate.verdict !== 'local') return undefined;
-  const named = side.services?.settings.nodePortAddresses ?? [];
-  const isUsual = named.length === 0 || named.join() === defaultNodePortAddresses.join();
-  const usual = defaultNodePortAddresses.includes('primary')
-    ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
-    : 'nodePortAddresses leaves it out';
-  const why = isUsual ? usual : `nodePortAddresses is ${named.join(', ')}`;
-  return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
+  const named = (side.services?.settings.nodePortAddresses ?? []).join(', ');
+  const isUsual = named === '' || named === defaultNodePortAddresses.join(', ');
+  const why =
+    isUsual && defaultNodePortAddresses.includes('primary')
+      ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
+      : `nodePortAddresses is ${named}`;
+  return `${name} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
 /** What policy Local makes of packets on a node without an endpoint of the Service. */
-function localPolicy({ label, endpoints, addresses, policies }: KnownPort, { target, fate }: Trace, { mode }: Scene) {
-  if (endpoints.length === 0) return `${label} has no ready endpoint`;
-  const kind = addresses.find(({ address }) => address.text === target.address.text)?.kind;
-  const [policy, isLocal] =
-    kind === 'cluster-ip'
-      ? ['internalTrafficPolicy', policies?.internalLocal]
-      : ['externalTrafficPolicy', policies?.externalLocal];
-  if (!mode || !isLocal || endpoints.some((endpoint) => endpoint.isLocal !== false)) return undefined;
+function localPolicy(port: ShownPort, { target, fate }: Trace, { mode, endpoints: known }: Scene) {
+  const { name, endpoints = [] } = port;
+  if (endpoints.length === 0) return `${name} has no ready endpoint`;
+  const kind = port.addresses.find(({ address }) => address === target.address.text)?.kind;
+  const policy = kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  const isElsewhere = endpoints.every(({ endpoint }) => known.get(endpoint)?.isLocal === false);
+  if (!mode || port[policy] !== 'Local' || !isElsewhere) return undefined;
   const does = fate.verdict === 'delivered' ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes` : '';
-  return `${policy} is Local, and ${label} has no endpoint on this node${does}`;
-}
-
-/** Whether the node itself asks with an address of a Service, which it has as one of its own. */
-function ownServiceAddress({ sender, fate }: Trace, { side, mode }: Scene) {
-  const source = sender.address ?? fate.source;
-  if (!mode || sender.enters || source === 'masqueraded') return undefined;
-  const held = side.state.links.find(({ name }) => name === serviceLink)?.addresses ?? [];
-  return held.some(({ address }) => address.text === source.text)
-    ? `the source is the address of the Service itself: ${modeFacts[mode].title} gives ${source.text} to the node, on ${serviceLink}`
-    : undefined;
+  return `${policy} is Local, and ${name} has no endpoint on this node${does}`;
 }
 
 function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
   const names = policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`);
   const isOne = policies.length === 1;
   const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
-  const where = endpoints.length < all ? ` at ${joinWords(endpoints.map(formatSocketAddress), 'and')}` : '';
+  const where = endpoints.size < all ? ` at ${joinWords([...endpoints.keys()], 'and')}` : '';
   const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
   const who = `${isOne ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
   if (verdict === 'unknown')
@@ -272,21 +235,21 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
 }
 
 function describeStep(step: Step, { owners }: Scene): StepInWords {
-  const noRule = { rule: undefined, servicePort: undefined, place: undefined };
   switch (step.kind) {
-    case 'rule':
+    case 'rule': {
+      const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;
       return {
         hook: step.hook,
         where: `${step.tool} ${step.table} ${step.chain} rule ${step.position}`,
         what: actionWords(step),
         rule: ruleText(step),
-        servicePort:
-          step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined),
+        servicePort: step.origin?.servicePort ?? own,
         place: step.origin?.place?.locate(),
       };
+    }
     case 'policy': {
       const where = `${step.tool} ${step.table} ${step.chain}`;
-      return { ...noRule, hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
+      return { hook: step.hook, where, what: 'no rule decides, and the policy is to drop' };
     }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
@@ -297,13 +260,12 @@ function describeStep(step: Step, { owners }: Scene): StepInWords {
         what: chosen
           ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
           : 'IPVS has no real server for it, and refuses it',
-        rule: undefined,
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
         place: server.origin?.place?.locate(),
       };
     }
     case 'route':
-      return { ...noRule, hook: undefined, where: 'routing', what: routeWords(step) };
+      return { where: 'routing', what: routeWords(step) };
   }
 }
 
@@ -342,16 +304,6 @@ function actionWords({ tool, rule, action }: RuleStep): string {
       return `goes on to one of ${count(action.chains.length, 'endpoint')}`;
     case 'accept':
       return tool === 'iptables' ? 'passes this table' : 'passes this chain';
-    case 'return':
-      return 'leaves this chain';
-    case 'continue':
-      return 'matches';
-    case 'drop':
-      return 'is dropped';
-    case 'reject':
-      return 'is refused';
-    case 'masquerade':
-      return "gets the node's address as its source";
     case 'snat':
       return `gets ${action.address.text} as its source`;
     case 'dnat': {
@@ -364,8 +316,18 @@ function actionWords({ tool, rule, action }: RuleStep): string {
       return markWords[action.operation];
     case 'unknown':
       return tool === 'iptables' ? `meets ${action.text}` : 'meets a rule that kpc does not understand';
+    default:
+      return plainActions[action.kind];
   }
 }
+
+const plainActions = {
+  return: 'leaves this chain',
+  continue: 'matches',
+  drop: 'is dropped',
+  reject: 'is refused',
+  masquerade: "gets the node's address as its source",
+} as const;
 
 /** kube-proxy marks packets to masquerade by a bit of the mark, and clears it when that is done. */
 const markWords = { or: 'is marked for masquerading', xor: 'loses its mark', set: 'has its mark changed' } as const;
@@ -373,25 +335,16 @@ const markWords = { or: 'is marked for masquerading', xor: 'loses its mark', set
 /** A trace for programs, to be written as JSON. */
 export function traceJson(trace: Trace, scene: Scene): unknown {
   const { fate } = trace;
-  const policies = judgePolicies(trace, scene);
-  // Endpoints may differ in the source that they see, as with a pod that may reach itself.
-  const differ = new Set(fate.endpoints.map(({ source }) => sourceText(source))).size > 1;
+  const policies = judgePolicies(trace, scene).map(({ policies: own, endpoints, ...finding }) => ({
+    ...finding,
+    names: own.map(({ name }) => name),
+    endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
+  }));
   return {
     verdict: fate.verdict,
-    endpoints: endpointsJson(fate).map((endpoint, i) => ({
-      ...endpoint,
-      sourceAfter: differ ? sourceText(fate.endpoints[i]?.source ?? fate.source) : undefined,
-    })),
+    endpoints: endpointsJson(fate),
     sourceAfter: sourceText(fate.source),
-    policies:
-      policies.length === 0
-        ? undefined
-        : policies.map(({ direction, verdict, policies: own, endpoints }) => ({
-            direction,
-            verdict,
-            names: own.map(({ name }) => name),
-            endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
-          })),
+    policies: policies.length === 0 ? undefined : policies,
     steps: fate.steps.map((each) => {
       const { place, ...step } = describeStep(each, scene);
       return { ...step, ...place };
@@ -399,12 +352,13 @@ export function traceJson(trace: Trace, scene: Scene): unknown {
   };
 }
 
-/** The endpoints that a packet may reach, for programs. */
+/** The endpoints that a packet may reach, for programs. They may see different sources, as with a pod that may reach itself. */
 export function endpointsJson({ endpoints }: Fate) {
-  return endpoints.map(({ address, port, probability }) => ({
+  return endpoints.map(({ address, port, probability, source }) => ({
     address: address.text,
     port,
     probability: Number(probability.toFixed(6)),
+    sourceAfter: sourceText(source),
   }));
 }
 
@@ -417,16 +371,11 @@ export function assumedIn(texts: readonly string[], { services }: Side): readonl
     ...assumed.pods,
     ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
   ]);
-  // An address and a port are one word, and an IPv6 address in brackets too.
-  const words = texts.flatMap((text) => text.split(/[\s,()[\]/]+/)).flatMap((word) => [word, ...splitPort(word)]);
-  const named = [...new Set(words)].filter((word) => chosen.has(word));
-  return named.length === 0 ? [] : [{ role: 'dim', depth: 1, text: `assumed: ${named.join(', ')}` }];
-}
-
-/** "10.0.0.1:80" as "10.0.0.1" and "80"; what is left of "[fd00::1]:80" is ":80". */
-function splitPort(word: string): readonly string[] {
-  const [, host = '', port = ''] = /^([^:]*):(\d+):?$/.exec(word) ?? [];
-  return [host, port];
+  // An address with its port is one word, and an IPv6 address in brackets too.
+  const words = texts.flatMap((text) => text.split(/[\s,()[\]/]+/));
+  const parts = words.flatMap((word) => [word, ...(/^([^:]*):(\d+):?$/.exec(word)?.slice(1) ?? [])]);
+  const named = [...new Set(parts)].filter((word) => chosen.has(word));
+  return named.length === 0 ? [] : [line('dim', 1, `assumed: ${named.join(', ')}`)];
 }
 
 /** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
@@ -440,13 +389,11 @@ export function healthCheckWords(
 }
 
 /** The same of one address of the node: kube-proxy listens where it serves node ports (newServiceHealthServer). */
-function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | undefined {
+function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: Scene): string | undefined {
   const { services } = side;
-  const check = services?.cluster.healthChecks.find(({ port }) => port === target.port);
+  const check = services?.cluster.healthChecks.find((each) => each.port === port);
   if (!services || !check || fate.verdict !== 'local') return undefined;
-  const { text, family } = target.address;
-  const served = planNodePorts(services.settings, services.node, family).addresses;
-  if (!served || served.some((address) => address.text === text)) return `this is the ${healthCheckWords(check, side)}`;
-  const { namespace, service, port } = check;
-  return `port ${port} is for the health check of ${namespace}/${service}, but kube-proxy does not listen at ${text}: nodePortAddresses leaves it out`;
+  const served = planNodePorts(services.settings, services.node, address.family).addresses;
+  const listens = !served || served.some(({ text }) => text === address.text);
+  return listens ? `this is the ${healthCheckWords(check, side)}` : undefined;
 }

@@ -274,10 +274,6 @@ describe('what an operator asks next', () => {
       ['node', '203.0.113.9:80'],
       'externalTrafficPolicy is Local, and default/web has no endpoint on this node: IPVS mode',
     ],
-    [
-      ['node', '203.0.113.9:80'],
-      'the source is the address of the Service itself: IPVS mode gives 203.0.113.9 to the node',
-    ],
     [['pod', '10.96.0.10:80'], 'internalTrafficPolicy is Local, and default/web has no endpoint on this node'],
   ] as const)('%s: %s', async ([from, to], note) => {
     const { stdout } = await trace('--node', 'b', '--proxy-mode', 'ipvs', '--from', from, '--to', to);

@@ -171,7 +171,7 @@ describe.concurrent('an Ingress', () => {
   });
 
   test.for([
-    ['ingress/shpo', 'no Ingress shpo in the input [bad-packet]\n  help: did you mean shop/shop?'],
+    ['ingress/shpo', 'no Ingress shpo here [bad-packet]\n  help: did you mean shop/shop?'],
     ['https://else.example.com/', 'no Ingress of the input has else.example.com/'],
   ] as const)('%s', async ([to, message]) => {
     const run = await ask(to);

@@ -107,7 +107,7 @@ describe('kpc test --init writes what passes', () => {
     cpSync(node2, join(folder, 'node2.yaml'));
     const args = [...input, '-f', 'node2.yaml', '--proxy-mode', 'nftables', '--all-nodes', '-q'];
     const { stdout } = await runKpc(['test', '--init', ...args], { cwd: folder });
-    expect(stdout).toContain('\nnodes: all\n');
+    expect(stdout).toContain('\nnode: all\n');
     expect(stdout).toContain('    node: node2\n');
     writeFileSync(join(folder, 'expectations.yaml'), stdout);
     const results = await resultsOf(['expectations.yaml'], folder);

@@ -48,10 +48,8 @@ export const ingressSchema = openObject({
   metadata,
   spec: openObject({
     defaultBackend: backend,
-    tls: list(openItem({ hosts: texts })),
     rules: list(openItem({ host: text, http: openObject({ paths: list(openItem({ path: text, pathType: text, backend })) }) })),
   }),
-  status: openObject({ loadBalancer: openObject({ ingress: list(openItem({ ip: text, hostname: text })) }) }),
 });
 
 /** What kpc reads of a v1 Namespace. */
