@@ -30,7 +30,9 @@ import { assumedIn, listTraceLines, describeTrace, type TraceInWords } from '../
 import { followIngress } from '../../src/packet/trace/ingress.ts';
 import { traceMatrix } from '../../src/packet/trace/matrix.ts';
 import { ask, findPorts, senderKinds } from '../../src/packet/trace/question.ts';
-import { onOneNode, sceneOf, serviceOf, type KnownPort, type Scene } from '../../src/packet/trace/scene.ts';
+import { groupBy } from '../../src/cluster/group-by.ts';
+import type { ShownPort } from '../../src/describe/shown-port.ts';
+import { onOneNode, sceneOf, serviceOf, type Scene } from '../../src/packet/trace/scene.ts';
 
 export { newestRelease, releases, type Release } from '../../src/kube-proxy/releases.ts';
 export type { JsonDiagnostic } from '../../src/report/json.ts';
@@ -196,10 +198,10 @@ function compile(input: Input, loadOnce: Load): Compiled {
   };
 }
 
-function targetsOf(port: KnownPort): readonly string[] {
+function targetsOf(port: ShownPort): readonly string[] {
   const number = port.port;
-  const addresses = number === undefined ? [] : port.addresses.map(({ address }) => joinHostPort(address.text, number));
-  return [`svc/${serviceOf(port)}${number === undefined ? '' : `:${number}`}`, ...addresses];
+  const addresses = number === undefined ? [] : port.addresses.map(({ address }) => joinHostPort(address, number));
+  return [`svc/${serviceOf(port.name)}${number === undefined ? '' : `:${number}`}`, ...addresses];
 }
 
 function sceneFrom(name: string, content: NonNullable<Loaded['content']>, objects: Loaded['objects']): Scene {
@@ -247,15 +249,19 @@ function answerService(name: string, { objects }: Loaded, scene: Scene): Answer 
 }
 
 /** One way for each address: from a pod to a cluster IP, and from outside to the others. */
-function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene): readonly Way[] {
-  return rows.slice(0, mostWays).flatMap((row) => {
-    const asked = row.kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
-    const found = asked.map((kind) => row.cells[senders.indexOf(kind)]).find((cell) => cell !== undefined);
+function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readonly Way[] {
+  const rows = groupBy(
+    cells,
+    ({ target: { address, port, protocol } }) => `${joinHostPort(address.text, port)}/${protocol}`,
+  );
+  return [...rows].slice(0, mostWays).flatMap(([to, row]) => {
+    const [{ kind }] = row;
+    const asked = kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
+    const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
     // Nothing of a Service is on such a way.
     if (!found || found.fate.verdict === 'local') return [];
     const { sender, fate } = found;
-    const { kind, address, port, protocol } = row;
-    const words = describeTrace({ sender, target: { address, port, protocol, label: undefined }, fate }, scene);
+    const words = describeTrace(found, scene);
     const endpoints = fate.endpoints.map((endpoint) => ({
       name: joinHostPort(endpoint.address.text, endpoint.port),
       share: endpoint.probability,
@@ -264,7 +270,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
     return [
       {
         from: sender.words,
-        to: `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
+        to: `${kind} ${to}`,
         verdict: words.verdict,
         isGood: words.isGood,
         stations: stationsOf(words, endpoints),

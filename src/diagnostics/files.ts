@@ -263,7 +263,7 @@ export const fileDiagnostics = {
       'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
     }),
     words: ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
-      `skipped a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}`,
+      `skipped ${output} of another node or another time, which differs in ${nameSome(differences)}`,
       'use one file for each node',
     ],
   }),

@@ -17,6 +17,7 @@ import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { Coverage } from './coverage.ts';
 import type { ReadableKind } from './output-kinds.ts';
+import type { ToolOutput } from './split-outputs.ts';
 
 /** What a file of a dump is: the tool that printed it. */
 export type DumpFileKind =
@@ -96,11 +97,22 @@ export class DumpDraft {
   readonly #doubts: Doubt[] = [];
   /** By reason and file: how many lines there are besides the first. */
   readonly #unread = new Map<string, { more: number }>();
+  #host: string | undefined;
 
   /** Adds what is wrong with a file. */
   fault<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
     const key = JSON.stringify([file, code, details]);
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
+  }
+
+  /** Whether an output is of another host than the first one, which is then reported: a dump is of one node. */
+  isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
+    const host = command?.host;
+    this.#host ??= host;
+    if (host === undefined || host === this.#host) return false;
+    const output = kind === 'rules' ? (command?.tool ?? 'iptables') : kind;
+    this.fault(file, 'second-listing', { output, differences: [`the host: ${host}`] }, firstLine);
+    return true;
   }
 
   /** Adds why an output is not read, or not all of it: `reason` is a clause about it. */

@@ -60,7 +60,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
-  for (const output of outputs) readOutput(draft, name, output);
+  for (const output of outputs) if (!draft.isOfOtherHost(name, output)) readOutput(draft, name, output);
   // What a list lacks whose end is cut off, nothing shows.
   if (/^(ipset|ipvsadm|sysctl)/.test(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
 }

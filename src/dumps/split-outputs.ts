@@ -8,6 +8,8 @@ interface Command {
   readonly table: TableName | undefined;
   /** Whether it prints a part only: one chain, one set, what grep found. */
   readonly isPart: boolean;
+  /** The name of the machine that it ran on, without its domain; undefined if nothing says which. */
+  readonly host: string | undefined;
 }
 
 /** The output of one tool in a text that may hold those of several. */
@@ -258,6 +260,18 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
 /** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~"; or the title that Ansible writes. */
 const prompt = /^(?:(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)|[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b)/;
 
+/** The host's name in "root@node1:~#", "[root@node1 ~]#" and the title that Ansible writes. */
+const hostInPrompt =
+  /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
+
+/** What runs a command on another machine than the prompt shows. */
+const remote = / (?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) /;
+
+function readHost(line: string): string | undefined {
+  const [, inPrompt, inTitle] = remote.test(line) ? [] : (hostInPrompt.exec(line) ?? []);
+  return inPrompt ?? inTitle;
+}
+
 /** What iptables-save writes of itself, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
@@ -271,9 +285,9 @@ function readCommand(line: string): Command | undefined {
     if (follows?.test(rest) === false) continue;
     const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
     const isPart = filters.test(rest) || part?.test(rest) === true;
-    return { tool, table: tableNames.find((name) => name === table), isPart };
+    return { tool, table: tableNames.find((name) => name === table), isPart, host: readHost(line) };
   }
-  return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false } : undefined;
+  return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false, host: readHost(line) } : undefined;
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;

@@ -37,12 +37,10 @@ describe('a second listing of a tool, of another node or another time', () => {
   ] as const)('%s is left out, and said', async ([tool, first, second]) => {
     const twice = await runKpc(['describe', '-'], { stdin: first + second });
     const line = first.split('\n').length;
-    expect(twice.stderr).toContain(
-      `-:${line}:1: warning: skipped a second listing of ${tool}, of another node or another time`,
-    );
+    expect(twice.stderr).toContain(`-:${line}:1: warning: skipped ${tool} of another node or another time`);
     expect(twice.stdout).toBe((await runKpc(['describe', '-'], { stdin: first })).stdout);
     const alike = await runKpc(['describe', '-'], { stdin: first + first });
-    expect(alike.stderr).not.toContain('second listing');
+    expect(alike.stderr).not.toContain('another node');
   });
 
   test('of several hosts', async () => {
@@ -50,7 +48,7 @@ describe('a second listing of a tool, of another node or another time', () => {
       (reals, i) => `10.109.0.1${i} | CHANGED | rc=0 >>\n${titles}${server}${reals}\n`,
     );
     const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
-    expect(run.stderr).toContain('skipped a second listing of ipvsadm -Ln');
+    expect(run.stderr).toContain('skipped ipvsadm -Ln of another node');
     expect(run.stderr).not.toContain('stray');
   });
 
@@ -66,21 +64,34 @@ describe('a second listing of a tool, of another node or another time', () => {
   ])('of two hosts is never merged: %s', async ([first = '', second = '']) => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).toContain('-:5:1: warning: skipped a second listing of ipvsadm -Ln');
+    expect(run.stderr).toContain('-:5:1: warning: skipped ipvsadm -Ln of another node');
     expect(run.stdout).not.toContain('10.109.131.67');
     expect(run.stdout).toContain('10.109.131.66');
   });
 
+  test('of another tool, by the prompts of two hosts', async () => {
+    const set = 'create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.109.131.67,tcp:80\n';
+    const pasted = (other: string) => `root@node-a:~# ipvsadm -Ln\n${titles}${server}${real}${other}\n${set}`;
+    const run = await runKpc(['describe', '-'], { stdin: pasted('[root@node-b ~]# ipset save') });
+    expect(run.stderr).toMatch(/warning: skipped ipset save of another node or another time, .* the host: node-b/);
+    expect(run.stdout).not.toContain('10.109.131.67');
+    for (const same of ['root@node-a.example.com:~# ipset save', '# ipset save', 'root@pc:~$ ssh node-a ipset save']) {
+      const one = await runKpc(['describe', '-'], { stdin: pasted(same) });
+      expect(one.stderr).not.toContain('another node');
+      expect(one.stdout).toContain('10.109.131.67');
+    }
+  });
+
   test('without a single Service', async () => {
     const run = await runKpc(['describe', '-'], { stdin: titles + titles + server + real });
-    expect(run.stderr).toContain('a second listing of ipvsadm -Ln');
+    expect(run.stderr).toContain('skipped ipvsadm -Ln of another node');
   });
 
   test('of sysctls', async () => {
     const run = await runKpc(['describe', '-'], {
       stdin: `${server}$ sysctl -a\nnet.ipv4.vs.conntrack = 1\n$ sysctl -a\nnet.ipv4.vs.conntrack = 0\n`,
     });
-    expect(run.stderr).toContain('a second listing of sysctl');
+    expect(run.stderr).toContain('skipped sysctl of another node');
   });
 
   test('parts that complete each other are one', async () => {
@@ -88,7 +99,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const other = server.replace('131.66', '131.67') + real;
     const stdin = `${command('10.109.131.66')}${server}${real}${command('10.109.131.67')}${other}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).not.toContain('second listing');
+    expect(run.stderr).not.toContain('another node');
     expect(run.stdout).toContain('10.109.131.67');
   });
 
@@ -102,6 +113,6 @@ describe('a second listing of a tool, of another node or another time', () => {
     ] as const)
       writeFileSync(join(folder, name), text);
     const run = await runKpc(['describe', 'node-1.txt', 'node-2.txt'], { cwd: folder });
-    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped a second listing of ipvsadm -Ln/);
+    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped ipvsadm -Ln of another node/);
   });
 });

@@ -1,4 +1,3 @@
-import { groupBy } from '../../cluster/group-by.ts';
 import { count } from '../../base/format-count.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
@@ -35,10 +34,10 @@ function changesOfTable(place: Place, changes: readonly ChainChange[], owners: S
   );
   // One of the kernel's own chains, which stays: only jumps to kube-proxy's chains are looked at.
   const edits = changes.filter((change) => change.kind === 'rule');
-  const builtIn = [...groupBy(edits, ({ chain }) => chain)];
-  const ofBuiltIn = builtIn.flatMap(([chain, ofChain]) => {
+  const ofBuiltIn = [...new Set(edits.map(({ chain }) => chain))].flatMap((chain) => {
+    const own = edits.filter((edit) => edit.chain === chain);
     const rulesThat = (areInserted: boolean): readonly Rule[] =>
-      ofChain.flatMap(({ position, rule }) => ((position !== undefined) === areInserted ? [rule] : []));
+      own.flatMap(({ position, rule }) => ((position !== undefined) === areInserted ? [rule] : []));
     return sharedChanges({ ...place, chain }, rulesThat(false), rulesThat(true), 'changed', owners);
   });
   return [...ofChains, ...ofBuiltIn];
