@@ -84,7 +84,7 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
     expect(await offered('kpc-apply veri')).toEqual(['verify']);
     expect(await offered('kpc compile --golde')).toEqual(['--golden']);
     expect(await offered('kpc compile --print ip6')).toEqual(['ip6tables']);
-    expect(await offered('kpc explain bad-por')).toEqual(diagnosticCodes.filter((code) => code.startsWith('bad-por')));
+    expect(await offered('kpc explain bad-v')).toEqual(diagnosticCodes.filter((code) => code.startsWith('bad-v')));
     expect(await offered(`kpc describe -f ${manifests} ng`)).toEqual(['nginx']);
     expect(await offered(`kpc describe -f ${manifests} default/`)).toEqual(['default/nginx']);
     expect(await offered(`kpc describe ${manifests} def`)).toEqual(['default/nginx']);

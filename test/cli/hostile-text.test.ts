@@ -41,7 +41,7 @@ function hostileBundle(mode: 'ipvs' | 'iptables', withNames = false): string {
       tools: { [hostile]: hostile },
     });
     if (withNames) Object.assign(manifest.node, { name: hostile, zone: hostile });
-    manifest.settings.hostnameOverride = hostile;
+    if (withNames) manifest.settings.hostnameOverride = hostile;
     texts.set('manifest.json', JSON.stringify(manifest));
     const inLine = hostile.replace(/[\n\r]/g, ' ');
     const rule = `-A KUBE-SERVICES -m comment --comment "${inLine}" -j KUBE-MARK-MASQ\n:"::debug::${inLine}" - [0:0]\n`;

@@ -87,5 +87,5 @@ export function splitWords(line: string): string[] | undefined {
 function unquote(word: string): string {
   if (!word.includes('"')) return word;
   if (!word.includes('\\')) return word.replaceAll('"', '');
-  return word.replace(/"((?:[^"\\]|\\.)*)"/g, (_, quoted: string) => quoted.replace(/\\(.)/g, '$1'));
+  return word.replace(/"((?:[^"\\]|\\[^])*)(?:"|\\?$)/g, (_, quoted: string) => quoted.replace(/\\(.)/g, '$1'));
 }

@@ -142,7 +142,7 @@ export function parseIpvsadm(text: string): {
 /** Reads a line into the virtual servers. Returns why it cannot be read. */
 function readServerLine(servers: Map<string, DraftServer>, printed: string): string | undefined {
   const line = /\t| {2}/.test(printed) ? printed.replace(/[ \t]+/g, ' ') : printed;
-  const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)(.*)$/.exec(line) ?? [];
+  const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)( .*|)$/s.exec(line) ?? [];
   if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
   const protocol = protocolsByFlag.get(flag);
   if (protocol === undefined) return 'not an ipvsadm line';

@@ -36,7 +36,9 @@ test('nodes called as files of a bundle are, make a fleet like any other', async
   expect(await runKpc(['compile', '-f', input, '--all-nodes', '--check', fleet])).toMatchObject({ status: 0 });
   const compared = await runKpc(['diff', join(fleet, 'manifest.json'), join(fleet, 'worker-1')]);
   expect(compared).toMatchObject({ status: 0, stdout: 'No difference.\n' });
-  expect((await runKpc(['diff', fleet, join(fleet, 'worker-1')])).stderr).toContain('holds the bundles of a fleet');
+  expect((await runKpc(['diff', fleet, join(fleet, 'worker-1')])).stderr).toContain(
+    'holds the bundles of several nodes',
+  );
   const fewer = writeInput(['worker-1']);
   const pruned = await runKpc(['compile', '-f', fewer, '--all-nodes', '--prune', '-o', fleet]);
   expect(pruned.stderr).toContain('Removed the folders con, ip.batch, manifest.json, services.json');
