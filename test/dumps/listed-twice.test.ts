@@ -70,8 +70,8 @@ describe('a second listing of a tool, of another node or another time', () => {
   });
 
   test('of another tool, by the prompts of two hosts', async () => {
-    const set = 'create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.109.131.67,tcp:80\n';
-    const pasted = (other: string) => `root@node-a:~# ipvsadm -Ln\n${titles}${server}${real}${other}\n${set}`;
+    const listing = 'create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.109.131.67,tcp:80\n';
+    const pasted = (prompt: string) => `root@node-a:~# ipvsadm -Ln\n${titles}${server}${real}${prompt}\n${listing}`;
     const run = await runKpc(['describe', '-'], { stdin: pasted('[root@node-b ~]# ipset save') });
     expect(run.stderr).toMatch(/warning: skipped ipset save of another node or another time, .* the host: node-b/);
     expect(run.stdout).not.toContain('10.109.131.67');
