@@ -59,8 +59,8 @@ describe('the compiler names what lacks a row', () => {
       ],
       [
         'src/kernel/kinds.ts',
-        '  virtualServers: listKind(',
-        '  programs: listKind(diffModules, (changes) => ({ additions: changes, removals: [] })),\n  virtualServers: listKind(',
+        '  virtualServers: diffVirtualServers,',
+        '  programs: diffModules,\n  virtualServers: diffVirtualServers,',
       ],
     ]);
     showFiles('a kind of kernel objects', files);

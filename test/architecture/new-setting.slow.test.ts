@@ -30,7 +30,11 @@ const ofRules: readonly Edit[] = [
 
 const bitFlag`,
   ],
-  ['src/kube-proxy/settings/masquerade.ts', 'import { readSwitchOf }', 'import { readSwitchOf, switchSetting }'],
+  [
+    'src/kube-proxy/settings/masquerade.ts',
+    'import { readNumber, readSwitchOf }',
+    'import { readNumber, readSwitchOf, switchSetting }',
+  ],
   ['src/kube-proxy/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
   ['src/kube-proxy/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
   [
