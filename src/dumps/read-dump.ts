@@ -116,7 +116,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
       if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
       reportUnread(unread);
-      draft.list(draft.links, links, isWhole, at);
+      // `ip addr show eth0` beside `ip addr show kube-ipvs0` is of the same node: every node has more links than one.
+      const isAddition = links.length === 1 && draft.links.items.every(({ name }) => name !== links[0]?.name);
+      draft.list(draft.links, links, isWhole && !(isAddition && draft.links.isWhole), at);
       return;
     }
     case 'sysctl': {
@@ -139,6 +141,7 @@ function asSaved(text: string) {
  * part, and so is a single virtual server.
  */
 function isWholeList({ kind, text, command }: ToolOutput, file: string, servers: readonly VirtualServer[]): boolean {
-  if (command !== undefined || isDumpFileName(file.slice(file.lastIndexOf('/') + 1))) return true;
+  if ((command !== undefined && command.tool !== 'other') || isDumpFileName(file.slice(file.lastIndexOf('/') + 1)))
+    return true;
   return kind === 'ipvsadm -Sn' ? servers.length > 1 : /^(?:IP|Prot) /m.test(text);
 }

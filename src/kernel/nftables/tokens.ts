@@ -18,13 +18,18 @@ export function cutItems(text: string): { readonly items: readonly Item[]; reado
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
   const blocks: Item[][] = [[]];
   const open: number[] = [];
+  const unclosed: number[] = [];
+  let isClosed = true;
   let words: string[] = [];
   let first = 1;
   let line = 1;
   let braces = 0;
   const end = (items?: Item[]): void => {
-    if (words.length > 0 || items) blocks.at(-1)?.push(items ? { line: first, words, items } : { line: first, words });
+    if (!isClosed) unclosed.push(first);
+    else if (words.length > 0 || items)
+      blocks.at(-1)?.push(items ? { line: first, words, items } : { line: first, words });
     words = [];
+    isClosed = true;
   };
   for (const [word] of text.matchAll(pattern)) {
     const start = word.charAt(0);
@@ -44,11 +49,12 @@ export function cutItems(text: string): { readonly items: readonly Item[]; reado
     } else if (!word.endsWith('\n')) {
       if (word === '{') braces++;
       else if (word === '}' && braces > 0) braces--;
+      if (start === '"' && !isQuoted(word)) isClosed = false;
       words.push(word);
     }
   }
   end();
-  return { items: blocks[0] ?? [], open };
+  return { items: blocks[0] ?? [], open, unclosed };
 }
 
 /** Whether the word is a string in quotes. */
