@@ -116,8 +116,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
       if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
       reportUnread(unread);
-      // `ip addr show eth0` beside `ip addr show kube-ipvs0` is of the same node: every node has more links than one.
-      const isAddition = links.length === 1 && draft.links.items.every(({ name }) => name !== links[0]?.name);
+      // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
+      const known = new Set(draft.links.items.map(({ name }) => name));
+      const isAddition = known.size > 0 && links.every(({ name }) => !known.has(name));
       draft.list(draft.links, links, isWhole && !(isAddition && draft.links.isWhole), at);
       return;
     }

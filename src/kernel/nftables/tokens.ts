@@ -14,7 +14,12 @@ export interface Item {
  * Splits a text into its items. Tables and what they hold are blocks; braces inside these belong to statements. Leaves
  * out comments, which begin with `#`, and line ends after `\`. `open` lists the lines of blocks that have no end.
  */
-export function cutItems(text: string): { readonly items: readonly Item[]; readonly open: readonly number[] } {
+export function cutItems(text: string): {
+  readonly items: readonly Item[];
+  readonly open: readonly number[];
+  /** The lines of statements with a string that has no end: they are left out. */
+  readonly unclosed: readonly number[];
+} {
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
   const blocks: Item[][] = [[]];
   const open: number[] = [];
