@@ -116,7 +116,10 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
       if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
       reportUnread(unread);
-      draft.list(draft.links, links, isWhole, at);
+      // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
+      const known = new Set(draft.links.items.map(({ name }) => name));
+      const isAddition = known.size > 0 && links.every(({ name }) => !known.has(name));
+      draft.list(draft.links, links, isWhole && !(isAddition && draft.links.isWhole), at);
       return;
     }
     case 'sysctl': {
@@ -139,6 +142,7 @@ function asSaved(text: string) {
  * part, and so is a single virtual server.
  */
 function isWholeList({ kind, text, command }: ToolOutput, file: string, servers: readonly VirtualServer[]): boolean {
-  if (command !== undefined || isDumpFileName(file.slice(file.lastIndexOf('/') + 1))) return true;
+  if ((command !== undefined && command.tool !== 'other') || isDumpFileName(file.slice(file.lastIndexOf('/') + 1)))
+    return true;
   return kind === 'ipvsadm -Sn' ? servers.length > 1 : /^(?:IP|Prot) /m.test(text);
 }

@@ -140,7 +140,7 @@ class Splitter {
       current.lines.push('');
       return;
     }
-    const typed = readCommand(line);
+    const typed = readCommand(line, this.#command);
     if (typed) {
       this.#command = typed;
       this.#current = undefined;
@@ -257,8 +257,11 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   nft: { follows: /^ +(?:-\S+ +){0,9}list\b/i, part: /^(?!.* list +ruleset\b)/ },
 };
 
-/** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~"; or the title that Ansible writes. */
-const prompt = /^(?:(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)|[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b)/;
+/** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
+const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
+
+/** What Ansible writes above the output of each host: the command is above the first of them. */
+const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 
 /** The host's name in "root@node1:~#", "[root@node1 ~]#" and the title that Ansible writes. */
 const hostInPrompt =
@@ -275,9 +278,12 @@ function readHost(line: string): string | undefined {
 /** What iptables-save writes of itself, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
-/** The command on a line, also behind a prompt or in a title; undefined for any other line. */
-function readCommand(line: string): Command | undefined {
+const unknownCommand: Command = { tool: 'other', table: undefined, isPart: false, host: undefined };
+
+/** The command on a line, also behind a prompt or in a title, or of a host; undefined for any other line. */
+function readCommand(line: string, above: Command | undefined): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
+  if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: readHost(line) };
   for (const { 0: whole, 1: rules, 2: other, index } of line.matchAll(toolName)) {
     const tool = (rules ?? other ?? '').toLowerCase() as Command['tool'];
     const rest = line.slice(index + whole.length);
@@ -287,7 +293,7 @@ function readCommand(line: string): Command | undefined {
     const isPart = filters.test(rest) || part?.test(rest) === true;
     return { tool, table: tableNames.find((name) => name === table), isPart, host: readHost(line) };
   }
-  return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false, host: readHost(line) } : undefined;
+  return prompt.test(line) ? { ...unknownCommand, host: readHost(line) } : undefined;
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;

@@ -103,6 +103,38 @@ describe('a second listing of a tool, of another node or another time', () => {
     expect(run.stdout).toContain('10.109.131.67');
   });
 
+  test('two links of one node, each printed by its name, are one', async () => {
+    const kubeIpvs = '5: kube-ipvs0: <BROADCAST,NOARP> mtu 1500\n    inet 10.109.131.66/32 scope global kube-ipvs0\n';
+    const links = [
+      ['eth0', link('192.168.0.1')],
+      ['kube-ipvs0', kubeIpvs],
+    ].map(([name, text]) => `$ ip addr show ${name}\n${text}`);
+    for (const pasted of [links, links.toReversed()]) {
+      const run = await runKpc(['describe', '-'], {
+        stdin: `$ ipvsadm -Ln\n${titles}${server}${real}${pasted.join('')}`,
+      });
+      expect(run.stderr).not.toContain('another node');
+    }
+  });
+
+  test('what Ansible prints of a host is as whole as the command above it says', async () => {
+    const part = `$ ansible all -a "ipvsadm -Ln -t 10.109.131.66:6379"\nnode-a | CHANGED | rc=0 >>\n${titles}${server}${real}`;
+    for (const stdin of [part, `node-a | CHANGED | rc=0 >>\n${server}${real}`]) {
+      const run = await runKpc(['describe', '-'], { stdin });
+      expect(run.stderr).toMatch(/the dump does not hold all of .*ipvsadm -Sn/);
+    }
+  });
+
+  test('a quote that is not closed in a table of nftables is reported', async () => {
+    const stdin =
+      'table ip kube-proxy {\n\tset cluster-ips {\n\t\telements = { 10.9.0.1, ".9.0.2,\n\t\t\t10.9.0.3 }\n\t}\n}\n';
+    for (const text of [stdin, stdin + stdin]) {
+      const run = await runKpc(['describe', '-'], { stdin: text });
+      expect(run.stderr).toContain('-:3:1: warning: skipped: a quote that is not closed');
+      expect(run.stderr).not.toContain('bug in kpc');
+    }
+  });
+
   const folder = mkdtempSync(join(tmpdir(), 'kpc-listings-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 

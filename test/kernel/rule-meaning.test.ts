@@ -24,6 +24,10 @@ const pairs: readonly (readonly [string, string])[] = [
     '-m recent --rcheck --seconds 10800 --reap --name KUBE-SEP-A --mask ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff --rsource -j KUBE-SEP-A',
   ],
   [
+    '-m recent --name KUBE-SEP-A --rcheck --seconds 180 --reap -j KUBE-SEP-A',
+    '-m recent --rcheck --seconds 180 --reap --name KUBE-SEP-A --rsource -j KUBE-SEP-A',
+  ],
+  [
     '-m statistic --mode random --probability 0.3333333333 -j KUBE-SEP-A',
     '-m statistic --mode random --probability 0.33333333349 -j KUBE-SEP-A',
   ],

@@ -65,6 +65,7 @@ describe('what is no value is kept word by word', () => {
     '-j DNAT --to-destination 10.0.0.1:80 --random',
     '-m ipvs --vaddr 10.0.0.0/8 --vproto tcp --vport 80',
     '-m ipvs --vaddr 10.0.0.1 --vproto tcp --vport 80000',
+    '-m ipvs --vport 80/8 --vaddr 10.0.0.1 --vproto tcp',
   ])('%s', (text) => {
     const rule = read(text);
     expect(formatRule(rule)).toBe(text);

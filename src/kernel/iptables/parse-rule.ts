@@ -68,7 +68,7 @@ function findOption(words: readonly string[], from: number): number {
 }
 
 /** A word, with strings in it that hold blanks; or the rest of the line, from a quote on that is not closed. */
-const wordPattern = /(?:[^ \t"]+|"[^"\\]*(?:\\.[^"\\]*)*")+|"[^]*/g;
+const wordPattern = /(?:[^ \t"]+|"[^"\\]*(?:\\[^][^"\\]*)*")+|"[^]*/g;
 
 /**
  * Splits a line into words as iptables-restore does: blanks separate, double quotes hold a word together, and within
@@ -80,12 +80,12 @@ export function splitWords(line: string): string[] | undefined {
     return words.includes('') ? words.filter((word) => word !== '') : words;
   }
   const words: string[] = line.match(wordPattern) ?? [];
-  const isOpen = /^"(?![^"\\]*(?:\\.[^"\\]*)*")/.test(words.at(-1) ?? '');
+  const isOpen = /^"(?![^"\\]*(?:\\[^][^"\\]*)*")/.test(words.at(-1) ?? '');
   return isOpen ? undefined : words.map(unquote);
 }
 
 function unquote(word: string): string {
   if (!word.includes('"')) return word;
   if (!word.includes('\\')) return word.replaceAll('"', '');
-  return word.replace(/"((?:[^"\\]|\\[^])*)(?:"|\\?$)/g, (_, quoted: string) => quoted.replace(/\\(.)/g, '$1'));
+  return word.replace(/"((?:[^"\\]|\\[^])*)(?:"|\\?$)/g, (_, quoted: string) => quoted.replace(/\\([^])/g, '$1'));
 }

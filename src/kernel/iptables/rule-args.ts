@@ -144,11 +144,14 @@ function isMapped({ family }: AddressRange, text: string): boolean {
 }
 
 /** `-m ipvs` with its three options in any order. */
-const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vport (\d+))(?: --v\w+ \S+){3}$/;
+const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vport (\d+)(?!\S))(?: --v\w+ \S+){3}$/;
 
-/** `-m recent` as kube-proxy writes it, and as iptables-save does, which prints the name last and two defaults after it. */
+/**
+ * `-m recent` as kube-proxy writes it, and as iptables-save does, which prints the name last and two defaults after it; old
+ * versions do not know --mask.
+ */
 const recentPattern =
-  /^recent(?: --name (\S+))? (?:(--set)|--rcheck --seconds (\d{1,9})( --reap)?)(?: --name (\S+)(?: --mask (?:255.255.255.255|ffff(?::ffff){7}) --rsource)?)?$/;
+  /^recent(?: --name (\S+))? (?:(--set)|--rcheck --seconds (\d{1,9})( --reap)?)(?: --name (\S+)(?: --mask (?:255.255.255.255|ffff(?::ffff){7}))?(?: --rsource)?)?$/;
 
 /** Reads `-m NAME` with its words, if it is a match that has several options or values, or none. */
 export function readLongMatch(words: readonly string[]): RuleArg | undefined {

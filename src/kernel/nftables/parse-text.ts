@@ -39,7 +39,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
     lines ??= text.split('\n');
     unread.push({ line, text: lines[line - 1] ?? '', reason });
   };
-  const { items, open } = cutItems(text);
+  const { items, open, unclosed } = cutItems(text);
   for (const { line, words, items: parts = [] } of items) {
     const deletes = words[0] === 'delete';
     const [kind, printed, name, ...rest] = deletes ? words.slice(1) : words;
@@ -55,6 +55,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
     }
   }
   for (const line of open) note(line, 'a brace is not closed');
+  for (const line of unclosed) note(line, 'a quote that is not closed');
   return { tables: [...tables.values()], unread };
 }
 

@@ -14,17 +14,27 @@ export interface Item {
  * Splits a text into its items. Tables and what they hold are blocks; braces inside these belong to statements. Leaves
  * out comments, which begin with `#`, and line ends after `\`. `open` lists the lines of blocks that have no end.
  */
-export function cutItems(text: string): { readonly items: readonly Item[]; readonly open: readonly number[] } {
+export function cutItems(text: string): {
+  readonly items: readonly Item[];
+  readonly open: readonly number[];
+  /** The lines of statements with a string that has no end: they are left out. */
+  readonly unclosed: readonly number[];
+} {
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
   const blocks: Item[][] = [[]];
   const open: number[] = [];
+  const unclosed: number[] = [];
+  let isClosed = true;
   let words: string[] = [];
   let first = 1;
   let line = 1;
   let braces = 0;
   const end = (items?: Item[]): void => {
-    if (words.length > 0 || items) blocks.at(-1)?.push(items ? { line: first, words, items } : { line: first, words });
+    if (!isClosed) unclosed.push(first);
+    else if (words.length > 0 || items)
+      blocks.at(-1)?.push(items ? { line: first, words, items } : { line: first, words });
     words = [];
+    isClosed = true;
   };
   for (const [word] of text.matchAll(pattern)) {
     const start = word.charAt(0);
@@ -44,11 +54,12 @@ export function cutItems(text: string): { readonly items: readonly Item[]; reado
     } else if (!word.endsWith('\n')) {
       if (word === '{') braces++;
       else if (word === '}' && braces > 0) braces--;
+      if (start === '"' && !isQuoted(word)) isClosed = false;
       words.push(word);
     }
   }
   end();
-  return { items: blocks[0] ?? [], open };
+  return { items: blocks[0] ?? [], open, unclosed };
 }
 
 /** Whether the word is a string in quotes. */
