@@ -247,6 +247,16 @@ export const serviceDiagnostics = {
       return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
     },
   }),
+  'extra-addresses': row('warning', {
+    meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
+    example: manifests(
+      web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
+    ),
+    words: ({ index, count: number }: Numbers<'index' | 'count'>) => [
+      `endpoints[${index}] has ${number} addresses: kube-proxy uses only the first`,
+      'use one endpoint for each address',
+    ],
+  }),
   'no-endpoints-given': row('warning', {
     meaning: 'the input holds no endpoints of Services that have a selector',
     example: manifests(aSelector),
