@@ -293,6 +293,14 @@ export const serviceDiagnostics = {
       }),
     },
   ),
+  'no-such-service': row('note', {
+    meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
+    example: manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
+    words: ({ services }: Lists<'services'>) => [
+      `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+      'add the Service, or leave them out',
+    ],
+  }),
   'selects-nothing': row('warning', {
     meaning: 'a Service matches no Pod in the input',
     example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
