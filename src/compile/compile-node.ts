@@ -27,7 +27,7 @@ import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftabl
 import { families as allFamilies, type Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
-import { describeSlicePorts } from '../cluster/slices/slice-warnings.ts';
+import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
@@ -109,7 +109,10 @@ export function prepare(
       // A Service or a slice that is wrong is not there.
       ...(inputs.diagnostics.some(isError)
         ? []
-        : findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs))),
+        : [
+            ...describeStrays(found.services, inputs.slices, inputs.endpoints),
+            ...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
+          ]),
       ...(programs(settings.mode, 'virtualServers')
         ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]
         : []),

@@ -51,8 +51,8 @@ interface UnrenderedTemplate {
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** What renders it: "helm template web charts/web" of a chart, with its own name and its folder. */
-  readonly render: string;
+  /** What renders it, if that is known: "helm template web charts/web" of a chart, with its own name and its folder. */
+  readonly render: string | undefined;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;
   /** How to leave the chart out; undefined if no pattern for it is safe in a shell. */
@@ -63,7 +63,11 @@ function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const where = chart !== undefined ? ` in the chart ${chart}` : folder === undefined ? '' : ` below ${folder}`;
   const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  const help = `render it first, as with "${render} | ${into}"${others}`;
+  const how =
+    render === undefined
+      ? `with the program that fills in such templates, and pipe what it prints into "${into}"`
+      : `as with "${render} | ${into}"`;
+  const help = `render it first, ${how}${others}`;
   if (mark !== undefined) {
     const more = number === 1 ? '' : ` (as in ${formatCount(number - 1)} more files of ${folder ?? 'the input'})`;
     return [`${quote(mark)} is a part of a template that is not filled in${more}`, help];

@@ -247,6 +247,16 @@ export const serviceDiagnostics = {
       return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
     },
   }),
+  'extra-addresses': row('warning', {
+    meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
+    example: manifests(
+      web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
+    ),
+    words: ({ index, count: number }: Numbers<'index' | 'count'>) => [
+      `endpoints[${index}] has ${number} addresses: kube-proxy uses only the first`,
+      'use one endpoint for each address',
+    ],
+  }),
   'no-endpoints-given': row('warning', {
     meaning: 'the input holds no endpoints of Services that have a selector',
     example: manifests(aSelector),
@@ -283,6 +293,14 @@ export const serviceDiagnostics = {
       }),
     },
   ),
+  'no-such-service': row('note', {
+    meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
+    example: manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
+    words: ({ services }: Lists<'services'>) => [
+      `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+      'add the Service, or leave them out',
+    ],
+  }),
   'selects-nothing': row('warning', {
     meaning: 'a Service matches no Pod in the input',
     example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),

@@ -79,6 +79,32 @@ describe('slices that miss their Service', () => {
     write({ 'in.yaml': service('name: http, port: 80') + slice('port: 8080') + other });
     expect((await compile()).stderr).not.toContain('unknown-port');
   });
+
+  const endpoints = (name: string): string =>
+    `apiVersion: v1\nkind: Endpoints\nmetadata: { name: ${name} }\nsubsets: [{ addresses: [{ ip: 10.1.1.1 }], ports: [{ port: 80 }] }]\n`;
+
+  test.each([
+    ['a slice of webs', service('port: 80') + slice('port: 80', 'webs'), 'default/webs'],
+    ['Endpoints of databse', service('port: 80', 'database') + endpoints('databse'), 'default/databse'],
+    ['a slice in another namespace', service('port: 80') + slice('port: 80', 'web', 'shop'), 'shop/web'],
+  ])('%s', async (_, text, name) => {
+    write({ 'in.yaml': text });
+    expect((await compile()).stderr).toMatch(
+      new RegExp(`^in.yaml:\\d+:\\d+: note: .* of ${name}, but no such Service: .* \\[no-such-service\\]$`, 'm'),
+    );
+  });
+
+  test('slices of many other Services make one note', async () => {
+    const others = ['alpha', 'beta', 'gamma', 'delta'].map((name) => slice('port: 80', name)).join('');
+    const headless = service('port: 80', 'headless').replace('10.96.0.10', 'None') + slice('port: 80', 'headless');
+    write({ 'in.yaml': service('port: 80') + slice('port: 80') + headless + others });
+    const { status, stderr } = await compile('--strict');
+    expect(status).toBe(0);
+    expect(stderr.match(/no-such-service/g)).toHaveLength(1);
+    expect(stderr).toContain(
+      'Endpoints of default/alpha, default/beta, default/delta and 1 more, but no such Services',
+    );
+  });
 });
 
 describe('kinds', () => {

@@ -127,7 +127,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'nodePortAddresses: [all, primary, all]',
-      '3:35 error: nodePortAddresses cannot be "all": write each word once [bad-value]',
+      '3:35 error: nodePortAddresses cannot be "all": it is there twice, and kube-proxy does not start: write it once [bad-value]',
     ],
     ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs cannot be "x": ${networkHint}`],
     [
@@ -160,7 +160,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: detectLocal.interfaceNamePrefix cannot be "a b": detectLocalMode InterfaceNamePrefix needs an interface: write at most 14 bytes without blanks, quotes, slashes and * [bad-value]',
+      '4:36 error: detectLocal.interfaceNamePrefix cannot be "a b": kube-proxy takes it, and its rules fail or match other interfaces: write at most 14 bytes without blanks, quotes, slashes and * [bad-value]',
     ],
     [
       'bindAddress: here',

@@ -1,9 +1,50 @@
+import { namesOf } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { ServiceWithSlices } from '../endpoints.ts';
-import { fullName, type EndpointPort, type EndpointSlice, type Service, type Sourced } from '../objects.ts';
+import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
+import {
+  fullName,
+  type EndpointPort,
+  type Endpoints,
+  type EndpointSlice,
+  type FieldPath,
+  type Service,
+  type Sourced,
+} from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Selecting } from './select-pods.ts';
+
+/**
+ * One note for all slices and Endpoints that name no Service of the input. A cluster's output may hold many of them, as where
+ * only some Services are given.
+ */
+export function describeStrays(
+  services: readonly ServiceWithSlices[],
+  slices: readonly Sourced<EndpointSlice>[],
+  endpoints: readonly Sourced<Endpoints>[],
+): readonly Diagnostic[] {
+  if (services.length === 0) return [];
+  // Mostly each slice is one of a Service: then no name is looked up.
+  if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
+  const known = namesOf(services.map(({ object }) => object.metadata));
+  const strays = new Map<string, Place>();
+  const add = (namespace: string, name: string | undefined, { source }: Sourced<unknown>, path: FieldPath): void => {
+    if (!name || known.has(namespace, name)) return;
+    const key = fullName({ namespace, name });
+    if (!strays.has(key)) strays.set(key, source.place(path));
+  };
+  for (const slice of slices) {
+    const { namespace, labels } = slice.object.metadata;
+    add(namespace, labels[serviceNameLabel], slice, ['metadata', 'labels', serviceNameLabel]);
+  }
+  for (const each of endpoints) {
+    const { namespace, name } = each.object.metadata;
+    add(namespace, name, each, ['metadata', 'name']);
+  }
+  const names = [...strays.keys()].toSorted(compareText);
+  const [first] = names;
+  return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
+}
 
 /** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
 export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Diagnostic[] {

@@ -101,7 +101,9 @@ function describe({ kind, file, offset, mark }: Template, count: number, isLeftO
   const place = placeAt(file, offset);
   const common = { count, folder, isLeftOut, into };
   if (kind !== 'helm') {
-    const render = `envsubst < ${isPlain(file.name) ? file.name : 'FILE'}`;
+    // envsubst fills in $NAME and ${NAME}, and leaves all else as it is.
+    const isVariable = /^\$(?:\w+|\{\w+\})$/.test(mark);
+    const render = isVariable ? `envsubst < ${isPlain(file.name) ? file.name : 'FILE'}` : undefined;
     return diagnose('unrendered-template', { ...common, mark, render }, place);
   }
   const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);

@@ -46,8 +46,8 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
-/** The API server's limits for a slice and an endpoint: no cluster has more, though kube-proxy would accept it. */
-const most = { endpoints: 1000, ports: 20_000, addresses: 100 };
+/** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
+const most = { endpoints: 1000, ports: 20_000 };
 
 function checkSize(slice: RawEndpointSlice, report: Report): void {
   for (const field of ['endpoints', 'ports'] as const) {
@@ -101,9 +101,8 @@ function readEndpoint(
   if (addresses.length === 0) {
     report.addMissing(['endpoints', index, 'addresses'], `endpoints[${index}]`, 'one, or leave the endpoint out');
   }
-  if (addresses.length > most.addresses) {
-    const details = { field: 'addresses', count: addresses.length, limit: most.addresses };
-    report.add(['endpoints', index, 'addresses'], 'too-many', details);
+  if (addresses.length > 1) {
+    report.add(['endpoints', index, 'addresses'], 'extra-addresses', { index, count: addresses.length });
   }
   const address =
     addressType === 'FQDN'

@@ -1,6 +1,6 @@
 import { findNearest } from '../../base/find-nearest.ts';
 import { fieldName, quote } from '../../base/printable.ts';
-import { findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
+import { anAddress, findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import {
@@ -122,8 +122,8 @@ function checkClusterIP(
   const address = checkAddress(text, path, report);
   if (!address) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address)) {
-    const expected = 'an address that a Service can have';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf(text), expected });
+    const because = 'no Service can have it';
+    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf(text), because, expected: anAddress });
   }
   const wanted = spec.ipFamilies?.[index];
   if (wanted && wanted.toLowerCase() !== address.family) {

@@ -75,7 +75,10 @@ function readInterface(source: SettingSource, mode: keyof typeof interfaces): De
   if (!isRight(value)) {
     const name = isConfigured ? field.name : flag.name;
     const { path } = isConfigured ? field : modeField;
-    const because = `detectLocalMode ${mode} needs an interface`;
+    const because =
+      value === ''
+        ? `detectLocalMode ${mode} needs an interface`
+        : 'kube-proxy takes it, and its rules fail or match other interfaces';
     const expected = `at most ${most} bytes without blanks, quotes, slashes and *`;
     refuseValue(source, { name, value, path }, expected, { because });
   }

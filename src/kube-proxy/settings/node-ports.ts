@@ -47,7 +47,8 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
   const items = itemsOf(written);
   const word = repeatedWord(written.value);
   const repeated = items.findLast(({ value }) => value === word);
-  if (repeated) refuseValue(source, repeated, 'each word once');
+  if (repeated)
+    refuseValue(source, repeated, 'it once', { because: 'it is there twice, and kube-proxy does not start' });
   for (const item of items) {
     if (isNodePortWord(item.value) || parseNetwork(item.value)) continue;
     refuseValue(source, item, `${aNetwork}, or one of the words ${joinWords(nodePortWords)}`);
