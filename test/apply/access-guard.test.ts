@@ -55,12 +55,13 @@ const guardLines = (node: FakeNode) =>
     ?.filter((line) => !line.startsWith(':')) ?? [];
 
 describe('while a node leaves IPVS mode', () => {
-  test('the filter stays with the address, and refuses all new connections', async () => {
+  test('the filter stays with the address, and refuses all new connections, but not flows that are never answered', async () => {
     const node = await inIpvsMode(3);
     await callApply(node.host, 'apply', iptables);
     expect(node.dump()).toContain(`kube-ipvs0 ${address}/32\n`);
     expect(guardLines(node)).toEqual([
       '-A INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER',
+      '-A KUBE-IPVS-FILTER ! -i lo -m conntrack --ctstatus CONFIRMED -j RETURN',
       '-A KUBE-IPVS-FILTER -m conntrack --ctstate NEW -m set --match-set KUBE-IPVS-IPS dst -j REJECT',
       `add KUBE-IPVS-IPS ${address}`,
       expect.stringMatching(/^create KUBE-IPVS-IPS /),

@@ -60,13 +60,26 @@ export function closeAddresses(present: KernelState, addresses: readonly string[
     const there = present.sets.find(({ name }) => name === set.name);
     sets.push({ ...set, ...there, entries: own.map((address) => ({ address })) });
     const chains: readonly Chain[] = [
-      { name: accessFilter.chain, rules: accessFilterRules(family, []) },
+      { name: accessFilter.chain, rules: [passKnownFlows, ...accessFilterRules(family, [])] },
       { name: accessFilter.from, rules: [guardJump] },
     ];
     iptables[family] = { [table]: new Map(chains.map((chain) => [chain.name, chain])) };
   }
   return { iptables, sets };
 }
+
+/**
+ * A flow that is never answered, as of a client that sends its logs over UDP, stays NEW to the kernel: what it sends goes on to
+ * its virtual server. The first packet of a flow is confirmed only after this rule, so one that is refused never is. On lo
+ * it is confirmed already, but the flows of the node itself get to IPVS before.
+ */
+const passKnownFlows: Rule = {
+  args: [
+    { kind: 'in-interface', name: 'lo', negated: true },
+    { kind: 'other', words: ['-m', 'conntrack', '--ctstatus', 'CONFIRMED'] },
+    { kind: 'jump', target: { kind: 'return' } },
+  ],
+};
 
 const guardJump: Rule = {
   args: [

@@ -8,6 +8,7 @@ import {
   subtract,
   type ChangeKind,
   changeOf,
+  type Counted,
   describeRuleEdits,
   ownedBy,
   tableWords,
@@ -26,6 +27,19 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
   return families.flatMap((family) =>
     (delta[family] ?? []).flatMap(({ table, changes }) => changesOfTable({ family, table }, changes, owners)),
   );
+}
+
+/** How many chains change, of all owners. Listing the changes would compare rule by rule, which takes long where a mode goes. */
+export function countChainChanges(delta: FamilyTablesDelta): readonly Counted[] {
+  const tables = families.flatMap((family) => delta[family] ?? []);
+  return tables.flatMap(({ changes }) => {
+    const edited = new Set(changes.flatMap((change) => (change.kind === 'rule' ? [change.chain] : [])));
+    const whole = changes.filter((change) => change.kind === 'chain');
+    return [
+      ...whole.map(({ from, to }): Counted => ['chain', changeOf(from, to), 1]),
+      ...[...edited].map((): Counted => ['chain', 'changed', 1]),
+    ];
+  });
 }
 
 function changesOfTable(place: Place, changes: readonly ChainChange[], owners: SideOwners): readonly KernelChange[] {

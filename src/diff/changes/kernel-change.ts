@@ -68,7 +68,7 @@ interface ChainRules extends RuleEdits {
 }
 
 /** So many things of one kind that change in one way. */
-type Counted = readonly [object: ChangedObject, change: ChangeKind, number: number];
+export type Counted = readonly [object: ChangedObject, change: ChangeKind, number: number];
 
 /** What changes, with what it holds. */
 export function countsOf({ object, change, holds = [] }: KernelChange): readonly Counted[] {

@@ -26,7 +26,7 @@ import { entryKey, formatEntry, type SetEntry } from '../../kernel/ipset/set-ent
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkChange } from '../../kernel/link/link.ts';
 import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
-import { listChainChanges } from './chain-changes.ts';
+import { countChainChanges, listChainChanges } from './chain-changes.ts';
 import { listNftChanges } from './nft-changes.ts';
 
 /** The changes of each kind of objects, in the order in which people are to read of them. */
@@ -79,7 +79,10 @@ const noOwners: Owners = {
  */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   return objectKinds.flatMap((kind) => {
-    const counts = listKernelChanges(delta, { from: noOwners, to: noOwners }, [kind]).flatMap(countsOf);
+    const counts =
+      kind === 'iptables'
+        ? countChainChanges(delta.iptables)
+        : listKernelChanges(delta, { from: noOwners, to: noOwners }, [kind]).flatMap(countsOf);
     const objects = [...new Set(counts.map(([object]) => object))];
     return objects.flatMap((object) =>
       (['added', 'changed', 'removed'] as const).flatMap((change) => {
