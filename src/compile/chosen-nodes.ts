@@ -9,8 +9,8 @@ import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
 import type { NodeContext, ServicePort } from '../cluster/model.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
-import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import { isNodePortWord, modeFacts } from '../kube-proxy/modes.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
@@ -94,16 +94,45 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
 /** What is compiled all the same for a node, but not as the user may think. */
 export function describeNodeGaps(
   nodeName: string,
-  { nodes, settings }: Prepared,
+  prepared: Prepared,
   hostAddresses: readonly Address[] | undefined,
 ): readonly Diagnostic[] {
-  if (nodes.has(nodeName)) return [];
-  const node = describeNode(nodeName, undefined, hostAddresses, settings);
+  const { nodes, settings } = prepared;
+  const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
+  if (nodes.has(nodeName)) {
+    return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));
+  }
   const lacksAddresses = hostAddresses === undefined && needsAddresses(settings, node);
   const listensOnAll = !lacksAddresses && lacksPrimary(settings, node);
   const gaps = { lacksAddresses, listensOnAll };
   if (node.name !== '') return [diagnose('no-node-object', { names: [node.name], ...gaps })];
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
+}
+
+/** A warning where --nodeport-addresses picks none of the addresses that a node is known to have. */
+function findUnreachableNodePorts(
+  node: NodeContext,
+  { cluster, settings }: Prepared,
+  family: Family,
+  isTold: boolean,
+): readonly Diagnostic[] {
+  const networks = nodePortNetworks(settings, node, family);
+  const own = node.hostAddresses.filter((address) => address.family === family);
+  if (networks.matchesAll || own.length === 0) return [];
+  if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
+  const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
+  if (addressesIn(networks, node).some(isServed)) return [];
+  // kube-proxy itself listens on loopback.
+  if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
+  const picked = settings.nodePortAddresses.filter(
+    (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
+  );
+  const addresses = own.map(({ text }) => text);
+  return [diagnose('no-node-port-address', { node: node.name, picked, addresses, areAll: isTold })];
+}
+
+function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {
+  return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
 /** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */

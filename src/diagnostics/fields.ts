@@ -147,9 +147,12 @@ export const fieldDiagnostics = {
   'odd-address': row('warning', {
     meaning: 'an address or a network is written in a form that other programs may read differently',
     example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
-    words: ({ field, value, address }: Texts<'field' | 'value' | 'address'>) => [
+    // `single` is the one address that may be meant, if a network has host bits set.
+    words: ({ field, value, address, single }: Texts<'field' | 'value' | 'address'> & { readonly single?: string }) => [
       `${field} ${quote(value)} is read as ${address}`,
-      'write it that way, because other programs may read it differently',
+      single === undefined
+        ? 'write it that way, because other programs may read it differently'
+        : `write ${address}, or ${single} for the one address`,
     ],
   }),
 } satisfies DiagnosticTable;

@@ -119,6 +119,12 @@ function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readon
   ];
 }
 
+/**
+ * `picked` is the value of --nodeport-addresses; `addresses` are the node's known addresses. `areAll`: whether
+ * --host-addresses gives all of them.
+ */
+type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
+
 /** `ofNodes`: whether kpc compiles for many nodes, some of which may have no endpoints for it. */
 type LocalhostNodePort = Texts<'servicePort'> &
   Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
@@ -251,6 +257,17 @@ export const settingDiagnostics = {
     words: (details: UnknownAddresses & Lists<'names'>) => [
       `no Node object ${nameSome(details.names)} in the input: ${listGaps(['zone, pod CIDRs and addresses are unknown'], details)}`,
       `give it with -f (kubectl get nodes -o yaml)${details.lacksAddresses ? ', or give --host-addresses' : ''}`,
+    ],
+  }),
+  'no-node-port-address': row('warning', {
+    meaning: 'node ports listen on none of the addresses of the node',
+    example: manifests(aNodePort + aNode(itsAddress), '--nodeport-addresses 172.31.0.0/16'),
+    words: ({ node, picked, addresses, areAll }: UnreachableNodePorts) => [
+      `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} has none of its addresses ` +
+        `(${nameSome(addresses)}) that node ports can listen on`,
+      areAll
+        ? 'write a network that holds one of them'
+        : 'if it has more, give what ip -j addr prints there with --host-addresses',
     ],
   }),
   'no-pod-cidr': row('error', {

@@ -95,6 +95,46 @@ describe('what is said of a node that is not known', () => {
   });
 });
 
+describe('node ports that --nodeport-addresses leaves without an address', () => {
+  const node = ['-f', nodes, '--node', 'worker-1'];
+
+  test.each(['ipvs', 'iptables'])('a warning says so in mode %s', async (mode) => {
+    const said = await say(...node, '--proxy-mode', mode, '--nodeport-addresses', '10.99.0.0/16');
+    expect(said).toContain('192.168.50.10');
+    expect(said).toContain('10.99.0.0/16');
+    expect(said).toContain('[no-node-port-address]');
+  });
+
+  test.each([
+    ['an address of the node is in it', ['--nodeport-addresses', '192.168.50.0/24']],
+    ['--host-addresses has one in it', ['--nodeport-addresses', '10.99.0.0/16', '--host-addresses', hostAddresses]],
+    ['it is of the other family', ['--nodeport-addresses', 'fd00::/64']],
+    ['it is not given', []],
+  ])('none where %s', async (_, args) => {
+    for (const mode of ['ipvs', 'iptables']) {
+      expect(await say(...node, '--proxy-mode', mode, ...args)).not.toContain('no-node-port-address');
+    }
+  });
+
+  test('none where no Service has a node port', async () => {
+    const plain = write(
+      'plain.yaml',
+      'apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {clusterIP: 10.96.0.81, ports: [{port: 80}]}\n',
+    );
+    const run = await runKpc([
+      'compile',
+      '-f',
+      plain,
+      ...node,
+      '--nodeport-addresses',
+      '10.99.0.0/16',
+      '--print',
+      'iptables',
+    ]);
+    expect(run.stderr).not.toContain('no-node-port-address');
+  });
+});
+
 describe('--nodeport-addresses 127.0.0.0/8 without --host-addresses', () => {
   const loopback = ['-f', nodes, '--node', 'worker-1', '--nodeport-addresses', '127.0.0.0/8'];
 
@@ -102,6 +142,7 @@ describe('--nodeport-addresses 127.0.0.0/8 without --host-addresses', () => {
     const jumps = await rules(...loopback, '--proxy-mode', 'iptables');
     expect(jumps).toHaveLength(1);
     expect(jumps[0]).toContain('-d 127.0.0.1');
+    expect(await say(...loopback, '--proxy-mode', 'iptables')).not.toContain('no-node-port-address');
     const told = await rules(...loopback, '--proxy-mode', 'iptables', '--host-addresses', hostAddresses);
     expect(told).toEqual(jumps);
   });
@@ -112,5 +153,11 @@ describe('--nodeport-addresses 127.0.0.0/8 without --host-addresses', () => {
       JSON.stringify([{ ifname: 'eth0', addr_info: [{ family: 'inet', local: '192.168.50.10', prefixlen: 24 }] }]),
     );
     expect(await rules(...loopback, '--proxy-mode', 'iptables', '--host-addresses', without)).toHaveLength(0);
+  });
+
+  test('IPVS mode serves none there, and says so', async () => {
+    expect(await say(...loopback, '--proxy-mode', 'ipvs')).toContain('[no-node-port-address]');
+    const told = await say(...loopback, '--proxy-mode', 'ipvs', '--host-addresses', hostAddresses);
+    expect(told).toContain('[no-node-port-address]');
   });
 });

@@ -1,5 +1,12 @@
 import type { FieldPath, ServiceCidr, ObjectMeta } from '../../cluster/objects.ts';
-import { describeUnusable, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import {
+  describeUnusable,
+  hostNetwork,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
 import { aNetwork, anAddress, findingOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
@@ -109,7 +116,12 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
   const network = parseNetwork(text);
   const field = fieldName(path);
   if (!network) report.add(path, 'bad-value', { field, found: findingOf(text), expected: networkFor(text) });
-  else if (text !== network.text) report.add(path, 'odd-address', { field, value: text, address: network.text });
+  else if (text !== network.text) {
+    const written = parseAddress(text.slice(0, text.indexOf('/')));
+    const isMeant = written !== undefined && written.text !== network.address.text;
+    const single = isMeant ? { single: hostNetwork(written).text } : {};
+    report.add(path, 'odd-address', { field, value: text, address: network.text, ...single });
+  }
   return network;
 }
 
