@@ -130,7 +130,7 @@ function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly ki
   const [field, other] = left;
   if (!field || other) return undefined;
   const found = readField(flow, field);
-  if (found === null) return false;
+  if (found === null || found === undefined) return found === null ? false : undefined;
   const values = right.kind === 'value' ? [right.value] : right.values;
   if (isSource(field)) for (const value of values) flow.choices.sources.add(value);
   return negateIf(
@@ -176,14 +176,19 @@ function typeOf(flow: Flow, address: Flow['source']): FieldReading {
   return (value) => hasAddressType(flow, address, textOf(value));
 }
 
+/** Of an interface that is not known, kpc knows which it cannot be. */
+function nameOrTest(name: string | undefined): FieldReading {
+  return name ?? ((value) => isInterface(name, textOf(value), '*'));
+}
+
 const fieldReaders: ReadonlyMap<string, (flow: Flow) => FieldReading> = new Map<string, (flow: Flow) => FieldReading>([
   ['mark', ({ mark }) => mark],
   ['meta l4proto', protocolName],
   ['meta nfproto', ({ family }) => family],
-  ['iif', ({ input }) => input],
-  ['iifname', ({ input }) => input],
-  ['oif', ({ output }) => output],
-  ['oifname', ({ output }) => output],
+  ['iif', ({ input }) => nameOrTest(input)],
+  ['iifname', ({ input }) => nameOrTest(input)],
+  ['oif', ({ output }) => nameOrTest(output)],
+  ['oifname', ({ output }) => nameOrTest(output)],
   ['ct state', stateOf],
   ['ct status', stateOf],
   // A new connection has no mark until a rule sets one. No rule that kpc understands does.
@@ -248,7 +253,7 @@ function indexNftSet({ elements }: NftSet | NftMap, sourceAt: number): NftSetLoo
   return (flow, key) => {
     const same = exact.get(hashed(key).map(partOf).join(' . ')) ?? [];
     if (sourceAt < 0 && same[0]) return same[0];
-    const isHeld = (value: Value, i: number): Maybe => i === sourceAt || holds(value, key[i]);
+    const isHeld = (value: Value, i: number): boolean => i === sourceAt || holds(value, key[i]);
     const found = [...same, ...ranges].filter((element) => element.key.every(isHeld));
     if (sourceAt < 0) return found[0];
     for (const element of found) flow.choices.sources.add(element.key[sourceAt] as Value);
@@ -262,8 +267,7 @@ function isSingle(value: Value): boolean {
 }
 
 /** Whether a constant matches what a packet has. */
-function holds(constant: Value, value: FieldValue | undefined): Maybe {
-  if (value === undefined) return constant.kind === 'word' ? isInterface(undefined, constant.text, '*') : undefined;
+function holds(constant: Value, value: FieldValue | undefined): boolean {
   switch (constant.kind) {
     case 'number':
       return value === constant.value;

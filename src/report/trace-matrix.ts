@@ -20,7 +20,7 @@ export function formatMatrix(
     ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
   );
   const fates = [...rows.values()].map((own) =>
-    senders.map((sender) => inShort(own.find(({ from }) => from === sender)?.fate)),
+    senders.map((_, at) => inShort(own.find(({ column }) => column === at)?.fate)),
   );
   const table = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],

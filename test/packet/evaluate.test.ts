@@ -90,6 +90,17 @@ const nft = (text: string): Partial<KernelState> => ({ nftables: parseNftText(te
 
 describe("other programs' rules", () => {
   test.each([
+    ['fib saddr oifname lo drop', 'unknown'],
+    ['meta skuid lo drop', 'unknown'],
+    ['oifname lo drop', 'forwarded'],
+    ['oifname != lo drop', 'dropped'],
+    ['oifname eth1 drop', 'unknown'],
+  ])('with %s in nftables: %s', (rule, verdict) => {
+    const text = `table ip t {\n chain c {\n type filter hook forward priority 0; policy accept;\n ${rule}\n }\n}\n`;
+    expect(ask(nft(text), { enters: { interface: 'eth0' } }).verdict).toBe(verdict);
+  });
+
+  test.each([
     ['-m string --string x --algo bm -j DROP', 'unknown'],
     ['-m string --string x --algo bm -p udp -j DROP', 'forwarded'],
     ['-m string --string x --algo bm -j LOG', 'forwarded'],

@@ -94,7 +94,7 @@ function* destinationsOf(
     representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text)),
   );
   const free = asked.freePorts();
-  let turn = 0;
+  const turns = { ipv4: 0, ipv6: 0 };
   const all = new Map([...known, ...others].map((each) => [each.text, each]));
   for (const address of [...all.values()].toSorted((a, b) => a.family.localeCompare(b.family))) {
     const isNode = nodes.has(address.text);
@@ -105,7 +105,8 @@ function* destinationsOf(
     // What is asked for with its ports alone is, with any other port, like the addresses around it.
     const isWhole = own?.isWhole !== false;
     // Ports of any address lead to rules of the node's own addresses: elsewhere, one port of each rule is enough.
-    if (isWhole && !isNode) for (const list of unbound.values()) keys.add(list[turn++ % list.length] as PortKey);
+    if (isWhole && !isNode)
+      for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of free) keys.add(key);
     yield [address, keys];
   }

@@ -163,8 +163,8 @@ function explainer(...scenes: readonly [Scene, Scene]) {
     const effect: Effect = {
       target: target.kind,
       senders: [isOwnEndpoint ? 'an endpoint of the Service' : sender.words],
-      from: fateWords(from, to, packet, scenes[0], nodes),
-      to: fateWords(to, from, packet, scenes[1], nodes),
+      from: fateWords(from, to, packet, scenes, nodes),
+      to: fateWords(to, from, packet, [...scenes].reverse(), nodes),
       severity: severityOf(from, to, target),
       classes: 1,
       example: {
@@ -264,7 +264,13 @@ function chancesOf(
 }
 
 /** What becomes of a packet, in words that fit all packets of its kind; the source only where the sides differ in it. */
-function fateWords(fate: Fate, other: Fate, packet: Packet, scene: Scene, nodes: ReadonlyMap<string, Address>): string {
+function fateWords(
+  fate: Fate,
+  other: Fate,
+  packet: Packet,
+  scenes: readonly Scene[],
+  nodes: ReadonlyMap<string, Address>,
+): string {
   const nameOf = (source: Fate['source']): string => {
     const word = sourceWord(source, nodes);
     if (word === 'node') return "the node's address";
@@ -276,7 +282,7 @@ function fateWords(fate: Fate, other: Fate, packet: Packet, scene: Scene, nodes:
   });
   const isSame = fate.verdict !== other.verdict || chancesOf(fate.endpoints) === chancesOf(other.endpoints);
   const isSeen = fate.verdict === other.verdict && isKept.has(fate.verdict) && sources !== otherSources;
-  const where = isSame ? '' : whichEndpoints(fate, scene);
+  const where = isSame ? '' : whichEndpoints(fate, scenes);
   const lost = fate.verdict === 'delivered' && lostShare(fate) > 0 ? ', with some connections lost' : '';
   return `${endWords[fate.verdict]}${where}${isSeen ? `, with ${sources} as source` : ''}${lost}`;
 }
@@ -292,8 +298,11 @@ const endWords: { readonly [V in Fate['verdict']]: string } = {
   unknown: 'not known',
 };
 
-function whichEndpoints({ endpoints }: Fate, scene: Scene): string {
-  const places = new Set(endpoints.map((each) => isLocalEndpoint(scene, each)));
+/** A dump does not say where endpoints are: the other side may. The side's own scene comes first. */
+function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
+  const placeOf = (each: ReachedEndpoint): boolean | undefined =>
+    scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);
+  const places = new Set(endpoints.map(placeOf));
   if (places.has(undefined)) return ' to other endpoints';
   if (places.size > 1) return ' to endpoints on this and other nodes';
   return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';

@@ -18,8 +18,9 @@ export interface Matrix {
 }
 
 interface MatrixCell extends Trace {
-  /** One of the senders. */
+  /** One of the senders, and its place among them: the one that is named may be one of the others, too. */
   readonly from: string;
+  readonly column: number;
   /** "cluster IP". */
   readonly kind: string;
 }
@@ -29,20 +30,21 @@ interface MatrixCell extends Trace {
  * Service ports.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
+  const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
   const cells = ports.flatMap((port) => {
     const own = port.endpoints?.find(({ endpoint }) => scene.endpoints.get(endpoint)?.isLocal !== false);
     const itself = own && parseSocketAddress(own.endpoint)?.address.text;
     const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
     const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));
-    const senders = [...(named ? [named] : []), ...asked].flatMap((each) => {
+    const senders = [...(named ? [named] : []), ...asked].flatMap((each, column) => {
       const read = readSender(each, port.family, scene);
-      return read.kind === 'read' ? [{ from: each.from === itself ? 'itself' : each.from, sender: read.value }] : [];
+      return read.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
     });
     return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
-      senders.flatMap(({ from, sender }): readonly MatrixCell[] => {
+      senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
         // A loopback address is each host's own.
         if (isLoopback(target.address) && sender.enters) return [];
-        return [{ from, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
+        return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
       }),
     );
   });
@@ -57,8 +59,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
         lackWords(scene, target.address.family) ??
         'unknown: it depends on a rule that kpc does not understand, which --from and --to show',
     );
-  const senders = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
-  return { senders, cells, notes: [...healthChecks, ...new Set(doubts)] };
+  return { senders: names, cells, notes: [...healthChecks, ...new Set(doubts)] };
 }
 
 function targetsOf({ family, port, addresses, nodePort, protocol: name }: ShownPort, { links }: Scene) {

@@ -36,6 +36,7 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
   ],
   ['matrix-ipvs.txt', ['--all', 'balanced-local', '--proxy-mode', 'ipvs']],
   ['matrix-nftables.txt', ['--all', 'balanced-local', '--proxy-mode', 'nftables']],
+  ['matrix-own-endpoint-iptables.txt', ['--all', 'web', '--from', '10.1.1.10', '--proxy-mode', 'iptables']],
   ['matrix-iptables.json', ['--all', 'host-network', '--proxy-mode', 'iptables', '--output', 'json']],
 ];
 
