@@ -279,6 +279,11 @@ class Listed<T> {
     return [];
   }
 
+  /** Whether a listing has nothing that was listed before. */
+  isCompletedBy(items: readonly T[]): boolean {
+    return this.#isGiven && items.every((item) => !this.#items.has(this.#keyOf(item)));
+  }
+
   get items(): readonly T[] {
     return [...this.#items.values()];
   }

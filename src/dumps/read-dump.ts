@@ -99,7 +99,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      draft.list(draft.sets, read.sets, isWhole && lacks === undefined, at);
+      // kube-proxy makes the same sets on all nodes: lists of others are of one.
+      const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(read.sets);
+      draft.list(draft.sets, read.sets, isAll, at);
       if (lacks === 'end') draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
       return;
     }
@@ -117,9 +119,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
       reportUnread(unread);
       // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
-      const known = new Set(draft.links.items.map(({ name }) => name));
-      const isAddition = known.size > 0 && links.every(({ name }) => !known.has(name));
-      draft.list(draft.links, links, isWhole && !(isAddition && draft.links.isWhole), at);
+      draft.list(draft.links, links, isWhole && !draft.links.isCompletedBy(links), at);
       return;
     }
     case 'sysctl': {

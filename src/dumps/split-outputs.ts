@@ -267,11 +267,14 @@ const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** What runs a command on another machine than the prompt shows. */
-const remote = / (?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) /;
+/** What runs a command on another machine than the prompt shows, and which: nothing is read of ssh with options. */
+const remote =
+  /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
 function readHost(line: string): string | undefined {
-  const [, inPrompt, inTitle] = remote.test(line) ? [] : (hostInPrompt.exec(line) ?? []);
+  const elsewhere = remote.exec(line);
+  if (elsewhere) return elsewhere[1];
+  const [, inPrompt, inTitle] = hostInPrompt.exec(line) ?? [];
   return inPrompt ?? inTitle;
 }
 

@@ -75,11 +75,22 @@ describe('a second listing of a tool, of another node or another time', () => {
     const run = await runKpc(['describe', '-'], { stdin: pasted('[root@node-b ~]# ipset save') });
     expect(run.stderr).toMatch(/warning: skipped ipset save of another node or another time, .* the host: node-b/);
     expect(run.stdout).not.toContain('10.109.131.67');
+    const remote = await runKpc(['describe', '-'], { stdin: pasted('me@pc:~$ ssh root@node-b ipset save') });
+    expect(remote.stderr).toContain('the host: node-b');
     for (const same of ['root@node-a.example.com:~# ipset save', '# ipset save', 'root@pc:~$ ssh node-a ipset save']) {
       const one = await runKpc(['describe', '-'], { stdin: pasted(same) });
       expect(one.stderr).not.toContain('another node');
       expect(one.stdout).toContain('10.109.131.67');
     }
+  });
+
+  test('one set after another is of one node', async () => {
+    const listing = (name: string, entry: string) =>
+      `$ ipset save\ncreate ${name} hash:ip,port family inet\nadd ${name} ${entry}\n`;
+    const stdin = listing('KUBE-CLUSTER-IP', '10.96.0.7,tcp:80') + listing('KUBE-EXTERNAL-IP', '203.0.113.7,tcp:80');
+    const run = await runKpc(['describe', '-'], { stdin });
+    expect(run.stderr).not.toContain('another node');
+    expect(run.stdout).toContain('203.0.113.7');
   });
 
   test('without a single Service', async () => {

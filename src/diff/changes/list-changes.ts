@@ -61,6 +61,11 @@ export interface ChangeCount {
   readonly number: number;
 }
 
+/** The kinds whose changes are counted without comparing rules one by one. */
+const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => ReturnType<typeof countChainChanges> } = {
+  iptables: ({ iptables }) => countChainChanges(iptables),
+};
+
 const none = (): undefined => undefined;
 const noOwners: Owners = {
   ofChain: none,
@@ -80,9 +85,7 @@ const noOwners: Owners = {
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   return objectKinds.flatMap((kind) => {
     const counts =
-      kind === 'iptables'
-        ? countChainChanges(delta.iptables)
-        : listKernelChanges(delta, { from: noOwners, to: noOwners }, [kind]).flatMap(countsOf);
+      counters[kind]?.(delta) ?? listKernelChanges(delta, { from: noOwners, to: noOwners }, [kind]).flatMap(countsOf);
     const objects = [...new Set(counts.map(([object]) => object))];
     return objects.flatMap((object) =>
       (['added', 'changed', 'removed'] as const).flatMap((change) => {

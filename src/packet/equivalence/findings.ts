@@ -49,12 +49,12 @@ export interface Effect {
   };
 }
 
-type KnownPort = Scene['ports'][number];
+type ShownPort = Scene['ports'][number];
 
 /** What a packet is sent to. */
 interface Target {
   readonly kind:
-    | KnownPort['addresses'][number]['kind']
+    | ShownPort['addresses'][number]['kind']
     | 'node-port'
     | 'health-check'
     | 'ping'
@@ -62,7 +62,7 @@ interface Target {
     | 'unserved-address'
     | 'node';
   /** Those that have the address or node port. */
-  readonly ports: readonly KnownPort[];
+  readonly ports: readonly ShownPort[];
 }
 
 interface Gathered {
@@ -70,6 +70,8 @@ interface Gathered {
   readonly services: Set<string>;
   readonly nodes: Set<string>;
   readonly reasons: Set<string>;
+  /** The addresses on which only one side serves node ports. */
+  readonly served: { readonly old: Set<string>; readonly new: Set<string> };
 }
 
 /** Gathers differences by their causes, node by node. */
@@ -87,6 +89,7 @@ export class Findings {
         services: new Set(),
         nodes: new Set(),
         reasons: new Set(),
+        served: { old: new Set(), new: new Set() },
       };
       this.#byCause.set(cause, known);
       for (const label of labels) known.services.add(label);
@@ -94,8 +97,7 @@ export class Findings {
       known.nodes.add(node);
       addTo(known.effects, effect);
       if (cause !== 'node-port-addresses') return;
-      const side = difference.from.endpoints.length > 0 ? 'old' : 'new';
-      known.reasons.add(`Here only the ${side} side serves them on ${difference.packet.destination.text}.`);
+      known.served[difference.from.endpoints.length > 0 ? 'old' : 'new'].add(difference.packet.destination.text);
     };
   }
 
@@ -110,7 +112,7 @@ export class Findings {
         {
           cause,
           title,
-          reasons: [...known.reasons],
+          reasons: [...known.reasons, ...servedWords(known.served)],
           advice,
           severity: effects[0]?.severity ?? 'fails-otherwise',
           services: [...known.services].sort(),
@@ -140,6 +142,14 @@ function addTo(effects: Map<string, Effect>, effect: Effect): void {
   const isNew = effect.senders.some((sender) => !known.senders.includes(sender));
   const senders = isNew ? [...known.senders, ...effect.senders].sort() : known.senders;
   effects.set(key, { ...worst, senders, classes: known.classes + effect.classes });
+}
+
+/** Of which addresses only one side serves node ports. */
+function servedWords(served: Gathered['served']): readonly string[] {
+  return (['old', 'new'] as const).flatMap((side) => {
+    const addresses = [...served[side]].sort().join(', ');
+    return addresses === '' ? [] : [`Here only the ${side} side serves them on ${addresses}.`];
+  });
 }
 
 function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
@@ -182,8 +192,8 @@ function explainer(...scenes: readonly [Scene, Scene]) {
 /** Looks up what packets are sent to, by the Services of either side. `nodes` are the node's own addresses. */
 function targetFinder(scenes: readonly Scene[], nodes: ReadonlyMap<string, Address>): (packet: Packet) => Target {
   /** By socket, by address, and by port of the node. */
-  const targets = new Map<string, { readonly kind: Target['kind']; readonly ports: KnownPort[] }>();
-  const add = (key: string, kind: Target['kind'], port: KnownPort): void => {
+  const targets = new Map<string, { readonly kind: Target['kind']; readonly ports: ShownPort[] }>();
+  const add = (key: string, kind: Target['kind'], port: ShownPort): void => {
     const known = targets.get(key);
     if (known) known.ports.push(port);
     else targets.set(key, { kind, ports: [port] });
