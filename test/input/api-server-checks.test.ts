@@ -115,7 +115,7 @@ suite('a Service', () => {
         'ports: [{port: 80, nodePort: 30080}]',
       ],
       [
-        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" is read as 10.0.0.0/8: write it that way, because other programs may read it differently [odd-address]',
+        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" is read as 10.0.0.0/8: write 10.0.0.0/8, or 10.1.2.3/32 for the one address [odd-address]',
         '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8: write it that way, because other programs may read it differently [odd-address]',
         '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it that way, because other programs may read it differently [odd-address]',
       ],
@@ -300,7 +300,7 @@ suite('a Node', () => {
     ],
     [
       'podCIDR: 10.244.0.5/24',
-      '4:17 warning: podCIDR "10.244.0.5/24" is read as 10.244.0.0/24: write it that way, because other programs may read it differently [odd-address]',
+      '4:17 warning: podCIDR "10.244.0.5/24" is read as 10.244.0.0/24: write 10.244.0.0/24, or 10.244.0.5/32 for the one address [odd-address]',
     ],
   ])('%s', (spec, message) => {
     expect(of('metadata: {name: worker-1}', `spec: {${spec}}`)).toEqual([message]);
