@@ -208,7 +208,7 @@ export function assertNoConflicts(plan: Plan): void {
   const text = `these exist already, and kpc-apply did not make them: ${names}`;
   const advice = conflicts.every(({ adoptable }) => adoptable)
     ? 'if kube-proxy left them, apply with --adopt to take them over'
-    : 'remove them, or remove what collides with them from the bundle';
+    : 'stop the program that made them and remove them, or remove what collides with them from the bundle';
   throw new Failure('conflict', text, advice);
 }
 
