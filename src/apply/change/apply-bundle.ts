@@ -1,6 +1,8 @@
 import { hashHex } from '#hash';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
+import type { SetChange } from '../../kernel/ipset/ipset.ts';
+import type { NftChange } from '../../kernel/nftables/nft-delta.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
@@ -201,12 +203,17 @@ function concernsUdp({ delta }: Plan): boolean {
   if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind === 'table')) return true;
   const changes: readonly object[] = [
     ...Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes)),
-    ...delta.nftables.flatMap((table) => (table.kind === 'table' ? [] : table.changes)),
-    ...delta.sets,
+    ...delta.nftables.flatMap((table) => (table.kind === 'table' ? [] : table.changes)).map(withoutRest),
+    ...delta.sets.map(withoutRest),
     ...delta.virtualServers,
   ];
   // In nftables, the names of chains and sets have the protocol, too. iptables takes its number as well.
   return changes.some((change) => /udp|"17"/i.test(JSON.stringify(change)));
+}
+
+/** A change of a set without what stays in it: most sets hold something of UDP. */
+function withoutRest(change: SetChange | NftChange): object {
+  return change.kind === 'entries' || change.kind === 'elements' ? { ...change, set: change.set.name } : change;
 }
 
 /** What an apply of a plan would refuse, and what it would warn of. */

@@ -11,6 +11,7 @@ import {
   subtract,
   turn,
   type ChangedObject,
+  type Counted,
   countsOf,
 } from './kernel-change.ts';
 import type { SideOwners, Owners } from './owners.ts';
@@ -62,7 +63,7 @@ export interface ChangeCount {
 }
 
 /** The kinds whose changes are counted without comparing rules one by one. */
-const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => ReturnType<typeof countChainChanges> } = {
+const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => readonly Counted[] } = {
   iptables: ({ iptables }) => countChainChanges(iptables),
 };
 
