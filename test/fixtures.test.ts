@@ -2,7 +2,15 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readFolder } from '../src/bundle/folder.ts';
+import { isGoldenFile } from '../src/bundle/golden.ts';
+import { makeBundle } from '../src/bundle/make-bundle.ts';
+import type { ProxyMode } from '../src/kube-proxy/modes.ts';
+import { compile } from '../src/library/index.ts';
+import { loadBundle } from '../src/sides/load-bundle.ts';
+import { optionsOf } from './library/fixture-options.ts';
 import { listFixtures, type Fixture } from './support/fixtures.ts';
+import { contentOf, readGoldenFolder } from './support/golden.ts';
 import { runKpc } from './support/run-kpc.ts';
 
 /** UPDATE_GOLDEN=1 writes what comes out over what is expected; the difference is then read in git. */
@@ -25,8 +33,9 @@ describe('fixtures that compile', () => {
         expect(run, run.stderr).toMatchObject({ status: 0, stdout: '' });
         // The two last lines say how much was written, and where.
         const warnings = run.stderr.replace(/[^\n]*\nWritten to [^\n]*\n$/, '');
-        expectSameFolder(out, join(fixture.folder, `expected-${mode}`));
+        expectKept(out, join(fixture.folder, `expected-${mode}`));
         expectSameText(warnings, warningsFile(fixture, mode));
+        await expectSuitsAll(out, fixture, mode);
       });
     }
   }
@@ -45,20 +54,53 @@ describe('fixtures that must not compile', () => {
   }
 });
 
+/** The library compiles the same, kpc-apply takes the bundle, and the golden of the same input means it and has all its lines. */
+async function expectSuitsAll(bundle: string, fixture: Fixture, mode: ProxyMode): Promise<void> {
+  const files = await readFolder(bundle);
+  const options = optionsOf(fixture);
+  expect(options && compile({ ...options, proxyMode: mode }).bundle?.files).toEqual(files);
+  await expect(loadBundle(bundle)).resolves.toBeDefined();
+  const golden = `${bundle}-golden`;
+  const run = await runKpc([...fixture.args, '--proxy-mode', mode, '--golden', golden], { cwd: fixture.folder });
+  expect(run).toMatchObject({ status: 0 });
+  const fromGolden = makeBundle(contentOf(await readGoldenFolder(golden)));
+  expect(fromGolden.manifest).toEqual(JSON.parse(files.get('manifest.json') ?? ''));
+  expect(withoutManifest(fromGolden.files)).toEqual(withoutManifest(files));
+  const kept = new Set([...(await readFolder(golden, isGoldenFile)).values()].flatMap(linesOf));
+  const tools = [...files].filter(([name]) => !name.endsWith('.json'));
+  expect(tools.flatMap(([, text]) => linesOf(text)).filter((line) => !kept.has(line))).toEqual([]);
+}
+
+/** The manifest of a golden's bundle has its settings in another order. */
+function withoutManifest(files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...files].filter(([name]) => name !== 'manifest.json'));
+}
+
+/** The lines of a tool's file that say something, without the names of tables. */
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '' && line !== 'COMMIT' && !/^(\*|==> )/.test(line));
+}
+
 /** What goes to stderr beside a bundle: warnings.txt, or warnings-MODE.txt where the modes differ. */
 function warningsFile(fixture: Fixture, mode: string): string {
   const ofMode = join(fixture.folder, `warnings-${mode}.txt`);
   return existsSync(ofMode) ? ofMode : join(fixture.folder, 'warnings.txt');
 }
 
-/** The same file names, and in each the same bytes. */
-function expectSameFolder(got: string, want: string): void {
+/** What a fixture keeps only if its case is about it. Every other file of a bundle has rules, and is kept. */
+const optionalFiles: ReadonlySet<string> = new Set(['manifest.json', 'services.json', 'modules.conf', 'sysctl.conf']);
+
+/** All rules, and what else the fixture keeps: the same files, and in each the same bytes. */
+function expectKept(got: string, want: string): void {
+  const rules = readdirSync(got).filter((name) => !optionalFiles.has(name));
   if (update) {
+    const kept = readdirSync(want).filter((name) => optionalFiles.has(name) && existsSync(join(got, name)));
     rmSync(want, { recursive: true, force: true });
-    cpSync(got, want, { recursive: true });
+    for (const name of [...rules, ...kept]) cpSync(join(got, name), join(want, name));
   }
-  expect(readdirSync(got).toSorted()).toEqual(readdirSync(want).toSorted());
-  for (const name of readdirSync(want)) {
+  const wanted = readdirSync(want);
+  expect(wanted.filter((name) => !optionalFiles.has(name)).toSorted(), 'files with rules').toEqual(rules.toSorted());
+  for (const name of wanted) {
     expect(readFileSync(join(got, name), 'utf8'), name).toBe(readFileSync(join(want, name), 'utf8'));
   }
 }

@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { isBuiltInChain, tableNames } from '../../src/kernel/iptables/iptables.ts';
-import { isKubeProxyChain } from '../../src/kube-proxy/chains.ts';
+import { weighEvidence } from '../../src/kube-proxy/evidence.ts';
+import { emptyState } from '../../src/kernel/state.ts';
 
 const fixtures = join(import.meta.dirname, '../../fixtures');
 
 test('every chain that kube-proxy makes is told from another program’s of its name by what is in it', () => {
+  const evidence = weighEvidence(emptyState);
   let seen = 0;
   for (const entry of readdirSync(fixtures, { recursive: true, encoding: 'utf8' })) {
     if (!/\/expected[^/]*\/ip6?tables\.restore$/.test(entry)) continue;
@@ -16,7 +18,7 @@ test('every chain that kube-proxy makes is told from another program’s of its 
       for (const chain of tables[table]?.values() ?? []) {
         if (isBuiltInChain(table, chain.name)) continue;
         seen++;
-        expect(isKubeProxyChain(table, chain), `${entry}: ${table} ${chain.name}`).toBe(true);
+        expect(evidence.chain(table, chain), `${entry}: ${table} ${chain.name}`).toBe('certain');
       }
     }
   }

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { gatesOf } from '../../src/input/configuration/feature-gates.ts';
 import {
   behaviourChanges,
   behaviours,
   behavioursOf,
+  canSetGate,
   kubeProxyVersions,
+  lastRelease,
   newestRelease,
   parseRelease,
+  previews,
   releases,
   type Behaviour,
   type Release,
@@ -14,8 +16,9 @@ import {
 
 /** The behaviours of each release by default, written out once more. */
 const byDefault: Record<Release, readonly Behaviour[]> = (() => {
-  const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips', 'ipvs-mode'];
-  const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written', 'primary-node-ports'] as const;
+  const oldest: readonly Behaviour[] = ['zone-hints', 'external-ips', 'ipvs-mode'];
+  const since130 = [...oldest, 'traffic-policies', 'load-balancer-ip-mode'] as const;
+  const since131 = [...since130, 'zone-hints-without-annotation', 'primary-node-ports'] as const;
   const since133 = [...since131, 'service-cidrs'] as const;
   const since134 = [...since133, 'node-hints', 'open-source-range', 'masquerade-by-address'] as const;
   const since136 = [
@@ -28,34 +31,40 @@ const byDefault: Record<Release, readonly Behaviour[]> = (() => {
     'separate-watches',
     'conntrack-limit',
   ] as const;
+  const since137 = [
+    ...since136,
+    'node-port-words',
+    'single-endpoint-dnat',
+    'short-comments',
+    'conntrack-raise',
+    'forgotten-flows',
+  ] as const;
   return {
-    '1.30': oldest,
+    '1.25': oldest,
+    '1.30': since130,
     '1.31': since131,
     '1.32': since131,
     '1.33': since133,
     '1.34': since134,
     '1.35': since134,
     '1.36': since136,
-    '1.37': [
-      ...since136,
-      'node-port-words',
-      'single-endpoint-dnat',
-      'short-comments',
-      'conntrack-raise',
-      'forgotten-flows',
-    ],
+    '1.37': since137,
+    '1.38': [...since137, 'localhost-node-ports'],
   };
 })();
 
 describe('the table of releases', () => {
   test.each(releases)('Kubernetes %s behaves by default as its kube-proxy does', (release) => {
     expect([...behavioursOf(release)].toSorted()).toEqual(byDefault[release].toSorted());
-    expect(kubeProxyVersions[release]).toMatch(new RegExp(`^v${release.replace('.', '\\.')}\\.\\d+$`));
+    expect(kubeProxyVersions[release]).toMatch(
+      new RegExp(`^v${release.replace('.', '\\.')}\\.\\d+${previews[release] === undefined ? '' : '-alpha'}$`),
+    );
   });
 
-  test('the newest release has every behaviour but those of alpha gates, and the last one is the newest', () => {
-    expect([...behavioursOf(newestRelease, new Map([['AllAlpha', true]]))]).toEqual(behaviours);
-    expect(releases.at(-1)).toBe(newestRelease);
+  test('the last release has every behaviour but those of alpha gates, and the newest is the last that is out', () => {
+    expect([...behavioursOf(lastRelease, new Map([['AllAlpha', true]]))]).toEqual(behaviours);
+    const later = releases.slice(releases.indexOf(newestRelease) + 1);
+    expect(releases.filter((release) => previews[release] !== undefined)).toEqual(later);
   });
 
   test.each(behaviours)('%s says what changed, and where that can be read', (behaviour) => {
@@ -68,13 +77,13 @@ describe('the table of releases', () => {
 
 /** Gate, behaviour, and what each release makes of the gate: whether it turns the behaviour, or is not there to. */
 const gates: readonly (readonly [string, Behaviour, readonly Release[]])[] = [
-  ['TopologyAwareHints', 'zone-hints', ['1.30', '1.31', '1.32']],
+  ['TopologyAwareHints', 'zone-hints', ['1.25', '1.30', '1.31', '1.32']],
   ['ServiceTrafficDistribution', 'zone-hints-without-annotation', ['1.30', '1.31', '1.32']],
   ['LoadBalancerIPMode', 'load-balancer-ip-mode', ['1.30', '1.31']],
   ['PreferSameTrafficDistribution', 'node-hints', ['1.33', '1.34']],
-  ['AllowServiceExternalIPs', 'external-ips', ['1.36', '1.37']],
-  ['KubeProxyIPVS', 'ipvs-mode', ['1.37']],
-  ['KubeProxyNFTablesLocalhostNodePorts', 'localhost-node-ports', ['1.37']],
+  ['AllowServiceExternalIPs', 'external-ips', ['1.36', '1.37', '1.38']],
+  ['KubeProxyIPVS', 'ipvs-mode', ['1.37', '1.38']],
+  ['KubeProxyNFTablesLocalhostNodePorts', 'localhost-node-ports', ['1.37', '1.38']],
 ];
 
 describe('feature gates', () => {
@@ -84,8 +93,7 @@ describe('feature gates', () => {
       const usual = behavioursOf(release).has(behaviour);
       const expected = settable.includes(release) ? [true, false] : [usual, usual];
       expect([on, off], release).toEqual(expected);
-      // kube-proxy knows the gate, and has not locked it.
-      expect(gatesOf(release).get(name)?.isLocked === false, release).toBe(settable.includes(release));
+      expect(canSetGate(behaviour, release), release).toBe(settable.includes(release));
     }
   });
 
@@ -100,6 +108,7 @@ describe('feature gates', () => {
     expect(of('1.36', { AllBeta: false, AllAlpha: true }).has('external-ips')).toBe(true);
     expect(of('1.36', { AllAlpha: true }).has('localhost-node-ports')).toBe(false);
     expect(of('1.37', { AllAlpha: true }).has('localhost-node-ports')).toBe(true);
+    expect(of('1.38', { AllBeta: false }).has('localhost-node-ports')).toBe(false);
     expect(of('1.37', { AllAlpha: false, AllBeta: false }).has('ipvs-mode')).toBe(true);
   });
 });
@@ -115,7 +124,7 @@ describe('versions', () => {
     ['v1.31.0-alpha.1.45+1a2b3c', '1.31'],
   ])('%s is of %s', (text, release) => expect(parseRelease(text)).toBe(release));
 
-  test.each(['1.29', 'v1.38.0', '2.36', '1.3', '01.36'])('%s is of a release that kpc does not follow', (text) =>
+  test.each(['1.29', 'v1.39.0', '2.36', '1.3', '01.36'])('%s is of a release that kpc does not follow', (text) =>
     expect(parseRelease(text)).toBeUndefined(),
   );
 

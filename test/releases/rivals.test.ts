@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { buildCluster, settleOnNode } from '../../src/cluster/build-cluster.ts';
+import { buildCluster, clusterOfNode } from '../../src/cluster/build-cluster.ts';
 import { findSlices } from '../../src/cluster/slices/find-slices.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { readInputs } from '../support/read-inputs.ts';
@@ -43,7 +43,7 @@ function chosenOn(
   name: string,
   release: Release,
 ): readonly (readonly [string | undefined, boolean])[] {
-  const [port] = settleOnNode(cluster, { name }, behavioursOf(release)).servicePorts;
+  const [port] = clusterOfNode(cluster, { name }, behavioursOf(release)).servicePorts;
   return port?.endpoints.map(({ status: { nodeName, ready } }) => [nodeName, ready] as const) ?? [];
 }
 
@@ -83,12 +83,12 @@ describe('two slices that name one endpoint', () => {
 
   test('a cluster without rivals is left as it is', () => {
     const cluster = clusterOf([{ node: 'a' }], '1.30');
-    expect(settleOnNode(cluster, { name: 'a' }, behavioursOf('1.30'))).toBe(cluster);
+    expect(clusterOfNode(cluster, { name: 'a' }, behavioursOf('1.30'))).toBe(cluster);
   });
 
   test('settling a cluster again changes nothing', () => {
     const cluster = clusterOf([{ node: 'a' }, { node: 'b' }], '1.30');
-    const once = settleOnNode(cluster, { name: 'b' }, behavioursOf('1.30'));
+    const once = clusterOfNode(cluster, { name: 'b' }, behavioursOf('1.30'));
     expect(chosenOn(once, 'b', '1.30')).toEqual([['b', true]]);
     expect(chosenOn(cluster, 'a', '1.30')).toEqual([['a', true]]);
   });

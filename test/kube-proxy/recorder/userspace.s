@@ -1,0 +1,3 @@
+//go:build userspace
+
+// Lets userspace.go declare a function that another package has.

@@ -1,0 +1,54 @@
+// Of a release that is not out, kpc programs what its alphas do.
+import { expect, test } from 'vitest';
+import { compile, type CompileOptions } from '../../src/library/compile.ts';
+import { newestRelease } from '../../src/kube-proxy/releases.ts';
+
+const text = `
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: default }
+spec: { type: NodePort, clusterIP: 10.96.0.7, ports: [{ port: 80, nodePort: 30080 }] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web, namespace: default, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [10.244.1.5], nodeName: worker-1, conditions: { ready: true } }]
+---
+apiVersion: v1
+kind: Node
+metadata: { name: worker-1 }
+spec: { podCIDR: 10.244.1.0/24 }
+status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] }
+`;
+
+function rulesOf(options: Partial<CompileOptions>) {
+  const manifests = [{ name: 'in.yaml', text }];
+  const { bundle, diagnostics } = compile({ manifests, proxyMode: 'nftables', ...options });
+  return {
+    rules: bundle?.files.get('nftables.nft'),
+    recorded: bundle?.manifest.settings.nftablesLocalhostNodePorts,
+    notes: diagnostics.filter(({ severity }) => severity === 'note').map(({ code }) => code),
+  };
+}
+
+const gate = 'KubeProxyNFTablesLocalhostNodePorts';
+
+test('1.38 programs what 1.37 does with the gate on, says so, and is not the default', () => {
+  const coming = rulesOf({ kubernetesVersion: '1.38' });
+  expect(coming.rules).toContain('map localhost-nodeport-reject-ports');
+  expect(coming.rules).toBe(rulesOf({ kubernetesVersion: '1.37', featureGates: `${gate}=true` }).rules);
+  expect(coming.notes).toContain('kubernetes-preview');
+  expect(newestRelease).toBe('1.37');
+  expect(rulesOf({}).notes).not.toContain('kubernetes-preview');
+});
+
+test('a bundle records the gate where it is not at the default of its release', () => {
+  expect(rulesOf({ kubernetesVersion: '1.37' }).recorded).toBeUndefined();
+  expect(rulesOf({ kubernetesVersion: '1.37', featureGates: `${gate}=true` }).recorded).toBe(true);
+  expect(rulesOf({ kubernetesVersion: '1.38' }).recorded).toBeUndefined();
+  const off = rulesOf({ kubernetesVersion: '1.38', featureGates: `${gate}=false` });
+  expect(off.recorded).toBe(false);
+  expect(off.rules).toBe(rulesOf({ kubernetesVersion: '1.37' }).rules);
+});
