@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { splitOutputs } from '../../src/dumps/split-outputs.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import { cpuSeconds } from '../support/cpu-time.ts';
+import { costInMegabytes } from '../support/cpu-time.ts';
 import { makeRandom } from '../support/random.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { ipAddr, ipBrief, ipsetList, ipvsServers, ipvsTitles, natTable } from './pasted.ts';
@@ -30,13 +30,13 @@ describe('a text of bad intent', () => {
     ['a page of prose', `${'lorem ipsum '.repeat(100)}\n`.repeat(5000)],
   ])('is read in bounded time, with few words: %s', async (_, text) => {
     let words = 0;
-    const seconds = await cpuSeconds(() => {
+    const cost = await costInMegabytes(() => {
       const { faults } = readDump(new Map([['pasted.txt', text]]));
       words = faults.length;
       return Promise.resolve();
     });
     expect(words).toBeLessThan(10);
-    expect(seconds).toBeLessThan(20);
+    expect(cost).toBeLessThan(20);
   });
 
   test('prints no command to a terminal, and no line of GitHub', async () => {

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { readDocuments } from '../../src/input/documents/read-documents.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { cpuSeconds } from '../support/cpu-time.ts';
+import { costInMegabytes } from '../support/cpu-time.ts';
 import { service } from './diagnose.ts';
 
 const collect = (text: string, name = 'in.yaml'): ReturnType<typeof collectFiles> =>
@@ -173,7 +173,8 @@ suite('positions', () => {
     ]) {
       const { diagnostics } = collect(text);
       const locate = () => diagnostics[0]?.place?.locate();
-      expect(await cpuSeconds(locate)).toBeLessThan(5);
+      // Of ten megabytes.
+      expect(await costInMegabytes(locate)).toBeLessThan(6);
       const location = locate();
       expect(text.split('\n')[(location?.line ?? 0) - 1]?.slice((location?.column ?? 0) - 1)).toMatch(/^70000/);
     }
