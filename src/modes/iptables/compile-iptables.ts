@@ -10,7 +10,8 @@ import type { Family } from '../../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { matchModules } from '../../kernel/modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
+import { iptablesJumps, jumpChains } from '../../kube-proxy/chains.ts';
+import { localnetRule } from '../../kube-proxy/kubelet.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './masquerade-rules.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
@@ -29,10 +30,10 @@ import {
 const largeClusterEndpoints = 1000;
 
 /**
- * What kube-proxy in iptables mode programs for the families: tables filter and nat of each, and route_localnet where
- * node ports listen on 127.0.0.1. If kube-proxy fills a chain in no fixed order, the Service ports are in the
- * cluster's. The accounting rules through nfacct, which kube-proxy adds if the kernel has it, are left out.
- * `memo` is for runs that compile one cluster and its settings for many nodes.
+ * What kube-proxy in iptables mode programs for the families: tables filter and nat, and route_localnet if node ports
+ * listen on 127.0.0.1. In chains that kube-proxy fills in no fixed order, Service ports have the cluster's order. The
+ * accounting rules through nfacct, which kube-proxy adds if the kernel has it, are left out. `memo` is for runs that
+ * compile one cluster and its settings for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,
@@ -52,7 +53,7 @@ export function compileIptables(
   };
 }
 
-/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+/** Keeps what was made of Service ports on one node, for the next nodes. Results are the same without it. */
 export class IptablesMemo {
   readonly traffic = new PlanMemo();
   readonly plans = new ContextMemo<TrafficPlan, ServicePortPlan>();
@@ -89,7 +90,6 @@ function compileFamily(
   return { family, tables, localhostNodePorts };
 }
 
-/** The chains of all Service ports. */
 function makeServiceChains(
   plans: readonly ServicePortPlan[],
   masquerade: MasqueradePlan,

@@ -6,20 +6,19 @@ import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { accept, comment, drop, jumpTo, returnToCaller, toNode } from './rule-args.ts';
+import { accept, comment, drop, jumpTo, returnToCaller, toNode } from './make-args.ts';
 
 /**
- * The rules about the masquerade mark that iptables and IPVS mode share: a packet that gets the mark is forwarded
- * and leaves the node with the node's address as its source.
+ * The rules about the masquerade mark, which iptables and IPVS mode share: a marked packet is forwarded, and leaves
+ * the node with the node's address as its source.
  */
 export interface MasqueradeRules {
   /** nat KUBE-MARK-MASQ: sets the mark. */
   readonly mark: readonly Rule[];
-  /** nat KUBE-POSTROUTING: masquerades what is marked, and clears the mark in case the packet comes by again. */
+  /** nat KUBE-POSTROUTING: masquerades marked packets, and clears the mark, because the packet may pass here again. */
   readonly postrouting: readonly Rule[];
   /**
-   * filter KUBE-FORWARD: lets marked packets through where the policy of FORWARD does not, and what belongs to their
-   * connections.
+   * filter KUBE-FORWARD: accepts marked packets, and those of their connections, also if the policy of FORWARD drops.
    */
   readonly forward: readonly Rule[];
 }
@@ -53,7 +52,6 @@ export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): 
   };
 }
 
-/** The match for traffic of the node's pods. */
 export function ifLocal(localTraffic: LocalTraffic): RuleArg {
   switch (localTraffic.kind) {
     case 'from-network':
@@ -65,7 +63,6 @@ export function ifLocal(localTraffic: LocalTraffic): RuleArg {
   }
 }
 
-/** Matches traffic that is not from the node's pods. */
 export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
   return { ...ifLocal(localTraffic), negated: true } as RuleArg;
 }
@@ -82,8 +79,8 @@ export function forwardRules(
 }
 
 /**
- * The end of nat KUBE-SERVICES: packets to the node's addresses that node ports listen on. Those of loopback only where
- * they work: in IPv4, with route_localnet.
+ * The end of nat KUBE-SERVICES: packets to the node's addresses that node ports listen on. Loopback counts only if it
+ * works: in IPv4, with route_localnet.
  */
 export function nodePortJumps(
   { addresses }: NodePortPlan,

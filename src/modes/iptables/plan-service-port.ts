@@ -3,16 +3,15 @@ import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import type { Firewall, TrafficPlan, TrafficPolicy } from '../../cluster/plan-traffic.ts';
 import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
-/** Where the packets to one Service port go on one node, with the names of its chains. */
+/** The traffic plan of a Service port, with the names of its chains. */
 export interface ServicePortPlan {
   readonly traffic: TrafficPlan;
   /** Names of all chains the port may have, in use or not. */
   readonly chains: ServiceChainNames;
   /** What the firewall chain checks: nothing without endpoints, as all packets are refused then. */
   readonly firewall: Firewall | undefined;
-  /** The endpoints of each policy. */
   readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
-  /** Both together, each endpoint once. */
+  /** The endpoints of both policies, each once. */
   readonly targets: readonly EndpointTarget[];
 }
 
@@ -22,7 +21,6 @@ export interface EndpointTarget {
   readonly chain: string;
 }
 
-/** Names the chains of a Service port and its endpoints. */
 export function planServicePort(traffic: TrafficPlan): ServicePortPlan {
   const { port, reachable, clusterEndpoints, localEndpoints } = traffic;
   const nameChain = endpointChainNames(port);
@@ -42,7 +40,7 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** The chains that a Service port may have, those that spread packets over the endpoints of a policy by the policy. */
+/** Names of the chains that a Service port may have; those that spread packets are keyed by policy. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 /** The names of a Service port's chains: a prefix and a hash of its label and protocol (kube-proxy's portProtoHash). */

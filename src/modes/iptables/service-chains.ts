@@ -24,9 +24,12 @@ import {
   protocolArgs,
   reject,
   toNode,
-} from './rule-args.ts';
+} from './make-args.ts';
 
-/** What the chains of a Service port depend on besides its plan: plain data, so that equal contexts make equal chains. */
+/**
+ * The chains of a Service port depend on this and its plan. It is plain data, so that equal contexts make equal
+ * chains.
+ */
 export interface ChainContext {
   readonly masquerade: MasqueradePlan;
   /** Whether rules that name an endpoint have a comment: not in large clusters. */
@@ -35,7 +38,7 @@ export interface ChainContext {
   readonly nodeIsAdmitted: boolean;
 }
 
-/** The match that lets one packet of n through, at index n: made once, as most Services need the same few. */
+/** At index n, the match that lets one of n packets through. Made once, as most Services need the same few. */
 export type Chances = readonly RuleArg[];
 
 /** A Service port's own chains in table nat, those in use only, in kube-proxy's order. */
@@ -99,7 +102,7 @@ function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, orig
   return { name: plan.chains.external, rules, origin };
 }
 
-/** KUBE-FW-: what comes from a source range goes on to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
+/** KUBE-FW-: sends packets from the source ranges on to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
 function firewallChain(
   { traffic: { port }, chains }: ServicePortPlan,
   firewall: Firewall,
@@ -119,7 +122,7 @@ function firewallChain(
   return { name: chains.firewall, rules, origin };
 }
 
-/** Packets to the cluster IP whose answer must come back by this node. */
+/** Masquerades packets to the cluster IP if their answers must come back by this node. */
 function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toClusterIPs } }: ChainContext): Rule[] {
   const match = matchClusterIP(traffic);
   const { origin } = traffic.clusterIP;
@@ -161,7 +164,7 @@ function targetRules(
   return [...sticky, ...spread];
 }
 
-/** KUBE-SEP-: sends packets to one endpoint, and remembers the client where the Service has session affinity. */
+/** KUBE-SEP-: sends packets to one endpoint; with session affinity it also remembers the client. */
 function endpointRules(
   { port, affinitySeconds }: TrafficPlan,
   { endpoint, chain }: EndpointTarget,
@@ -187,12 +190,11 @@ function remember(chain: string): RuleArg {
   return { kind: 'recent', name: chain, action: { kind: 'set' } };
 }
 
-/** The arguments of a rule that names an endpoint. */
 function endpointArgs(context: ChainContext, about: string, ...args: readonly RuleArg[]): readonly RuleArg[] {
   return context.endpointComments ? [comment(about), ...args] : args;
 }
 
-/** The matches for one packet in 0 (which is none's), 1, 2 and so on up to `most`. */
+/** At index n, the match for one packet of n, from 0 (unused) to `most`. */
 export function makeChances(most: number): Chances {
   return Array.from({ length: most + 1 }, (_, count) => ({ kind: 'statistic', probability: formatChance(count) }));
 }
@@ -241,7 +243,7 @@ export function captureNodePortRules({ traffic, chains }: ServicePortPlan): read
 const verdicts = { reject, drop } as const;
 const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
 
-/** How table filter turns away packets of a path that no endpoint takes; undefined if it does not. */
+/** How table filter refuses packets that no endpoint takes; undefined if endpoints take them. */
 function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
   return refusal && { about: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
 }
@@ -298,7 +300,6 @@ export function healthCheckRules({ traffic: { port, healthCheck } }: ServicePort
   return [{ args, origin: healthCheck.origin }];
 }
 
-/** Packets to the cluster IP and port. */
 function matchClusterIP({ port, clusterIP }: TrafficPlan): readonly RuleArg[] {
   return matchAddress(`${port.label} cluster IP`, clusterIP);
 }

@@ -26,9 +26,9 @@ import {
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
- * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports
- * claim one address, port and protocol, the first in the cluster's order has the virtual server. `memo` is for runs that
- * compile one cluster and its settings for many nodes.
+ * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and
+ * protocol, the first in the cluster's order gets the virtual server. `memo` is for runs that compile one cluster and
+ * its settings for many nodes.
  */
 export function compileIpvs(
   cluster: Cluster,
@@ -52,7 +52,7 @@ export function compileIpvs(
   };
 }
 
-/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+/** Keeps what was made of Service ports on one node, for the next nodes. Results are the same without it. */
 export class IpvsMemo {
   readonly traffic = new PlanMemo();
   readonly internal = new ContextMemo<TrafficPlan, ServicePortPlan>();
@@ -110,7 +110,7 @@ function linkAddresses(bound: readonly SetEntry[], family: Family): readonly Lin
   return addresses;
 }
 
-/** What kube-proxy sets on every node. conn_reuse_mode depends on the node's kernel: kpc-apply decides it there. */
+/** The sysctls of every node. conn_reuse_mode depends on the node's kernel: kpc-apply decides it there. */
 function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ['net.ipv4.ip_forward', '1'],

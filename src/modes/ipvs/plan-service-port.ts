@@ -14,16 +14,13 @@ import {
   type SchedulerFlag,
 } from '../../kernel/ipvs/ipvs.ts';
 import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
-import type { SetId } from '../../kube-proxy/ipvs-sets.ts';
+import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-sets.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
-/** What a node is to the Service ports of one family, besides its identity. */
+/** The facts of a node, besides its identity, that Service ports of one family depend on. */
 export interface FamilyNode {
-  /** The node's scheduler. */
   readonly scheduler: string;
-  /** The node's own address. */
   readonly nodeIP: Address;
-  /** The addresses that node ports listen on. */
   readonly nodePortAddresses: readonly Address[];
   /** Addresses of the node's own links, as text: never bound to kube-ipvs0. */
   readonly own: ReadonlySet<string>;
@@ -41,8 +38,8 @@ export interface ServicePortPlan {
 type SetMember = readonly [SetId, SetEntry];
 
 /**
- * A Service port that is reached by its cluster IP alone. Of all nodes with the same traffic plan, only the scheduler
- * can differ to it.
+ * Plans a Service port that is reached by its cluster IP alone. Nodes with the same traffic plan differ in the
+ * scheduler at most.
  */
 export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
@@ -53,7 +50,7 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePo
   };
 }
 
-/** Any Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
+/** Plans any Service port on one node, in the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
 export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
   const { port, nodePort } = traffic;
   const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
@@ -82,7 +79,7 @@ export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePo
   return { virtualServers, members, closedToNode };
 }
 
-/** With those of the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
+/** Includes those of the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
 function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
   const { clusterIP } = traffic;
   return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
@@ -123,7 +120,7 @@ function bindingOf({ address, origin }: AddressPort): SetMember {
   return ['ipvsAddresses', { address, origin }];
 }
 
-/** The port's local endpoints, ready or not: a pod that reaches itself through the Service is masqueraded. */
+/** All local endpoints, ready or not: a pod that reaches itself through the Service is masqueraded. */
 function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
   return onNode.map(({ address, port: number, place }) => {
     const origin = originOf(port, place);
@@ -131,15 +128,9 @@ function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
   });
 }
 
-const nodePortSets = {
-  TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
-  UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
-  SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
-} as const satisfies Record<ServicePort['protocol'], { all: SetId; local: SetId }>;
-
 function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly AddressPort[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
-  // A bitmap:port knows the number alone, once however many addresses listen.
+  // A bitmap:port holds the number alone, once for all addresses that listen.
   const members: readonly SetEntry[] =
     port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
   const isLocal = external.policy === 'Local';
@@ -150,7 +141,7 @@ function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] 
   return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-/** Policy Local falls back to the cluster's endpoints where the node has none: the other modes drop there. */
+/** On a node without local endpoints, policy Local falls back to those of the cluster; the other modes drop. */
 function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
   return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
 }
@@ -162,28 +153,28 @@ function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMem
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
 const mhPort: SchedulerFlag = 'flag-2';
 
-/** The virtual server of a Service port at one of its addresses. The Service's annotation wins over the node's scheduler. */
+/** The scheduler of the Service's annotation wins over the node's. */
 function makeVirtualServer(
   servicePort: ServicePort,
   nodeScheduler: string,
   { address, port, origin }: AddressPort,
   realServers: readonly RealServer[],
 ): VirtualServer {
-  const scheduler = servicePort.scheduler ?? nodeScheduler;
+  const scheduler = servicePort.scheduler || nodeScheduler;
   return {
     family: servicePort.family,
     protocol: servicePort.protocol,
     address,
     port,
     scheduler,
-    persistentSeconds: servicePort.affinitySeconds,
+    persistentSeconds: servicePort.affinitySeconds || undefined,
     schedulerFlags: scheduler === 'mh' ? [mhPort] : [],
     realServers,
     origin,
   };
 }
 
-/** Endpoints of a Service port as real servers of weight 1, sorted by address as a number, then port. */
+/** Weight 1 each, sorted by address as a number, then port. */
 function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePort): readonly RealServer[] {
   return endpoints
     .toSorted((a, b) => compareAddresses(a.address, b.address) || a.port - b.port)
@@ -197,8 +188,8 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
 }
 
 /**
- * One virtual server for each address, port and protocol, sorted. Inside a Service port the last one wins, because each
- * write of kube-proxy's replaces the one before; between Service ports the first in the cluster's order does.
+ * One virtual server for each address, port and protocol, sorted. Within a Service port the last one wins, as each of
+ * kube-proxy's writes replaces the one before. Between Service ports the first in the cluster's order wins.
  */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();

@@ -13,7 +13,7 @@ import {
   markForMasquerade,
   returnToCaller,
   toNode,
-} from '../iptables/rule-args.ts';
+} from '../iptables/make-args.ts';
 import {
   accessFilterRules,
   openSets,
@@ -23,12 +23,13 @@ import {
   setIds,
   setName,
   setType,
+  usualSetSize,
 } from '../../kube-proxy/ipvs-sets.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 
-/** What shapes the iptables rules of one family: they match sets, so the Services themselves are not among it. */
+/** The rules of one family depend on this alone: they match sets, not Services. */
 export interface RuleInput {
   readonly family: Family;
   /** Sets that are empty get no rule in most places. */
@@ -123,7 +124,7 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
   };
 }
 
-/** Traffic to cluster IPs that does not come from the node's pods leaves with the node's address. */
+/** Masquerades traffic to cluster IPs that does not come from the node's pods. */
 function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput): Rule {
   const match = matchSet('clusterIP', family);
   switch (toClusterIPs.kind) {
@@ -132,12 +133,13 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
     case 'all-but-pods':
       return rule(...match, ifNotLocal(toClusterIPs.pods), markForMasquerade);
     case 'none-known':
-      // At least traffic from a cluster IP to one (the node to itself) is masqueraded.
+      // Without a way to know pods, only traffic from a cluster IP to a cluster IP (the node to itself) is
+      // masqueraded.
       return rule(comment(setComments.clusterIP), setMatch('clusterIP', family, ['src', 'dst']), markForMasquerade);
   }
 }
 
-/** Traffic to external IPs from outside the node, and where the address is the node's own, is for IPVS to take. */
+/** Accepts traffic to external IPs from outside the node, and to addresses of the node's own: IPVS handles it. */
 function acceptFromOutside(id: SetId, family: Family): readonly Rule[] {
   return [
     rule(...matchSet(id, family), { kind: 'physdev-is-in', negated: true }, { ...fromNode, negated: true }, accept),
@@ -176,13 +178,13 @@ function rule(...args: readonly RuleArg[]): Rule {
   return { args };
 }
 
-/** The set's comment and the match of a packet's destination, and of its source too where `and` says so. */
+/** Matches the destination with a set, after the set's comment; with `and`, the source too. */
 function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
   const destination = destinationOf(id);
   return [comment(setComments[id]), setMatch(id, family, and ? [...destination, and] : destination)];
 }
 
-/** What rules say of each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
+/** The comment on rules that match each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 const setComments = {
   loopBack: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
   clusterIP: 'Kubernetes service cluster ip + port for masquerade purpose',
@@ -203,16 +205,11 @@ const setComments = {
   ipvsAddresses: 'Addresses on the ipvs interface',
 } as const satisfies { readonly [Id in SetId]: string };
 
-/** The members of each set of one family. */
 export type SetMembers = { readonly [Id in SetId]: SetEntry[] };
 
-/** Sets without entries, to be filled by the Service ports. */
 export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
-
-/** The kernel's default size of a hash set: kube-proxy's sets overflow past this many entries. */
-const usualElements = 65_536;
 
 /** All sets of a family. kube-proxy also makes those without entries. */
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
@@ -234,9 +231,12 @@ function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet
   };
 }
 
-/** Twice the usual, and again, until all fit: a set's limit then changes rarely as a cluster grows. */
+/**
+ * Doubles the usual size until all entries fit, so that a set's limit changes rarely as a cluster grows. kube-proxy
+ * keeps the usual size, and its sets overflow.
+ */
 function elementsFor(count: number): number {
-  let elements = usualElements;
+  let elements = usualSetSize;
   while (elements < count) elements *= 2;
   return elements;
 }

@@ -8,7 +8,7 @@ import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-nam
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
   destinationPort,
-  differs,
+  excludes,
   drop,
   equalTo,
   familyFields,
@@ -28,26 +28,25 @@ import {
   type FamilyFields,
 } from './rule-parts.ts';
 
-/** What the chains that every node has depend on. */
 export interface BaseChainInput {
   readonly family: Family;
   readonly masquerade: MasqueradePlan;
   readonly nodePorts: NodePortPlan;
-  /** The networks that cluster IPs are chosen from, of this family; empty if nothing says. */
+  /** The ranges of cluster IPs, of this family; empty if unknown. */
   readonly serviceNetworks: readonly Network[];
   /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }
 
-/** Before DNAT, where packets still have the address that the client asked for. */
+/** The priority before DNAT, while packets still have the destination that the client asked for. */
 const preDnat = -110;
 
 const { firewallCheck, serviceEndpointsCheck, nodePortEndpointsCheck, clusterIPsCheck } = nftChains;
 
 /**
- * Where the kernel enters the table, and where packets go on from there (nftablesBaseChains, nftablesJumpChains). Of filter
- * only packets that open a connection: later ones need no check.
+ * The base chains and the chains that they jump to (nftablesBaseChains, nftablesJumpChains). Those of type filter see
+ * packets that open a connection only: later ones need no check.
  */
 const hooks = [
   [nftChains.filterPreroutingPreDnat, 'filter', 'prerouting', preDnat, [firewallCheck]],
@@ -68,7 +67,6 @@ const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority
   rules: targets.map((target) => rule(type === 'filter' ? [ifNew, jump(target)] : [jump(target)])),
 }));
 
-/** The chains that every node has. */
 export function baseChains(input: BaseChainInput): readonly NftChain[] {
   const fields = familyFields[input.family];
   return [
@@ -103,7 +101,6 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
       rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
     },
     { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
-    // Where rules send packets to masquerade.
     ...(input.behaviours.has('inline-masquerade')
       ? []
       : [{ name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(input.masquerade)])] }]),
@@ -111,7 +108,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
   ];
 }
 
-/** Where packets are taken for a Service's: by their address first, as a node port's number could be a Service's port. */
+/** Catches packets to Services: first by address, as a node port's number could be a Service's port. */
 function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   return [
     ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
@@ -136,8 +133,8 @@ function nodePortMap(map: string): Expression {
 }
 
 /**
- * Packets to the addresses that node ports listen on. If that is every address, `unlisted` matches those of the node,
- * except loopback: node ports do not work there.
+ * Matches packets to the addresses that node ports listen on. If that is every address, `unlisted` matches those of
+ * the node except loopback, where node ports do not work.
  */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
@@ -146,7 +143,7 @@ function toNodePortAddresses(
 ): readonly Expression[] {
   return nodePorts.addresses
     ? [matches(destination, inSet(nftSets.nodePortIPs))]
-    : [...unlisted, differs(destination, loopback[family])];
+    : [...unlisted, excludes(destination, loopback[family])];
 }
 
 const loopback: { readonly [F in Family]: Right } = {
@@ -154,7 +151,7 @@ const loopback: { readonly [F in Family]: Right } = {
   ipv6: equalTo({ kind: 'address', address: loopbackAddresses.ipv6 }),
 };
 
-/** Packets to cluster IPs that no Service took: to a port that the Service does not have, or to an IP that none has. */
+/** Refuses packets to cluster IPs that no Service took: the Service lacks the port, or no Service has the IP. */
 function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {
   const refused = rule(
     [matches(destination, inSet(nftSets.clusterIPs)), reject],
@@ -166,7 +163,10 @@ function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination
   return [refused, rule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
 }
 
-/** What leaves the node with the node's address for its source. The mark is cleared in case the packet comes by again. */
+/**
+ * Gives marked packets the node's address as their source, and clears the mark, because the packet may pass here
+ * again.
+ */
 function masqueradingRules(
   { masquerade: { mark }, behaviours }: BaseChainInput,
   fields: FamilyFields,
@@ -176,7 +176,7 @@ function masqueradingRules(
   const none = equalTo({ kind: 'number', value: 0 });
   const hairpin = behaviours.has('hairpin-set') ? [hairpinRule(fields)] : [];
   return behaviours.has('inline-masquerade')
-    ? [rule([differs(marked, none), clear, masquerade]), ...hairpin]
+    ? [rule([excludes(marked, none), clear, masquerade]), ...hairpin]
     : [...hairpin, rule([matches(marked, none), returnToCaller]), rule([clear]), rule([masquerade])];
 }
 
@@ -198,7 +198,7 @@ export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behavio
   return nodePorts.namesLoopback ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];
 }
 
-/** The chains that count and reject packets to them. */
+/** The chains that count and reject packets to node ports on localhost. */
 function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
   return rejected.map((protocol) => {
     const { chain, counter } = localhostRejection(protocol);
@@ -206,7 +206,6 @@ function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
   });
 }
 
-/** Their counters, by name. */
 export function localhostCounters(rejected: readonly Protocol[]): ReadonlyMap<string, NftCounter> {
   const names = rejected.map((protocol) => localhostRejection(protocol).counter);
   return new Map(names.map((name) => [name, { name }]));

@@ -13,16 +13,16 @@ import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/t
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-names.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
-import { gatesOfSettings } from '../../kube-proxy/settings/feature-gates.ts';
+import { gatesOfSettings } from '../../settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
 import { addressTypes, addressValue } from './rule-parts.ts';
 import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceObjects } from './service-objects.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 
 /**
- * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
- * Service ports are in the cluster's order, elements in the order of their keys. `memo` is for runs that compile one cluster
- * and its settings for many nodes.
+ * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service
+ * ports have the cluster's order, elements that of their keys. `memo` is for runs that compile one cluster and its
+ * settings for many nodes.
  */
 export function compileNftables(
   cluster: Cluster,
@@ -36,7 +36,7 @@ export function compileNftables(
   return { ...emptyState, nftables: families.map(compile) };
 }
 
-/** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
+/** Keeps what was made of Service ports on one node, for the next nodes. Results are the same without it. */
 export class NftablesMemo {
   readonly traffic = new PlanMemo();
   readonly objects = new ContextMemo<TrafficPlan, ServiceObjects>();
@@ -114,20 +114,19 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
   };
   objects.forEach(({ elements }) => elements.forEach(add));
   // Sorting keeps the order of those with the same key.
-  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(sortElements(elements))]));
+  return new Map([...bySet].map(([set, elements]) => [set, resolveClaims(sortElements(elements))]));
 }
 
-/** Keeps elements of one key together, and those of one Service port. */
-function settleClaims(elements: readonly Element[]): readonly Element[] {
-  const settled: Element[] = [];
+function resolveClaims(elements: readonly Element[]): readonly Element[] {
+  const kept: Element[] = [];
   let holder: Element | undefined;
   for (const element of elements) {
-    if (!holder || compareElements(holder, element) !== 0) settled.push(element);
-    else if (holder.origin?.servicePort === element.origin?.servicePort) settled[settled.length - 1] = element;
+    if (!holder || compareElements(holder, element) !== 0) kept.push(element);
+    else if (holder.origin?.servicePort === element.origin?.servicePort) kept[kept.length - 1] = element;
     else continue;
     holder = element;
   }
-  return settled;
+  return kept;
 }
 
 /** The sets and maps that every node has, in the order in which nft lists them. */
@@ -171,8 +170,8 @@ function sharedSets(
 }
 
 /**
- * Service ports without endpoints whose names are too long for the comment that kube-proxy writes beside their addresses.
- * nft refuses it, and with it all else that kube-proxy wants to change: the node is left without rules.
+ * Finds Service ports without endpoints with names too long for the comment that kube-proxy writes beside their
+ * addresses. nft refuses the comment, and with it the whole transaction: the node is left without rules.
  */
 export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic[] {
   const warnings = new Map<string, Diagnostic>();
@@ -187,7 +186,7 @@ export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic
   return [...warnings.values()];
 }
 
-/** What a node lacks that refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
+/** Why some node refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
 function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
   const plan = planTraffic(port, { name: '', zone: '' });
   const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;

@@ -8,7 +8,6 @@ import type { NftRule } from '../../kernel/nftables/table.ts';
 import { nftChains } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
-/** How rules of one family name what they look at. */
 export interface FamilyFields {
   readonly source: Field;
   readonly destination: Field;
@@ -39,7 +38,6 @@ export const nodePortKey: Selector = [l4proto, destinationPort];
 /** nft's address type of each family. */
 export const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
-/** A rule with these expressions, and the comment if given. */
 export function rule(expressions: readonly Expression[], comment?: string): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
@@ -58,13 +56,12 @@ export const returnToCaller: Expression = { kind: 'verdict', verdict: { kind: 'r
 
 export const reject: Expression = { kind: 'reject' };
 
-/** A match of one field. */
 export function matches(field: Field, right: Right): Expression & { readonly kind: 'match' } {
   return { kind: 'match', left: [field], right };
 }
 
-/** The same, for all that is something else. */
-export function differs(field: Field, right: Right): Expression {
+/** Matches every other value of the field. */
+export function excludes(field: Field, right: Right): Expression {
   return { kind: 'match', left: [field], negated: true, right };
 }
 
@@ -89,7 +86,7 @@ export function portValue(port: number): Value {
   return { kind: 'number', value: port };
 }
 
-/** One value for all keys and rules. */
+/** Made once: all keys and rules share them. */
 export const protocolValues: { readonly [P in Protocol]: Value } = {
   TCP: word('tcp'),
   UDP: word('udp'),
@@ -101,12 +98,12 @@ export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
   return { kind: 'set-mark', operation: 'or', value: mark };
 }
 
-/** Has packets masqueraded when they leave the node. */
+/** Packets with this mark are masqueraded when they leave the node. */
 export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behaviours): Expression {
   return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
 }
 
-/** What matches the clients whose packets to cluster IPs are masqueraded; undefined if there are none. */
+/** Matches clients for which packets to cluster IPs are masqueraded; undefined if there are none. */
 export function masqueradedClients(
   { toClusterIPs }: MasqueradePlan,
   fields: FamilyFields,
@@ -121,7 +118,6 @@ export function masqueradedClients(
   }
 }
 
-/** Packets of pods: where they come from, or by which interface. */
 export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Expression & { readonly kind: 'match' } {
   switch (pods.kind) {
     case 'from-network':
@@ -135,8 +131,6 @@ export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Expressi
 
 const inputInterface: Field = { name: 'iifname' };
 
-/** Packets from the node itself. */
 export const fromNode: Expression = matches({ name: 'fib saddr type' }, equalTo(word('local')));
 
-/** Packets to any address of the node. */
 export const toNode: Expression = matches({ name: 'fib daddr type' }, equalTo(word('local')));

@@ -9,7 +9,7 @@ import {
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
 import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
-import type { Value, Element, ElementKey, Verdict } from '../../kernel/nftables/element.ts';
+import type { Value, Element, ElementKey, NftVerdict } from '../../kernel/nftables/element.ts';
 import type { Expression } from '../../kernel/nftables/expression.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
@@ -19,7 +19,7 @@ import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
   addressTypes,
   addressValue,
-  differs,
+  excludes,
   drop,
   equalTo,
   familyFields,
@@ -37,7 +37,6 @@ import {
 } from './rule-parts.ts';
 import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-names.ts';
 
-/** What the chains of all Service ports of one family depend on besides the ports. */
 export interface ServiceContext {
   readonly masquerade: MasqueradePlan;
   /** Whether a firewall's source ranges hold the node's own address. */
@@ -47,7 +46,6 @@ export interface ServiceContext {
   readonly behaviours: Behaviours;
 }
 
-/** Which of a table's sets and maps an element is put into. */
 type ElementSet = Exclude<(typeof nftSets)[keyof typeof nftSets], typeof nftSets.nodePortIPs>;
 
 /** An element of one of the sets and maps that all Service ports share. */
@@ -56,7 +54,6 @@ export interface PlacedElement {
   readonly element: Element;
 }
 
-/** All that a table holds for one Service port. */
 export interface ServiceObjects {
   readonly chains: readonly NftChain[];
   /** With session affinity, the clients of each endpoint. */
@@ -65,7 +62,6 @@ export interface ServiceObjects {
   readonly elements: readonly PlacedElement[];
 }
 
-/** An endpoint with a chain of its own, and the names of that chain and its set of clients. */
 interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }
@@ -73,13 +69,11 @@ interface ChainedEndpoint extends EndpointNames {
 /** The chains of a Service port, in use or not. Those that choose an endpoint are keyed by policy: see nftPrefixes. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
-/** The chain that sends packets to an endpoint, and the set of the clients that it remembers. */
 interface EndpointNames {
   readonly chain: string;
   readonly affinitySet: string;
 }
 
-/** Most Service ports have no sets of their own. */
 const none: readonly never[] = [];
 
 /** What kube-proxy makes of a Service port, in the order in which it makes it. */
@@ -158,7 +152,7 @@ function firewallChain(
   const values = admittedSources(firewall, nodeIsAdmitted).map(({ source }): Value =>
     'prefixLength' in source ? { kind: 'network', network: source } : addressValue(source),
   );
-  const others = differs(familyFields[port.family].source, { kind: 'any-of', values });
+  const others = excludes(familyFields[port.family].source, { kind: 'any-of', values });
   return { name: names.firewall, rules: [rule([others, drop])], origin };
 }
 
@@ -227,7 +221,7 @@ function endpointChain(
   return { name: chain, rules, origin: originOf(port, endpoint.place) };
 }
 
-/** A rule that rewrites a packet's destination must say the protocol, as the port's place depends on it. */
+/** nft accepts a rewrite of the port only after a match of the protocol. */
 function rewriteRule(port: ServicePort, rewrite: Expression): NftRule {
   return rule([protocolMatches[port.protocol], rewrite]);
 }
@@ -288,7 +282,10 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
   ];
 }
 
-/** The same of the other addresses. Without local endpoints, packets may be both sent on and, if that fails, refused. */
+/**
+ * Adds the elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be
+ * in both maps: the node's own and its pods' packets are sent on, others dropped.
+ */
 function addExternal(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -308,7 +305,7 @@ function addExternal(
   });
 }
 
-/** And of the node port: source ranges do not apply to it. */
+/** Adds the elements of the node port. Source ranges do not apply to it. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -329,7 +326,6 @@ function serviceKey({ address, protocol, port }: ServiceAddress): ElementKey {
   return [addressValue(address), protocolValues[protocol], portValue(port)];
 }
 
-/** Sends packets to a chain. */
 function send(
   set: ElementSet,
   chain: string,
@@ -339,7 +335,7 @@ function send(
   return place(set, { key, value: { kind: 'goto', chain }, origin });
 }
 
-/** Turns packets away, with the name of the Service port beside. */
+/** Refuses packets, with the name of the Service port as the element's comment. */
 function refuse(
   set: ElementSet,
   { port }: TrafficPlan,
@@ -352,14 +348,17 @@ function refuse(
   return place(set, { key, value, comment: fitComment(port.label, behaviours), origin });
 }
 
-const dropped: Verdict = { kind: 'drop' };
-const rejected: Verdict = { kind: 'goto', chain: nftChains.reject };
+const dropped: NftVerdict = { kind: 'drop' };
+const rejected: NftVerdict = { kind: 'goto', chain: nftChains.reject };
 
 function place(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
-/** The label as a comment: cut if it is too long for nft, with dots to show that unless kube-proxy cuts it too. It is ASCII. */
+/**
+ * The label as a comment, cut to what nft accepts. Dots show the cut, unless kube-proxy cuts it too. Labels are
+ * ASCII.
+ */
 function fitComment(label: string, behaviours: Behaviours): string {
   if (label.length <= maxNftComment) return label;
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
@@ -376,7 +375,10 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
   };
 }
 
-/** The same for an endpoint, with its address and port (servicePortEndpointChainNameBase): names have no colons. */
+/**
+ * The names of an endpoint's chain and set: as for a Service port, with address and port
+ * (servicePortEndpointChainNameBase). Colons are not allowed in names.
+ */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
@@ -386,7 +388,7 @@ function describePort({ namespace, service, protocol, portName }: ServicePort): 
   return `${namespace}/${service}/${protocol.toLowerCase()}/${portName}`;
 }
 
-/** chainNameBaseLengthMax: what nft allows, less the longest prefix. */
+/** chainNameBaseLengthMax: nft's limit minus the longest prefix. */
 const maxLength = 240;
 
 /** The hash distinguishes names that are too long to be written whole. */

@@ -1,5 +1,5 @@
 import { newestRelease } from '../../../src/kube-proxy/releases.ts';
-import { defaultSettings } from '../../../src/kube-proxy/settings/table.ts';
+import { defaultSettings } from '../../../src/settings/table.ts';
 import {
   servicePortLabel,
   type Cluster,
@@ -86,11 +86,11 @@ export function servicePort(fields: Partial<ServicePort> = {}): ServicePort {
     externalIPs: [],
     loadBalancerIPs: [],
     sourceRanges: [],
-    affinitySeconds: undefined,
+    affinitySeconds: 0,
     internalPolicyLocal: false,
     externalPolicyLocal: false,
     healthCheckNodePort: 0,
-    scheduler: undefined,
+    scheduler: '',
     forwarding: 'masquerade',
     endpoints: [endpoint('10.244.1.5')],
     ...fields,

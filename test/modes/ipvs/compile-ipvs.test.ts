@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { NodeContext, ServicePort } from '../../../src/cluster/model.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { compileIpvs } from '../../../src/modes/ipvs/compile-ipvs.ts';
+import { makeSets, noMembers } from '../../../src/modes/ipvs/rules-and-sets.ts';
 import { families } from '../../../src/kernel/family.ts';
 import { formatRule } from '../../../src/kernel/iptables/iptables.ts';
 import { formatVirtualServer } from '../../../src/kernel/ipvs/ipvs.ts';
@@ -196,4 +197,22 @@ test('makes a set large enough for its entries: the kernel refuses what is past 
   expect(entries(state, 'KUBE-LOOP-BACK')).toHaveLength(70_000);
   expect(sizes.get('KUBE-LOOP-BACK')).toBe(131_072);
   expect(sizes.get('KUBE-CLUSTER-IP')).toBe(65_536);
+});
+
+// kube-proxy's sets hold 65,536 entries, and the kernel refuses what is beyond a set's limit.
+test.each([
+  [65_535, 65_536],
+  [65_536, 65_536],
+  [65_537, 131_072],
+  [131_072, 131_072],
+  [131_073, 262_144],
+])('a set of %d entries has room for %d', (count, room) => {
+  const members = noMembers();
+  for (let i = 0; i < count; i++) {
+    const ip = address(`10.${96 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`);
+    members.clusterIP.push({ address: ip, protocol: 'TCP', port: 80 });
+  }
+  const set = makeSets(members, 'ipv4').find(({ name }) => name === 'KUBE-CLUSTER-IP');
+  expect(set?.entries.length).toBe(count);
+  expect(set?.maxElements).toBe(room);
 });

@@ -49,7 +49,7 @@ export const servicePort = (family: Family): fc.Arbitrary<ServicePort> => {
       externals: fc.uniqueArray(number(6), { maxLength: 2 }),
       loadBalancers: fc.uniqueArray(number(6), { maxLength: 2 }),
       sourceRanges: fc.uniqueArray(fc.constantFrom(...ranges[family]), { maxLength: 4 }),
-      affinitySeconds: fc.constantFrom(undefined, undefined, 1, 10800, 86400),
+      affinitySeconds: fc.constantFrom(0, 0, 1, 10800, 86400),
       internalPolicyLocal: fc.boolean(),
       externalPolicyLocal: fc.boolean(),
       endpoints: endpoints(family),
@@ -69,7 +69,7 @@ export const servicePort = (family: Family): fc.Arbitrary<ServicePort> => {
         loadBalancerIPs: loadBalancers.map((last) => ip(114, last)),
         sourceRanges: sourceRanges.map(network),
         healthCheckNodePort: 0,
-        scheduler: undefined,
+        scheduler: '',
         forwarding: 'masquerade',
         ...rest,
       };

@@ -105,6 +105,15 @@ const changes: readonly (readonly [what: string, to: string, lines: readonly str
       'add element ip kube-proxy ports { tcp . 80 : drop }',
     ],
   ],
+  [
+    'a counter, which must be there before the rule that counts in it',
+    table({ chain: 'counter name "hits" accept' }).replace('\tset seen', '\tcounter hits {\n\t}\n\n\tset seen'),
+    [
+      'flush chain ip kube-proxy one',
+      'add counter ip kube-proxy hits',
+      'add rule ip kube-proxy one counter name "hits" accept',
+    ],
+  ],
   ['all of it', '', ['delete table ip kube-proxy']],
 ];
 
@@ -151,6 +160,17 @@ test('a chain that goes is emptied first, and deleted in the second part', () =>
   expect(formatNftDelta(additions)).toContain('flush chain ip kube-proxy two\n');
   expect(formatNftDelta(additions)).not.toContain('delete chain');
   expect(formatNftDelta(removals)).toBe('delete chain ip kube-proxy two\n');
+});
+
+test('a counter that goes is deleted in the second part, after the rules that counted in it', () => {
+  const counting = table({ chain: 'counter name "hits" accept' }).replace(
+    '\tset seen',
+    '\tcounter hits {\n\t}\n\n\tset seen',
+  );
+  const { additions, removals } = splitNftDelta(delta(counting, table()));
+  expect(formatNftDelta(additions)).toContain('flush chain ip kube-proxy one\n');
+  expect(formatNftDelta(additions)).not.toContain('counter');
+  expect(formatNftDelta(removals)).toBe('delete counter ip kube-proxy hits\n');
 });
 
 test('a new table is written as a bundle has it', () => {

@@ -124,9 +124,7 @@ describe('a Service port', () => {
   });
 
   test('without session affinity has no chain of an endpoint, and each chain tells its Service port', () => {
-    const [plain, sticky] = [undefined, 60].map((affinitySeconds) =>
-      tableOf(compile([servicePort({ affinitySeconds })])),
-    );
+    const [plain, sticky] = [0, 60].map((affinitySeconds) => tableOf(compile([servicePort({ affinitySeconds })])));
     const own = (table: NftTable | undefined) => [...(table?.chains.values() ?? [])].filter(({ origin }) => origin);
     expect(own(plain).map(({ name }) => name.split('-')[0])).toEqual(['service']);
     expect(own(sticky).map(({ name }) => name.split('-')[0])).toEqual(['service', 'endpoint']);

@@ -27,10 +27,8 @@ export const returnToCaller: RuleArg = { kind: 'jump', target: { kind: 'return' 
 
 export const reject: RuleArg = { kind: 'jump', target: { kind: 'reject' } };
 
-/** Packets to any address of the node. */
 export const toNode: RuleArg = { kind: 'destination-type', type: 'LOCAL' };
 
-/** Packets from the node itself. */
 export const fromNode = { kind: 'source-type', type: 'LOCAL' } as const satisfies RuleArg;
 
 export function jumpTo(chain: string): RuleArg {

@@ -1,0 +1,133 @@
+import { compareAddresses, type Address } from '../address.ts';
+import { itemOf, pairUp, type Pair } from '../diff-by-key.ts';
+import type { Origin } from '../place.ts';
+import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../socket-address.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
+
+/** A port of the node on which a balancer, a program beside the kernel, takes connections and copies their bytes to endpoints. */
+export interface ProxyPort {
+  readonly protocol: 'TCP' | 'UDP';
+  /** 0.0.0.0 for all addresses of the node. */
+  readonly address: Address;
+  readonly port: number;
+  /** It takes turns among these; without any, it closes a connection as soon as it has taken it. */
+  readonly endpoints: readonly SocketAddress[];
+  /** Whether a client's address chooses its endpoint. */
+  readonly affinity: boolean;
+  /** After so many milliseconds without a packet, a UDP client counts as a new one. */
+  readonly udpIdle: number;
+  readonly origin?: Origin | undefined;
+}
+
+/** "TCP 0.0.0.0:61000": unique in a state. */
+export function proxyPortKey({ protocol, ...at }: Pick<ProxyPort, 'protocol' | 'address' | 'port'>): string {
+  return `${protocol} ${formatSocketAddress(at)}`;
+}
+
+export function compareProxyPorts(a: ProxyPort, b: ProxyPort): number {
+  return a.port - b.port || compareAddresses(a.address, b.address) || (a.protocol < b.protocol ? -1 : 1);
+}
+
+export type ProxyPortChange = Pair<ProxyPort>;
+
+export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPortChange[] {
+  return pairUp(from, to, proxyPortKey).filter(
+    (pair) => !pair.from || !pair.to || formatPort(pair.from) !== formatPort(pair.to),
+  );
+}
+
+/** The ports as they are, with what is new or changed: what a balancer must do before rules lead to new ports only. */
+export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
+  return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
+}
+
+/**
+ * nginx is told by wildcards where distributions load modules: nothing there is no error. kube-proxy dials for 250 ms, 500 ms, 1 s and
+ * 2 s, the next endpoint each time, and has no timeout for TCP (proxysocket.go of userspace); nginx has one time for all
+ * tries. kube-proxy raises its limit of open files to 64000.
+ */
+const head = `pid /run/kpc-balancer.pid;
+error_log stderr;
+worker_processes 1;
+worker_rlimit_nofile 64000;
+include /etc/nginx/modules-enabled/*.conf;
+include /usr/share/nginx/modules/*.conf;
+events {
+  worker_connections 60000;
+}
+stream {
+  proxy_connect_timeout 1s;
+  proxy_next_upstream_tries 4;
+  proxy_next_upstream_timeout 3750ms;
+  proxy_socket_keepalive on;
+`;
+
+/** A whole configuration of nginx, with its stream module: `nginx -c FILE`. */
+export function formatBalancer(ports: readonly ProxyPort[]): readonly string[] {
+  return [head, ...ports.map((port) => formatComment(port) + formatPort(port)), '}\n'];
+}
+
+/** A name is written only if no character of it can end a comment. */
+function formatComment({ origin }: ProxyPort): string {
+  return origin && /^[\w./:-]+$/.test(origin.servicePort) ? `  # ${origin.servicePort}\n` : '';
+}
+
+function formatPort({ protocol, address, port, endpoints, affinity, udpIdle }: ProxyPort): string {
+  const isUdp = protocol === 'UDP';
+  const listen = `listen ${formatSocketAddress({ address, port })} ${isUdp ? 'udp' : 'so_keepalive=on'};`;
+  if (endpoints.length === 0) return block('server', [listen, 'return "";']);
+  const name = `${protocol}-${port}`;
+  const servers = endpoints.map((endpoint) => `server ${formatSocketAddress(endpoint)} max_fails=0;`);
+  const timeout = `proxy_timeout ${isUdp ? `${udpIdle}ms` : '24d'};`;
+  return (
+    block(`upstream ${name}`, affinity ? ['hash $remote_addr;', ...servers] : servers) +
+    block('server', [listen, `proxy_pass ${name};`, timeout])
+  );
+}
+
+function block(name: string, lines: readonly string[]): string {
+  return `  ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
+}
+
+interface Upstream {
+  affinity: boolean;
+  readonly endpoints: SocketAddress[];
+}
+
+const fixedLines: ReadonlySet<string> = new Set(
+  [...head.split('\n'), 'return "";', '}', 'server {'].map((line) => line.trim()),
+);
+
+/** Reads what formatBalancer wrote. Takes any text: other lines are in `unread`. */
+export function parseBalancer(text: string): {
+  readonly proxyPorts: readonly ProxyPort[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const upstreams = new Map<string, Upstream>();
+  const ports: { -readonly [K in keyof ProxyPort]: ProxyPort[K] }[] = [];
+  let upstream: Upstream | undefined;
+  let name: string | undefined;
+  const unread = readLines(text, [], (line) => {
+    if (line.startsWith('#')) {
+      name = line.slice(1).trim();
+      return undefined;
+    }
+    if (fixedLines.has(line)) return undefined;
+    const [, word = '', rest = '', more = ''] = /^(\w+) ([^\s;]+)(?: ([^\s;]+))?(?:;| \{)?$/.exec(line) ?? [];
+    const socket = parseSocketAddress(rest);
+    const port = ports.at(-1);
+    if (word === 'upstream') upstreams.set(rest, (upstream = { affinity: false, endpoints: [] }));
+    else if (word === 'hash' && upstream) upstream.affinity = true;
+    else if (word === 'server' && upstream && socket) upstream.endpoints.push(socket);
+    else if (word === 'listen' && socket) {
+      const protocol = more === 'udp' ? 'UDP' : 'TCP';
+      const origin = name === undefined ? undefined : { servicePort: name, place: undefined };
+      ports.push({ protocol, ...socket, endpoints: [], affinity: false, udpIdle: 0, origin });
+      name = undefined;
+    } else if (word === 'proxy_pass' && port && upstreams.has(rest)) Object.assign(port, upstreams.get(rest));
+    else if (word === 'proxy_timeout' && port) port.udpIdle = port.protocol === 'UDP' ? Number.parseInt(rest, 10) : 0;
+    else return 'not a line of a balancer.conf that kpc writes';
+    return undefined;
+  });
+  return { proxyPorts: ports, unread };
+}

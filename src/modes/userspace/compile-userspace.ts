@@ -1,0 +1,154 @@
+import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import { planTraffic, type ServiceAddress, type TrafficPlan } from '../../cluster/plan-traffic.ts';
+import { parseAddress, unspecifiedIPv4, type Address } from '../../kernel/address.ts';
+import { compareProxyPorts, type ProxyPort } from '../../kernel/balancer/balancer.ts';
+import type { Chain, Rule, RuleArg, Tables } from '../../kernel/iptables/iptables.ts';
+import { matchModules } from '../../kernel/modules.ts';
+import type { Origin } from '../../kernel/place.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { jumpChains, userspaceJumps } from '../../kube-proxy/chains.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { accept, comment, destinationPort, protocolArgs, toNode } from '../iptables/make-args.ts';
+import { assignProxyPorts, isServed } from './proxy-ports.ts';
+
+/** A Service port, the proxy port where kube-proxy takes its connections, and the addresses there. */
+interface Portal {
+  readonly traffic: TrafficPlan;
+  readonly proxyPort: number;
+  readonly proxy: Proxy;
+}
+
+/** Where kube-proxy listens: at one address, or at all of the node's. The node itself needs one in any case (hostIP). */
+interface Proxy {
+  readonly address: Address | undefined;
+  readonly hostAddress: Address;
+}
+
+/** kube-proxy's --udp-timeout, in seconds. */
+const usualIdle = 0.25;
+
+/**
+ * What kube-proxy in userspace mode programs: the chains of userspace/proxier.go, and the proxy ports at which kube-proxy itself
+ * would listen. Policies, source ranges, hints and masquerading have no part in it. Service ports have the cluster's order.
+ */
+export function compileUserspace(cluster: Cluster, node: NodeContext, settings: ProxySettings): KernelState {
+  const proxyPorts = assignProxyPorts(cluster, settings.portRange);
+  const proxy = { address: parseAddress(settings.bindAddress), hostAddress: node.nodeIPs.ipv4 };
+  const portals = cluster.servicePorts.flatMap((port): readonly Portal[] => {
+    const proxyPort = isServed(port) ? proxyPorts.get(port.label) : undefined;
+    return proxyPort === undefined ? [] : [{ traffic: planTraffic(port, node), proxyPort, proxy }];
+  });
+  const tables = makeTables(portals);
+  return {
+    ...emptyState,
+    iptables: { ipv4: tables },
+    proxyPorts: portals.map((portal) => makeProxyPort(portal, settings)).sort(compareProxyPorts),
+    modules: [...new Set([...modeFacts.userspace.modules, ...matchModules([tables])])],
+  };
+}
+
+function makeTables(portals: readonly Portal[]): Tables {
+  return {
+    nat: byName([
+      ...jumpChains(userspaceJumps, 'nat'),
+      { name: baseChains.portalsContainer, rules: portals.flatMap(containerRules) },
+      { name: baseChains.portalsHost, rules: portals.flatMap(hostRules) },
+      { name: baseChains.nodePortContainer, rules: nodePortRules(portals, containerTarget) },
+      { name: baseChains.nodePortHost, rules: nodePortRules(portals, hostTarget) },
+    ]),
+    filter: byName([
+      ...jumpChains(userspaceJumps, 'filter'),
+      { name: baseChains.nodePortNonLocal, rules: portals.flatMap(admitRules) },
+    ]),
+  };
+}
+
+function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
+  return new Map(chains.map((chain) => [chain.name, chain]));
+}
+
+/** Packets that are routed, not those that a bridge passes on to another of its ports. */
+const notBridged: RuleArg = { kind: 'physdev-is-in', negated: true };
+
+/** openOnePortal: from Pods and other hosts, in PREROUTING. */
+function containerRules(portal: Portal): readonly Rule[] {
+  const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
+  const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
+    capture(portal, at.port, at.origin, [toAddress(at), ...also], containerTarget(portal));
+  return [
+    rule(clusterIP),
+    ...externalIPs.flatMap((at) => [rule(at, notBridged), rule(at, toNode)]),
+    ...loadBalancerIPs.map((at) => rule(at)),
+  ];
+}
+
+/** openOnePortal: from the node itself, in OUTPUT. Of external IPs only those that are the node's own. */
+function hostRules(portal: Portal): readonly Rule[] {
+  const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
+  const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
+    capture(portal, at.port, at.origin, [toAddress(at), ...also], hostTarget(portal));
+  return [rule(clusterIP), ...externalIPs.map((at) => rule(at, toNode)), ...loadBalancerIPs.map((at) => rule(at))];
+}
+
+/** openNodePort. */
+function nodePortRules(portals: readonly Portal[], targetOf: (portal: Portal) => RuleArg): readonly Rule[] {
+  return portals.flatMap((portal) => {
+    const { nodePort } = portal.traffic;
+    return nodePort ? [capture(portal, nodePort.port, nodePort.origin, [], targetOf(portal))] : [];
+  });
+}
+
+/** filter: connections to the proxy ports of node ports, which a firewall on the node might refuse. */
+function admitRules(portal: Portal): readonly Rule[] {
+  const { nodePort } = portal.traffic;
+  const isNew: RuleArg = { kind: 'other', words: ['-m', 'state', '--state', 'NEW'] };
+  return nodePort ? [capture(portal, portal.proxyPort, nodePort.origin, [isNew], accept)] : [];
+}
+
+/** A rule as iptablesCommonPortalArgs begins it. */
+function capture(
+  { traffic: { port } }: Portal,
+  number: number,
+  origin: Origin,
+  matches: readonly RuleArg[],
+  target: RuleArg,
+): Rule {
+  const [module, protocol] = protocolArgs[port.protocol];
+  return { args: [comment(port.label), protocol, module, destinationPort(number), ...matches, target], origin };
+}
+
+function toAddress({ address }: ServiceAddress): RuleArg {
+  return { kind: 'destination', range: address };
+}
+
+/**
+ * At all addresses, REDIRECT answers from the address of the interface that a packet came by. The node's own packets would
+ * come to a loopback address, whose answers do not get back: see iptablesHostPortalArgs.
+ */
+function containerTarget(portal: Portal): RuleArg {
+  if (portal.proxy.address) return hostTarget(portal);
+  const words = ['REDIRECT', '--to-ports', String(portal.proxyPort)];
+  return { kind: 'jump', target: { kind: 'other', words } };
+}
+
+function hostTarget({ proxy, proxyPort }: Portal): RuleArg {
+  const address = proxy.address ?? proxy.hostAddress;
+  return { kind: 'jump', target: { kind: 'dnat', address, port: proxyPort } };
+}
+
+/** kube-proxy in this mode reads Endpoints, which list an endpoint that is ready, wherever it runs. */
+function makeProxyPort({ traffic: { port, clusterIP }, proxyPort, proxy }: Portal, settings: ProxySettings): ProxyPort {
+  return {
+    protocol: (port satisfies ServicePort).protocol === 'UDP' ? 'UDP' : 'TCP',
+    address: proxy.address ?? unspecifiedIPv4,
+    port: proxyPort,
+    endpoints: port.endpoints
+      .filter(({ status }) => status.ready)
+      .map(({ address, port: number }) => ({ address, port: number })),
+    affinity: port.affinitySeconds > 0,
+    udpIdle: port.protocol === 'UDP' ? Math.round((settings.udpIdleTimeout ?? usualIdle) * 1000) : 0,
+    origin: clusterIP.origin,
+  };
+}
