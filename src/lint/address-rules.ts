@@ -1,0 +1,185 @@
+import type { PortAddress, ServicePort } from '../cluster/model.ts';
+import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import { isLoopback, parseAddress, type Address } from '../kernel/address.ts';
+import { isDeprecated } from '../kube-proxy/announced.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import type { Place } from '../kernel/place.ts';
+import { unanswered, type Finding } from './finding.ts';
+import type { LintedNode, LintedService, LintInput } from './lint-input.ts';
+import { socketOf } from './policy-rules.ts';
+
+/** externalIPs, where the release warns of their end. */
+export function findEndingAddresses({ services, settings }: LintInput): readonly Finding[] {
+  if (!isDeprecated('external-ips', settings.release)) return [];
+  return services.flatMap(({ object, name, ports, source }): readonly Finding[] => {
+    if (!ports.some(({ externalIPs }) => externalIPs.length > 0) || object.spec.externalIPs.length === 0) return [];
+    const place = source.place(['spec', 'externalIPs', 0]);
+    return [{ diagnostic: diagnose('external-ips', { services: [name] }, place), service: name }];
+  });
+}
+
+interface OutsideAddress {
+  readonly address: Address;
+  readonly kind: Exclude<PortAddress['kind'], 'unknown' | 'cluster-ip'>;
+  readonly place: Place;
+}
+
+/** The external addresses that kube-proxy would program, of either family. */
+function outsideAddresses({ object: { spec, ingress }, source }: LintedService): readonly OutsideAddress[] {
+  const read = (text: string | undefined, kind: OutsideAddress['kind'], place: Place): readonly OutsideAddress[] => {
+    const address = parseAddress(text ?? '');
+    return address ? [{ address, kind, place }] : [];
+  };
+  return [
+    ...spec.externalIPs.flatMap((text, i) => read(text, 'external-ip', source.place(['spec', 'externalIPs', i]))),
+    ...ingress.flatMap(({ ip, ipMode }, i) =>
+      ipMode === 'VIP'
+        ? read(ip, 'load-balancer-ip', source.place(['status', 'loadBalancer', 'ingress', i, 'ip']))
+        : [],
+    ),
+  ];
+}
+
+/** External addresses of a family in which the Service has no cluster IP. */
+export function findUnservedAddresses(input: LintInput): readonly Finding[] {
+  return input.services.flatMap((service): readonly Finding[] => {
+    const { ports, name, written } = service;
+    const [first] = ports;
+    // Without a cluster IP, the cluster chooses the families.
+    if (!first || (written.spec.clusterIP === '' && written.spec.ipFamilies.length === 0)) return [];
+    const families = new Set(ports.map(({ family }) => family));
+    return outsideAddresses(service).flatMap(({ address, place }): readonly Finding[] => {
+      const { family, text } = address;
+      if (families.has(family)) return [];
+      const diagnostic = diagnose('unserved-address', { service: name, address: text, family }, place);
+      const claim = { ...socketOf(first), from: 'external', to: address, node: input.nodes[0]?.name ?? '' } as const;
+      return [{ diagnostic, service: name, packet: { ...claim, ends: ['forwarded'] } }];
+    });
+  });
+}
+
+/** Load balancers with source ranges. */
+function restricted({ services }: LintInput): readonly LintedService[] {
+  return services.filter(
+    ({ object: { spec }, ports }) =>
+      spec.type === 'LoadBalancer' && spec.loadBalancerSourceRanges.length > 0 && ports.length > 0,
+  );
+}
+
+/** Whether the ranges let everyone in, so that nothing is restricted. */
+function isOpen({ object: { spec } }: LintedService): boolean {
+  return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
+}
+
+/** Node ports beside source ranges, which do not bind them. */
+export function findOpenNodePorts(input: LintInput): readonly Finding[] {
+  return restricted(input).flatMap((service): readonly Finding[] => {
+    const { name, written, object, ports, source } = service;
+    const { spec } = written;
+    const own = spec.ports.filter(({ nodePort }) => nodePort !== 0);
+    if (isOpen(service) || (own.length === 0 && !spec.allocateLoadBalancerNodePorts)) return [];
+    // A Service with an address is one of a cluster, which has given all node ports that it gives.
+    if (own.length === 0 && object.ingress.length > 0) return [];
+    const labels = own.map(({ nodePort, protocol }) => `${nodePort}/${protocol}`);
+    const diagnostic = diagnose(
+      'open-node-port',
+      { service: name, ports: labels },
+      source.place(['spec', 'loadBalancerSourceRanges']),
+    );
+    const port = ports.find(({ nodePort }) => own.some((each) => each.nodePort === nodePort));
+    const node = port && input.nodes.find(({ context }) => !isLoopback(context.nodeIPs[port.family]));
+    const packet =
+      port && node
+        ? ({
+            ...socketOf(port),
+            from: 'external',
+            to: node.context.nodeIPs[port.family],
+            port: port.nodePort,
+            node: node.name,
+            ends: ['delivered'],
+          } as const)
+        : undefined;
+    return [{ diagnostic, service: name, packet }];
+  });
+}
+
+/** Addresses of load balancers to which kube-proxy applies no source range. */
+export function findUnboundRanges(input: LintInput): readonly Finding[] {
+  const node = input.nodes[0]?.name ?? '';
+  const { release } = input.settings;
+  const knowsIpMode = behavioursOf(release, input.loaded.prepared.gates).has('load-balancer-ip-mode');
+  return restricted(input).flatMap((service): readonly Finding[] => {
+    if (isOpen(service)) return [];
+    const { object, name, ports, source } = service;
+    return object.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly Finding[] => {
+      const place = source.place(['status', 'loadBalancer', 'ingress', i]);
+      const about = { service: name };
+      if (ip === undefined) {
+        if (hostname === undefined) return [];
+        const details = { ...about, problem: 'hostname', hostname } as const;
+        return [{ ...about, diagnostic: diagnose('unbound-source-ranges', details, place) }];
+      }
+      const to = parseAddress(ip);
+      const port = to && ports.find(({ family }) => family === to.family);
+      if (!port) return [];
+      const claim = { ...socketOf(port), from: 'external', to, node } as const;
+      if (ipMode === 'Proxy' && knowsIpMode) {
+        const details = { ...about, problem: 'ip-mode-proxy', address: ip } as const;
+        const packet = { ...claim, ends: ['forwarded'] } as const;
+        return [{ ...about, diagnostic: diagnose('unbound-source-ranges', details, place), packet }];
+      }
+      if (port.sourceRanges.length > 0) return [];
+      const details = { ...about, problem: 'other-family', address: ip, family: to.family } as const;
+      const packet = { ...claim, ends: ['delivered'] } as const;
+      return [{ ...about, diagnostic: diagnose('unbound-source-ranges', details, place), packet }];
+    });
+  });
+}
+
+/** Nodes that the source ranges of a load balancer leave out. */
+export function findNodesShutOut(input: LintInput): readonly Finding[] {
+  return restricted(input).flatMap((service): readonly Finding[] => {
+    const { name, source } = service;
+    const isOut = (port: ServicePort, { context }: LintedNode): boolean => {
+      const { firewall, hasEndpoints } = planTraffic(port, context);
+      const own = context.nodeIPs[port.family];
+      return firewall !== undefined && hasEndpoints && !isLoopback(own) && !admitsNode(firewall, own);
+    };
+    const out = input.nodes.flatMap((node) => {
+      const port = node.portsOf(name).find((each) => isOut(each, node));
+      return port ? [{ node, port }] : [];
+    });
+    const [first] = out;
+    const to = first?.port.loadBalancerIPs[0];
+    if (!first || !to) return [];
+    const nodes = { nodes: out.map(({ node }) => node.name), of: input.nodes.length };
+    const place = source.place(['spec', 'loadBalancerSourceRanges']);
+    const packet = { ...socketOf(first.port), from: 'node', to, node: first.node.name, ends: unanswered } as const;
+    return [
+      {
+        diagnostic: diagnose('node-shut-out', { service: name, address: to.text, ...nodes }, place),
+        service: name,
+        packet,
+      },
+    ];
+  });
+}
+
+/** What an API server takes, if nothing says otherwise. */
+const usualRange = { first: 30000, last: 32767 } as const;
+
+/** Node ports that the API server does not take. */
+export function findStrangeNodePorts({ services, loaded }: LintInput): readonly Finding[] {
+  const { nodePorts } = loaded.ranges;
+  const { first, last } = nodePorts ?? usualRange;
+  const range = `${first}-${last}`;
+  return services.flatMap(({ written, name, source }) =>
+    written.spec.ports.flatMap(({ nodePort }, i): readonly Finding[] => {
+      if (nodePort === 0 || (nodePort >= first && nodePort <= last)) return [];
+      const details = { nodePort, range, isUsual: nodePorts === undefined };
+      const place = source.place(['spec', 'ports', i, 'nodePort']);
+      return [{ diagnostic: diagnose('node-port-range', details, place), service: name }];
+    }),
+  );
+}

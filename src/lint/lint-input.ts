@@ -1,0 +1,157 @@
+import { groupBy } from '../cluster/group-by.ts';
+import { groupSlices } from '../cluster/endpoints.ts';
+import type { Cluster, NodeContext, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import {
+  fullName,
+  type EndpointSlice,
+  type Node,
+  type Pod,
+  type ProxySettings,
+  type Service,
+  type Sourced,
+  type Workload,
+} from '../cluster/objects.ts';
+import { selectPods } from '../cluster/slices/select-pods.ts';
+import { inputsOfNode, type Prepared } from '../compile/compile-node.ts';
+import type { LoadedInputs } from '../compile/load-texts.ts';
+import { prepareChecked, type NodeOptions } from '../compile/compile.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+
+/** All that the rules look at. */
+export interface LintInput {
+  readonly loaded: LoadedInputs;
+  readonly settings: ProxySettings;
+  /** Whether flags or the input name the mode. Without that, the settings are kube-proxy's defaults. */
+  readonly namesMode: boolean;
+  readonly services: readonly LintedService[];
+  /** The Nodes of the input, none that is assumed. */
+  readonly nodes: readonly LintedNode[];
+  readonly preparedFor: (node: string) => Prepared;
+}
+
+export interface LintedService extends Sourced<Service> {
+  /** "namespace/name". */
+  readonly name: string;
+  /** As it is written, without what kpc assigned. */
+  readonly written: Service;
+  /** Whether it was printed from a cluster, with running Pods: then it has no others. */
+  readonly isOfCluster: boolean;
+  readonly skipped: ServiceInfo['skipped'];
+  /** Of both families; none if it is skipped. */
+  readonly ports: readonly ServicePort[];
+  /** Those of the input. */
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** Whether the input shows all its endpoints: it has slices or Endpoints of it, or the Pods of a cluster. */
+  readonly knowsEndpoints: boolean;
+  /** The Pods of the input that it selects, and the templates of its workloads. */
+  readonly selected: readonly Sourced<Pod>[];
+}
+
+export interface LintedNode {
+  readonly name: string;
+  readonly object: Node | undefined;
+  readonly context: NodeContext;
+  readonly settings: ProxySettings;
+  /** The ports of a Service as this node sees them. */
+  readonly portsOf: (service: string) => readonly ServicePort[];
+}
+
+/** What lint reads, or the diagnostics alone if one of them is an error: nothing is known of the cluster then. */
+export function readLintInput(
+  loaded: LoadedInputs,
+  { node: only, ipFamily }: NodeOptions,
+): { readonly input: LintInput | undefined; readonly diagnostics: readonly Diagnostic[] } {
+  const all = loaded.inputs.nodes.map(({ object }) => object.metadata.name).toSorted();
+  const names = only === undefined ? all : [only];
+  const flag = only === undefined ? undefined : names;
+  const { preparedFor, diagnostics } = prepareChecked(loaded, { names, flag }, []);
+  if (!preparedFor) return { input: undefined, diagnostics };
+  const groups = new Map<Cluster, ReadonlyMap<string, readonly ServicePort[]>>();
+  const portsOf = (cluster: Cluster) => {
+    const known = groups.get(cluster) ?? groupBy(cluster.servicePorts, serviceOf);
+    groups.set(cluster, known);
+    return (service: string) => known.get(service) ?? [];
+  };
+  const { prepared, hostAddresses, modeNote, configured } = loaded;
+  const nodes = names.map((name): LintedNode => {
+    const { cluster, node, settings } = inputsOfNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
+    return { name, object: prepared.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
+  });
+  const input = {
+    loaded,
+    settings: prepared.settings,
+    namesMode: configured || modeNote?.code !== 'default-mode',
+    services: readServices(loaded, portsOf(prepared.cluster)),
+    nodes,
+    preparedFor,
+  };
+  return { input, diagnostics };
+}
+
+export function serviceOf({ namespace, service }: ServicePort): string {
+  return fullName({ namespace, name: service });
+}
+
+function readServices(
+  { prepared, inputs }: LoadedInputs,
+  portsOf: (service: string) => readonly ServicePort[],
+): readonly LintedService[] {
+  const written = new Map(inputs.services.map(({ object }) => [fullName(object.metadata), object]));
+  const infos = new Map(prepared.cluster.services.map((info) => [fullName(info), info]));
+  const slices = groupSlices(inputs.slices);
+  const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
+  const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
+  const selections = new Map(
+    selectPods(prepared.services, [...inputs.pods, ...inputs.workloads.map(asPod)]).map(({ label, pods }) => [
+      label,
+      pods,
+    ]),
+  );
+  return prepared.services.flatMap(({ object, source }): readonly LintedService[] => {
+    const { namespace, name: short } = object.metadata;
+    const name = fullName(object.metadata);
+    const info = infos.get(name);
+    // What another proxy serves is its matter.
+    if (!info) return [];
+    const ports = portsOf(name);
+    const given = slices.get(namespace, short) ?? [];
+    const isGiven = given.length > 0 || withEndpoints.has(name);
+    const own = written.get(name) ?? object;
+    const isOfCluster = hasRunningPods && own.spec.clusterIP !== '';
+    const isOfPods = isOfCluster && !ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed));
+    return [
+      {
+        object,
+        source,
+        name,
+        written: own,
+        isOfCluster,
+        skipped: info.skipped,
+        ports,
+        slices: given,
+        knowsEndpoints: isGiven || (isOfPods && info.endpointsGiven !== false),
+        selected: selections.get(name) ?? [],
+      },
+    ];
+  });
+}
+
+/** The template of a workload as a Pod, whose owner is the workload. */
+export function asPod({ object: { kind, metadata, template }, source }: Sourced<Workload>): Sourced<Pod> {
+  const { labels, spec } = template;
+  const owner = { kind, name: metadata.name };
+  const object: Pod = {
+    metadata: { ...metadata, labels },
+    spec,
+    owner,
+    terminating: false,
+    status: undefined,
+    assumed: true,
+  };
+  return { object, source };
+}
+
+/** "Deployment default/web", or "Pod default/web-0". */
+export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
+  return `${(assumed && owner?.kind) || 'Pod'} ${fullName(metadata)}`;
+}

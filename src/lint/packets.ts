@@ -1,0 +1,47 @@
+import { findOwners } from '../changes/owners.ts';
+import { NodeMemo } from '../compile/compile-node.ts';
+import type { IpFamilyChoice } from '../compile/choose-families.ts';
+import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { Family } from '../kernel/family.ts';
+import type { PacketProtocol, Verdict } from '../packet/packet.ts';
+import { compileAs } from '../sides/compile-as.ts';
+import { packetOf, readSender, type Sender } from '../trace/question.ts';
+import { sceneOf, type Scene } from '../trace/scene.ts';
+import type { PacketClaim } from './finding.ts';
+
+/** How the packet of a claim ends, as kpc trace says of the same input; undefined if that has no answer. */
+export type TracePacket = (claim: PacketClaim) => Verdict | undefined;
+
+/** Returns a function that traces packets. It compiles each node that it is asked about, once. */
+export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePacket {
+  const memo = new NodeMemo();
+  const scenes = new Map<string, Scene | undefined>();
+  const senders = new Map<string, Sender | undefined>();
+  const sceneAt = (node: string): Scene | undefined => {
+    if (!scenes.has(node)) scenes.set(node, compileScene(loaded, node, ipFamily, memo));
+    return scenes.get(node);
+  };
+  const senderAt = (scene: Scene, { from, node }: PacketClaim, family: Family): Sender | undefined => {
+    const key = `${from} ${family} ${node}`;
+    if (!senders.has(key)) {
+      const read = readSender({ from, inInterface: undefined, namespace: undefined }, family, scene);
+      senders.set(key, read.kind === 'read' ? read.value : undefined);
+    }
+    return senders.get(key);
+  };
+  return (claim) => {
+    const scene = sceneAt(claim.node);
+    const sender = scene && senderAt(scene, claim, claim.to.family);
+    if (!scene || !sender) return undefined;
+    const protocol = claim.protocol.toLowerCase() as PacketProtocol;
+    const { verdict } = scene.evaluate(
+      packetOf(sender, { address: claim.to, port: claim.port, protocol, label: undefined }),
+    );
+    return verdict === 'unknown' ? undefined : verdict;
+  };
+}
+
+function compileScene(loaded: LoadedInputs, node: string, ipFamily: IpFamilyChoice, memo: NodeMemo): Scene | undefined {
+  const { side, inputs } = compileAs('-f', loaded, node === '' ? { ipFamily } : { node, ipFamily }, memo);
+  return side && sceneOf(side, findOwners([side.state]), side.services?.settings.mode, [], inputs);
+}

@@ -1,0 +1,313 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { openTrees } from '../../src/git/open-trees.ts';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { commitAll, git } from '../support/git.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder, type Files } from '../support/write-folder.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-revisions-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const svc = readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8');
+const ready = svc.replace('ready: false', 'ready: true');
+const change = 'endpoint 10.244.2.11:8080 ready (was not ready), now used on this node';
+
+let count = 0;
+function repository(files: Files, link?: (folder: string) => void): string {
+  const folder = writeFolder(join(scratch, String(++count)), files);
+  link?.(folder);
+  commitAll(folder);
+  return folder;
+}
+
+const diff = (cwd: string, ...words: readonly string[]) => runKpc(['diff', ...words], { cwd });
+
+describe('a side of a git revision', () => {
+  test('is a folder, or a file, of that revision', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    writeFolder(cwd, { 'deploy/svc.yaml': ready });
+    commitAll(cwd);
+    for (const [from, to] of [
+      ['HEAD~1:deploy', 'deploy'],
+      ['HEAD~1:deploy/', 'deploy/'],
+      ['main~1:deploy/svc.yaml', 'deploy/svc.yaml'],
+      ['HEAD~1:.', '.'],
+      ['HEAD~1:', 'HEAD:'],
+      ['HEAD~1:./deploy', 'main:deploy'],
+    ] as const) {
+      const { status, stdout } = await diff(cwd, from, to);
+      expect({ from, status }).toEqual({ from, status: 1 });
+      expect(stdout).toContain(change);
+    }
+    expect(await diff(cwd, 'HEAD:deploy', 'deploy')).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    expect(git(cwd, 'status', '--porcelain')).toBe('');
+  });
+
+  test('counts from the top, or with "./" from the working folder', async () => {
+    const cwd = repository({ 'infra/svc.yaml': svc, 'infra/other/svc.yaml': svc });
+    writeFolder(cwd, { 'infra/svc.yaml': ready });
+    const infra = join(cwd, 'infra');
+    for (const from of ['HEAD:infra/svc.yaml', 'HEAD:./svc.yaml', 'HEAD:./other/../svc.yaml']) {
+      expect((await diff(infra, from, 'svc.yaml')).stdout).toContain(change);
+    }
+    expect((await diff(join(infra, 'other'), 'HEAD:../svc.yaml', '../svc.yaml')).stdout).toContain(change);
+    const { status, stderr } = await diff(infra, 'HEAD:svc.yaml', 'svc.yaml');
+    expect(status).toBe(2);
+    expect(stderr).toContain('paths count from the top of the repository; write HEAD:./svc.yaml');
+  });
+
+  test('is named with its revision in messages', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc.replace('port: 80', 'port: 0') });
+    writeFolder(cwd, { 'deploy/svc.yaml': svc });
+    const { status, stderr } = await diff(cwd, 'main:deploy', 'deploy');
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^main:deploy\/svc\.yaml:\d+:\d+: error: /m);
+  });
+
+  test('is a golden, a bundle, a pack, a dump or the bundle of a node among many', async () => {
+    const cwd = writeFolder(join(scratch, String(++count)), { 'svc.yaml': svc });
+    const common = ['compile', '-f', 'svc.yaml', '--proxy-mode', 'iptables', '-q'];
+    await runKpc([...common, '--golden', 'golden'], { cwd });
+    await runKpc([...common, '-o', 'bundle'], { cwd });
+    await runKpc([...common, '--all-nodes', '-o', 'fleet'], { cwd });
+    await runKpc(['bundle', 'pack', 'bundle', '-o', 'node.tgz'], { cwd });
+    const { stdout: rules } = await runKpc([...common, '--print', 'iptables'], { cwd });
+    writeFolder(cwd, { 'dump/iptables-save': rules });
+    commitAll(cwd);
+    writeFolder(cwd, { 'svc.yaml': ready });
+    for (const side of ['golden', 'bundle', 'node.tgz', 'fleet/worker-1']) {
+      const { status, stdout, stderr } = await diff(cwd, `HEAD:${side}`, 'svc.yaml');
+      expect({ side, status, stderr }).toMatchObject({ side, status: 1 });
+      expect(stdout).toContain(change);
+    }
+    expect(await diff(cwd, 'HEAD:fleet', 'HEAD:bundle', '--node', 'worker-1')).toMatchObject({ status: 0 });
+    const { stderr } = await diff(cwd, 'HEAD:dump', 'svc.yaml');
+    expect(stderr).toContain('HEAD:dump: a dump');
+  });
+
+  test('follows the kpc.yaml of its revision, and reads what that names there', async () => {
+    const config = (cidr: string) =>
+      `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nclusterCIDR: ${cidr}\n`;
+    const cwd = repository({
+      'deploy/svc.yaml': svc,
+      'kpc.yaml': 'proxy-mode: iptables\nconfig: cluster/proxy.yaml\n',
+      'cluster/proxy.yaml': config('10.244.0.0/16'),
+    });
+    writeFolder(cwd, {
+      'kpc.yaml': 'proxy-mode: nftables\nconfig: cluster/proxy.yaml\n',
+      'cluster/proxy.yaml': config('10.200.0.0/16'),
+    });
+    const { stderr } = await diff(cwd, 'main:deploy', 'deploy');
+    expect(stderr).toContain('main:deploy: manifests, compiled for node worker-1, mode iptables');
+    expect(stderr).toContain('deploy: manifests, compiled for node worker-1, mode nftables');
+    // A flag on the command line is for both.
+    const both = await diff(cwd, 'main:deploy', 'deploy', '--proxy-mode', 'ipvs', '--output', 'json');
+    expect(both.stderr).toContain('Both sides: manifests, compiled for node worker-1, mode ipvs');
+    expect(both.stdout).toContain('10.200.0.0/16');
+    expect(both.stdout).toContain('10.244.0.0/16');
+    // Whatever the working folder has.
+    rmSync(join(cwd, 'kpc.yaml'));
+    const without = await diff(cwd, 'main:deploy', 'deploy');
+    expect(without.stderr).toContain('main:deploy: manifests, compiled for node worker-1, mode iptables');
+    // One that is wrong is reported as every file.
+    writeFolder(cwd, { 'kpc.yaml': 'proxy-mod: ipvs\n' });
+    commitAll(cwd);
+    rmSync(join(cwd, 'kpc.yaml'));
+    const wrong = await diff(cwd, 'HEAD:deploy', 'deploy');
+    expect(wrong).toMatchObject({ status: 2, stdout: '' });
+    expect(wrong.stderr).toContain('HEAD:kpc.yaml:1:1: error: kpc has no flag --proxy-mod [bad-kpc-yaml]');
+  });
+
+  test('leaves out what --exclude and the .kpcignore of its revision name', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc, 'deploy/old.yaml': svc, '.kpcignore': 'old.yaml\n' });
+    rmSync(join(cwd, '.kpcignore'));
+    expect(await diff(cwd, 'HEAD:deploy', 'deploy/svc.yaml')).toMatchObject({ status: 0 });
+    expect(await diff(cwd, 'HEAD:deploy', 'deploy', '--exclude', 'deploy/old.yaml')).toMatchObject({ status: 0 });
+  });
+});
+
+describe('what is no side', () => {
+  test.each([
+    ['nowhere:deploy', 'there is no such file, and "nowhere" is no revision of this repository'],
+    ['main', 'name a file or folder in it, as main:PATH, or the folder that you are in, as main:.'],
+    ['HEAD', 'there is no such file, and "HEAD" is a revision without a path'],
+    ['nowhere', 'there is no such file or folder'],
+    ['main:nothing', 'revision main has no such file or folder'],
+    ['main:../outside', 'the path leads out of the repository'],
+    ['--upload-pack=x:deploy', 'unknown option'],
+    ['-p:deploy', 'unknown option'],
+    ['main\u0007:deploy', 'is no revision of this repository'],
+  ])('%j', async (side, why) => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    const { status, stderr, stdout } = await diff(cwd, side, 'deploy');
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain(why);
+    expect(stderr).not.toContain('\u0007');
+  });
+
+  test('an option is not handed to git behind "--" either', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    const { status, stderr } = await diff(cwd, '--', '--git-dir=x:deploy', 'deploy');
+    expect({ status, stderr }).toMatchObject({ status: 2 });
+    expect(stderr).toContain('"--git-dir=x" is no revision of this repository');
+  });
+
+  test('a branch that only the remote has is proposed', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    git(cwd, 'update-ref', 'refs/remotes/origin/release', 'HEAD');
+    const { stderr } = await diff(cwd, 'release:deploy', 'deploy');
+    expect(stderr).toContain('help: did you mean origin/release?');
+  });
+
+  test('there is no repository, or no git', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'kpc-no-repository-'));
+    try {
+      const { status, stderr } = await diff(writeFolder(cwd, { 'svc.yaml': svc }), 'main:.', 'svc.yaml');
+      expect(status).toBe(2);
+      expect(stderr).toContain(
+        'main:.: error: there is no such file, and no revision can be read: not a git repository',
+      );
+      const lacking = await runKpc(['diff', 'main:.', 'svc.yaml'], { cwd, env: { PATH: cwd } });
+      expect(lacking.stderr).toContain('git, which a revision is read with, is not installed');
+    } finally {
+      rmSync(cwd, { recursive: true });
+    }
+  });
+
+  test('a file of that name is a file', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc, 'HEAD:deploy/svc.yaml': ready });
+    expect((await diff(cwd, 'deploy', 'HEAD:deploy')).stdout).toContain(change);
+  });
+});
+
+describe('a hostile repository', () => {
+  test('has links followed inside the revision, and nowhere else', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc, '../secret.yaml': ready, 'real/more.yaml': '' }, (folder) => {
+      symlinkSync('deploy', join(folder, 'current'));
+      symlinkSync('svc.yaml', join(folder, 'deploy/again.yaml'));
+      symlinkSync('../../secret.yaml', join(folder, 'deploy/out.yaml'));
+      symlinkSync('/etc/passwd', join(folder, 'deploy/passwd.yaml'));
+      symlinkSync('loop.yaml', join(folder, 'loop.yaml'));
+      symlinkSync('../secret.yaml', join(folder, 'out.yaml'));
+    });
+    const inside = await diff(cwd, 'HEAD:current/svc.yaml', 'deploy/svc.yaml');
+    expect(inside).toMatchObject({ status: 0 });
+    const folder = await diff(cwd, 'HEAD:current', 'deploy/svc.yaml');
+    expect(folder.stderr).toContain('HEAD:current/out.yaml: error: a link to something outside HEAD:current');
+    expect(folder.stderr).toContain('HEAD:current/passwd.yaml: error: a link to something outside HEAD:current');
+    expect(folder.stdout + folder.stderr).not.toContain('root:');
+    const loop = await diff(cwd, 'HEAD:loop.yaml', 'deploy/svc.yaml');
+    expect(loop).toMatchObject({ status: 2 });
+    expect(loop.stderr).toContain('it leads through too many links');
+    const named = await diff(cwd, 'HEAD:out.yaml', 'deploy/svc.yaml');
+    expect(named.stderr).toContain('a link on the way leads out of the repository');
+  });
+
+  test('runs nothing: no hook, filter, monitor, alias, pager, diff driver or fetch', async () => {
+    const cwd = repository({
+      'deploy/svc.yaml': svc,
+      '.gitattributes': '*.yaml filter=evil diff=evil\n',
+      'deploy/lacking.yaml': ready,
+    });
+    const ran = join(cwd, 'ran');
+    const evil = `touch ${ran}`;
+    const hooks = ['post-checkout', 'post-index-change', 'pre-auto-gc', 'reference-transaction'];
+    for (const hook of hooks) writeFileSync(join(cwd, '.git/hooks', hook), `#!/bin/sh\n${evil}\n`, { mode: 0o755 });
+    const lacking = git(cwd, 'rev-parse', 'HEAD:deploy/lacking.yaml').trim();
+    rmSync(join(cwd, '.git/objects', lacking.slice(0, 2), lacking.slice(2)));
+    for (const [name, value] of [
+      ['core.fsmonitor', evil],
+      ['core.pager', evil],
+      ['core.sshCommand', evil],
+      ['core.hooksPath', join(cwd, '.git/hooks')],
+      ['core.gitProxy', evil],
+      ['filter.evil.smudge', evil],
+      ['filter.evil.clean', evil],
+      ['diff.evil.textconv', evil],
+      ['diff.external', evil],
+      ['alias.ls-tree', `!${evil}`],
+      ['alias.cat-file', `!${evil}`],
+      ['protocol.ext.allow', 'always'],
+      ['protocol.file.allow', 'always'],
+      ['remote.origin.url', `ext::sh -c ${evil.replaceAll(' ', '% ')}`],
+      ['remote.origin.uploadpack', evil],
+      ['remote.origin.promisor', 'true'],
+      ['extensions.partialClone', 'origin'],
+    ] as const) {
+      git(cwd, 'config', name, value);
+    }
+    git(cwd, 'config', 'core.repositoryFormatVersion', '1');
+    const { status, stderr } = await diff(cwd, 'HEAD:deploy', 'deploy/svc.yaml');
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/HEAD:deploy.* error: /);
+    expect(await diff(cwd, 'HEAD:deploy/svc.yaml', 'deploy/svc.yaml')).toMatchObject({ status: 0 });
+    expect(existsSync(ran)).toBe(false);
+  });
+
+  test.each([
+    ['few folders stand for very many', 8, 10],
+    ['folders lie too deep in each other', 300, 1],
+  ])('is refused where %s', async (_, levels, width) => {
+    const cwd = repository({ 'svc.yaml': svc });
+    let tree = git(cwd, 'rev-parse', 'HEAD^{tree}').trim();
+    for (let level = 0; level < levels; level++) {
+      const entries = Array.from({ length: width }, (__, i) => `040000 tree ${tree}\tfolder-of-some-length-${i}\n`);
+      tree = execFileSync('git', ['mktree'], { cwd, input: entries.join(''), encoding: 'utf8' }).trim();
+    }
+    const commit = git(cwd, 'commit-tree', tree, '-m', 'many').trim();
+    const { status, stderr } = await diff(cwd, 'HEAD:.', `${commit}:.`);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/the revision holds more than kpc reads of one|git took too long/);
+    expect(stderr).not.toContain('bug in kpc');
+  });
+
+  test('may hold a bare repository, which is not asked', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    const bare = join(cwd, 'bare');
+    mkdirSync(bare);
+    git(bare, 'init', '--quiet', '--bare');
+    const { stderr } = await diff(bare, 'HEAD:deploy', '../deploy');
+    expect(stderr).toContain('no revision can be read: ');
+  });
+
+  test('may hold submodules and odd names', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc, 'deploy/\u001b[31m\n.yaml': '# no objects\n', 'a/b': '' });
+    const commit = git(cwd, 'rev-parse', 'HEAD').trim();
+    git(cwd, 'update-index', '--add', '--cacheinfo', `160000,${commit},deploy/sub.yaml`);
+    git(cwd, 'commit', '--quiet', '--message', 'a submodule');
+    const { status, stderr } = await diff(cwd, 'HEAD:deploy', 'deploy/svc.yaml');
+    expect(status).toBe(2);
+    expect(stderr).toContain('HEAD:deploy/sub.yaml: error: it is a submodule, not a file');
+    expect(stderr).not.toContain('\u001b');
+  });
+});
+
+test('the files of a folder are read by a few calls of git, however many they are', async () => {
+  const files = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`deploy/${i}.yaml`, `# ${i}\n`]));
+  const cwd = repository(files, (folder) => {
+    for (let i = 0; i < 30; i++) symlinkSync(`${i}.yaml`, join(folder, `deploy/link-${i}.yaml`));
+  });
+  const trace = join(scratch, 'git-trace');
+  process.env['GIT_TRACE'] = trace;
+  const before = process.cwd();
+  process.chdir(cwd);
+  try {
+    const { trees } = await openTrees(['HEAD:deploy']);
+    const tree = trees.get('HEAD:deploy');
+    const paths = tree?.list('HEAD:deploy').map(({ name }) => tree.join('HEAD:deploy', name)) ?? [];
+    expect(paths).toHaveLength(90);
+    tree?.expect(paths);
+    expect(tree?.read('HEAD:deploy/link-7.yaml').toString()).toBe('# 7\n');
+    expect(tree?.realPath('HEAD:deploy/link-7.yaml')).toBe('HEAD:/deploy/7.yaml');
+    expect(() => tree?.read('HEAD:deploy/1.yaml', 2)).toThrow(/too large/);
+  } finally {
+    process.chdir(before);
+    delete process.env['GIT_TRACE'];
+  }
+  const calls = readFileSync(trace, 'utf8').match(/trace: built-in: git/g) ?? [];
+  expect(calls.length).toBeLessThan(10);
+});

@@ -1,0 +1,142 @@
+// What kpc lint prints of one input, in each format: test/lint/formats holds it, and UPDATE_GOLDEN=1 writes it.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { expect, test } from 'vitest';
+import { version } from '../../src/base/version.ts';
+import { lintOutputs } from '../../src/report/lint.ts';
+import { inFolder } from '../diagnostics/tripped.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import type { Linted } from './linted.ts';
+
+const here = join(projectFolder, 'test/lint');
+const input = ['fixtures/lint', '--proxy-mode', 'iptables'];
+
+async function print(output: string, words: readonly string[] = input): Promise<string> {
+  const { stdout, stderr } = await runKpc(['lint', ...words, '--output', output]);
+  expect(stderr).toBe('');
+  return stdout;
+}
+
+test.each(lintOutputs)('%s', async (output) => {
+  const printed = (await print(output)).replace(`"version": "${version}"`, '"version": "0.0.0"');
+  const file = join(here, 'formats', output);
+  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, printed);
+  expect(printed).toBe(readFileSync(file, 'utf8'));
+});
+
+test('the help', async () => {
+  const { stdout } = await runKpc(['lint', '--help']);
+  const file = join(here, 'formats', 'help');
+  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, stdout);
+  expect(stdout).toBe(readFileSync(file, 'utf8'));
+});
+
+interface Sarif {
+  readonly runs: readonly {
+    readonly tool: {
+      readonly driver: { readonly rules: readonly { readonly id: string; readonly helpUri: string }[] };
+    };
+    readonly results: readonly {
+      readonly ruleId: string;
+      readonly suppressions?: unknown;
+      readonly locations?: readonly unknown[];
+      readonly partialFingerprints: Readonly<Record<string, string>>;
+    }[];
+  }[];
+}
+
+/** The standard's own schema. It is of draft 4, whose keywords that it uses mean the same today. */
+function sarifSchema(): object {
+  const {
+    $schema: _,
+    id: __,
+    ...schema
+  } = JSON.parse(readFileSync(join(here, 'sarif/sarif-schema-2.1.0.json'), 'utf8')) as Readonly<
+    Record<string, unknown>
+  >;
+  return schema;
+}
+
+const isUri = (text: string): boolean => URL.canParse(text);
+const formats = {
+  uri: isUri,
+  'uri-reference': (text: string) => URL.canParse(text, 'file:///'),
+  'date-time': true,
+} as const;
+const isSarif = new Ajv({ strict: false, formats }).compile(sarifSchema());
+
+test.each([
+  ['findings, and one that is ignored', input],
+  ['no findings', ['fixtures/quickstart/svc.yaml']],
+  ['errors', ['fixtures/bad-port/svc.yaml']],
+  ['a finding without a place', [...input, '--proxy-mode', 'ipvs']],
+  ['a file that is not there', ['fixtures/nowhere.yaml']],
+  ['an absolute path', [join(projectFolder, 'fixtures/bad-port/svc.yaml')]],
+])('SARIF is as its schema says: %s', async (_, words) => {
+  const sarif = JSON.parse(await print('sarif', words)) as Sarif;
+  expect(isSarif(sarif), JSON.stringify(isSarif.errors)).toBe(true);
+  for (const { tool, results } of sarif.runs) {
+    const rules = new Set(tool.driver.rules.map(({ id }) => id));
+    expect(results.filter(({ ruleId }) => !rules.has(ruleId))).toEqual([]);
+    // Code scanning leaves out results without a place.
+    expect(results.filter(({ locations = [] }) => locations.length === 0)).toEqual([]);
+  }
+});
+
+test('the schema refuses what is no SARIF', () => {
+  expect(isSarif({ version: '2.1.0', runs: [{ results: [] }] })).toBe(false);
+  expect(isSarif({ version: '2.0.0', runs: [] })).toBe(false);
+});
+
+test('each rule has a page, with a section of its name', async () => {
+  const { runs } = JSON.parse(await print('sarif')) as Sarif;
+  const pages = new Map(
+    ['lint', 'codes'].map((name) => [name, readFileSync(join(projectFolder, `docs/${name}.md`), 'utf8')]),
+  );
+  const uris = runs.flatMap(({ tool }) => tool.driver.rules.map(({ helpUri }) => helpUri));
+  expect(uris.length).toBeGreaterThan(3);
+  for (const uri of uris) {
+    const [, page = '', code = ''] = /\/docs\/(\w+)\.md#([\w-]+)$/.exec(uri) ?? [];
+    expect(pages.get(page)).toContain(`\n### ${code}\n`);
+  }
+});
+
+test('fingerprints survive another name of the folder that is given', async () => {
+  const text = (name: string) =>
+    `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { odd: 1, ports: [{ port: 70000 }] }\n`;
+  const files = {
+    'a/in.yaml': text('web'),
+    'a/b/in.yaml': text('web'),
+    'c/in.yaml': text('web'),
+    'c/b/in.yaml': text('web'),
+  };
+  await inFolder({ ...files, 'd/wrong.yaml': 'spec: {\n', 'e/wrong.yaml': '\nspec: {\n' }, async (cwd) => {
+    const printsOf = async (folder: string) => {
+      const { stdout } = await runKpc(['lint', folder, '--output', 'json'], { cwd });
+      return (JSON.parse(stdout) as Linted).findings.map(({ fingerprint }) => fingerprint).toSorted();
+    };
+    const before = await printsOf('a');
+    expect(new Set(before).size).toBe(before.length);
+    expect(await printsOf('c')).toEqual(before);
+    expect(await printsOf('./c/')).toEqual(before);
+    expect(await printsOf(`${cwd}/a`)).toEqual(before);
+    expect(await printsOf('c/in.yaml')).toEqual(await printsOf('a/in.yaml'));
+    expect(await printsOf('d')).toEqual(await printsOf('e'));
+  });
+});
+
+test('fingerprints survive moved lines and more nodes, and tell findings apart', async () => {
+  const services = readFileSync(join(projectFolder, 'fixtures/lint/services.yaml'), 'utf8');
+  const cluster = readFileSync(join(projectFolder, 'fixtures/lint/cluster.yaml'), 'utf8');
+  const oneMore = cluster.split('---\n').at(-1)?.replaceAll('worker-3', 'worker-4').replaceAll('.13', '.14') ?? '';
+  const printsOf = (files: Readonly<Record<string, string>>) =>
+    inFolder(files, async (cwd) => {
+      const { stdout } = await runKpc(['lint', '.', '--output', 'json'], { cwd });
+      return (JSON.parse(stdout) as Linted).findings.map(({ fingerprint }) => fingerprint).toSorted();
+    });
+  const before = await printsOf({ 'services.yaml': services, 'cluster.yaml': cluster });
+  expect(new Set(before).size).toBe(before.length);
+  const moved = { 'a/services.yaml': `# a line\n\n${services}`, 'b/cluster.yaml': `${cluster}---\n${oneMore}` };
+  expect(await printsOf(moved)).toEqual(before);
+});

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import { aService, anIP } from '../../src/diagnostics/examples.ts';
+import { inFolder } from '../diagnostics/tripped.ts';
+import { runKpc, type Run } from '../support/run-kpc.ts';
+import type { Files } from '../support/write-folder.ts';
+
+const externalIPs = 'externalIPs: [203.0.113.90], ports: [{ port: 80 }]';
+const web = aService(`${anIP}, ${externalIPs}`);
+const api = aService(`clusterIP: 10.96.0.11, ${externalIPs.replace('.90', '.91')}`, '', 'api');
+
+function annotated(text: string, annotation: string): string {
+  return text.replace(/name: (\w+) /, `name: $1, annotations: { kpc.dev/ignore: "${annotation}" } `);
+}
+
+function lint(files: Files, ...flags: readonly string[]): Promise<Run> {
+  return inFolder(files, (cwd) => runKpc(['lint', 'in.yaml', '--proxy-mode', 'iptables', ...flags], { cwd }));
+}
+
+/** The code and the start of the text of each finding. */
+function told({ stdout }: Run): readonly string[] {
+  return [...stdout.matchAll(/^(?:[^ ]+: )?(error|warning|note): (.*) \[([a-z-]+)\]$/gm)].map(
+    ([, severity, text = '', code]) => {
+      const [, service = ''] = /\b(default\/\w+)/.exec(text) ?? [];
+      return `${severity} ${code} ${service}`.trim();
+    },
+  );
+}
+
+const summary = ({ stdout }: Run) => stdout.trimEnd().split('\n').at(-1);
+
+describe('--ignore', () => {
+  test('leaves out a code, and counts it', async () => {
+    const run = await lint({ 'in.yaml': web + api }, '--ignore', 'external-ips');
+    expect(run.status).toBe(0);
+    expect(told(run)).toEqual([]);
+    expect(summary(run)).toBe('no problems in 1 file; 2 ignored (iptables mode)');
+  });
+
+  test('takes several codes with commas, as the annotation does', async () => {
+    const run = await lint({ 'in.yaml': web }, '--ignore', 'open-node-port, external-ips');
+    expect(told(run)).toEqual(['note idle-ignore']);
+    const wrong = await lint({ 'in.yaml': web }, '--ignore', 'open-node-port,external-ip');
+    expect(wrong.stderr).toContain('did you mean external-ips?');
+  });
+
+  test('says that it matches nothing', async () => {
+    const run = await lint({ 'in.yaml': web }, '--ignore', 'open-node-port');
+    expect(told(run)).toEqual(['note idle-ignore', 'warning external-ips default/web']);
+    expect(run.stdout).toContain('note: --ignore ignores open-node-port, and nothing has that code [idle-ignore]');
+  });
+
+  test('refuses what is no code, and suggests one', async () => {
+    const run = await lint({ 'in.yaml': web }, '--ignore', 'external-ip');
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('did you mean external-ips?');
+  });
+
+  test('an error too: then the status is 0, and the rules still do not run', async () => {
+    const run = await lint({ 'in.yaml': web.replace('port: 80', 'port: 70000') }, '--ignore', 'bad-value');
+    expect(run.status).toBe(0);
+    expect(summary(run)).toContain('1 ignored; the rules look at the Services once the errors are gone');
+  });
+});
+
+describe('the annotation', () => {
+  test('of a Service is about this Service alone', async () => {
+    const run = await lint({ 'in.yaml': annotated(web, 'external-ips') + api });
+    expect(told(run)).toEqual(['warning external-ips default/api']);
+    expect(summary(run)).toBe('1 warning in 1 file; 1 ignored (iptables mode)');
+  });
+
+  test('may hold several codes; one that matches nothing is said at its place, and one that is none is a warning', async () => {
+    const run = await lint({ 'in.yaml': annotated(web, 'external-ips, host-port,extrnal-ips') });
+    expect(told(run)).toEqual(['note idle-ignore default/web', 'warning idle-ignore default/web']);
+    expect(run.stdout).toContain('in.yaml:3:');
+    expect(run.stdout).toContain('did you mean external-ips?');
+  });
+
+  test('of an object with an error is read, and ends where the next object begins, right or not', async () => {
+    const wrong = web.replace('port: 80', 'port: 70000');
+    const both = annotated(wrong, 'bad-value') + wrong.replaceAll('web', 'api');
+    const run = await lint({ 'in.yaml': both });
+    expect(run.stdout.match(/^in\.yaml:\d+:/gm)).toEqual(['in.yaml:9:']);
+    expect(summary(run)).toContain('1 error in 1 file; 1 ignored;');
+    const list = {
+      apiVersion: 'v1',
+      kind: 'List',
+      items: 7,
+      metadata: { annotations: { 'kpc.dev/ignore': 'bad-value' } },
+    };
+    expect((await lint({ 'in.yaml': JSON.stringify({ ...list, kind: 'Service', spec: [] }) })).stdout).toContain(
+      '1 ignored',
+    );
+  });
+
+  test('of another object covers what is found in its lines', async () => {
+    const slice = `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web }, annotations: { kpc.dev/ignore: unused-slice-port } }
+addressType: IPv4
+ports: [{ port: 8080 }, { name: extra, port: 9090 }]
+endpoints: [{ addresses: [10.244.0.1] }]
+---
+`;
+    const plain = aService(`${anIP}, ports: [{ port: 80 }]`);
+    expect(told(await lint({ 'in.yaml': plain + slice.replace(/, annotations: \{[^}]*\}/, '') }))).toEqual([
+      'warning unused-slice-port default/web',
+    ]);
+    expect(told(await lint({ 'in.yaml': plain + slice + api }))).toEqual(['warning external-ips default/api']);
+    // The next object is not covered.
+    const other = slice
+      .replace('web-1', 'web-2')
+      .replace(/, annotations: \{[^}]*\}/, '')
+      .replace('extra', 'more');
+    expect(told(await lint({ 'in.yaml': plain + slice + other }))).toEqual(['warning unused-slice-port default/web']);
+  });
+});
+
+describe('kpc.yaml', () => {
+  const accepted = `lint:
+  ignore:
+    - { code: external-ips, service: default/web, reason: gone in spring }
+    - { code: external-ips, service: nothing, reason: who knows }
+`;
+
+  test('accepts a code of one Service, and a place is said where nothing matches', async () => {
+    const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': accepted });
+    expect(told(run)).toEqual(['warning external-ips default/api', 'note idle-ignore']);
+    expect(run.stdout).toContain(
+      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, and nothing has that code there',
+    );
+  });
+
+  test.each([
+    ['top', 'ignore: external-ips\n'],
+    ['list', 'ignore: [external-ips]\n'],
+    ['both', 'ignore: [external-ips]\nlint: { ignore: [] }\n'],
+  ])('takes codes alone, for all Services: %s', async (_, text) => {
+    const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': text });
+    expect(told(run)).toEqual([]);
+    expect(summary(run)).toContain('2 ignored');
+  });
+
+  test('adds to those of the command line', async () => {
+    const text = 'ignore: [{ code: external-ips, service: web, reason: known }]\n';
+    const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': text }, '--ignore', 'node-port-range');
+    expect(told(run)).toEqual(['note idle-ignore', 'warning external-ips default/api']);
+  });
+
+  test.each([
+    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or for each a mapping'],
+    [
+      'no reason in the second entry',
+      'lint:\n  ignore:\n    - external-ips\n    - { code: external-ips, service: shop/shop }\n',
+      'kpc.yaml:4:7: error: ignore[1] has no reason',
+    ],
+    ['a code that is a number', 'ignore: [{ code: 7, reason: known }]\n', '1:18: error: ignore[0].code cannot be 7'],
+    ['an entry that is a list', 'ignore: [[a]]\n', '1:10: error: ignore[0] cannot be a list'],
+    ['no code', 'ignore: [extrnal-ips]\n', 'did you mean external-ips?'],
+    ['a number', 'ignore: 7\n', 'write codes, or for each a mapping'],
+    ['another command', 'compile: { ignore: [external-ips] }\n', 'kpc compile has no flag --ignore'],
+  ])('refuses an ignore with %s', async (_, text, help) => {
+    const run = await lint({ 'in.yaml': web, 'kpc.yaml': text });
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(help);
+    expect(run.stderr).toContain('[bad-kpc-yaml]');
+  });
+});
+
+describe('exit statuses', () => {
+  test.each([
+    ['warnings', { 'in.yaml': web }, [], 0],
+    ['warnings that are errors', { 'in.yaml': web }, ['--strict'], 1],
+    ['warnings that are ignored', { 'in.yaml': web }, ['--strict', '--ignore', 'external-ips'], 0],
+    ['errors', { 'in.yaml': web.replace('port: 80', 'port: 70000') }, [], 1],
+    ['nothing to read', {}, [], 2],
+    ['no object', { 'in.yaml': '# nothing\n' }, [], 2],
+  ] as const)('%s', async (_, files, flags, status) => {
+    const run = await lint(files as Files, ...flags);
+    expect(run.status, run.stdout + run.stderr).toBe(status);
+  });
+
+  test('a bundle is not linted', async () => {
+    const run = await inFolder({ 'in.yaml': web }, async (cwd) => {
+      await runKpc(['compile', '-f', 'in.yaml', '-o', 'bundle'], { cwd });
+      return runKpc(['lint', 'bundle'], { cwd });
+    });
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('bundle is a bundle, and kpc lint checks manifests');
+  });
+});

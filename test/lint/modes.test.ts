@@ -1,0 +1,230 @@
+// What rules say of nodes, modes and families beyond the example of each row.
+import { describe, expect, test } from 'vitest';
+import {
+  aService,
+  anIP,
+  balancer,
+  deployment,
+  container,
+  endpoint,
+  runningPod,
+  slice,
+  someNodes,
+} from '../../src/diagnostics/examples.ts';
+import { inFolder } from '../diagnostics/tripped.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import type { Linted } from './linted.ts';
+
+const ready = 'nodeName: worker-1, conditions: { ready: true }';
+const cidr = ['--cluster-cidr', '10.244.0.0/16'];
+
+async function lint(text: string, flags: readonly string[] = []): Promise<Linted> {
+  const files = { 'in.yaml': text.replace(/---\n$/, '') };
+  const { stdout } = await inFolder(files, (cwd) => runKpc(['lint', 'in.yaml', ...flags, '--output', 'json'], { cwd }));
+  return JSON.parse(stdout) as Linted;
+}
+
+function told({ findings }: Linted): readonly string[] {
+  return findings.map(({ code, trace }) => `${code}${trace ? ` ${trace.verdict}` : ''}`);
+}
+
+describe('policy Local', () => {
+  const nodePort = aService(
+    `type: NodePort, externalTrafficPolicy: Local, ${anIP}, ports: [{ port: 80, nodePort: 30080 }]`,
+  );
+  const two = someNodes('worker-1', 'worker-2');
+
+  test.each([
+    ['iptables', ['local-without-endpoint dropped']],
+    ['nftables', ['local-without-endpoint dropped']],
+    // IPVS mode sends such packets to all endpoints.
+    ['ipvs', []],
+  ])('a node port, in %s mode', async (mode, expected) => {
+    const linted = await lint(nodePort + endpoint(ready) + two, [...cidr, '--proxy-mode', mode]);
+    expect(told(linted).filter((each) => !each.startsWith('ipvs-ends'))).toEqual(expected);
+  });
+
+  test('names the nodes once', async () => {
+    const { findings } = await lint(nodePort + endpoint(ready) + someNodes('worker-1', 'worker-2', 'worker-3'), cidr);
+    expect(findings.map(({ text }) => text)).toEqual([
+      'default/web: externalTrafficPolicy is Local, and no endpoint runs on 2 of 3 nodes (worker-2, worker-3): packets of clients to node port 30080 there reach no endpoint',
+    ]);
+  });
+
+  test('--node looks at one node, and refuses one that the input lacks', async () => {
+    const text = nodePort + endpoint(ready) + two;
+    expect(told(await lint(text, [...cidr, '--node', 'worker-1']))).toEqual([]);
+    expect(told(await lint(text, [...cidr, '--node', 'worker-2']))).toEqual(['local-without-endpoint dropped']);
+    expect(told(await lint(text, [...cidr, '--node', 'worker-9']))).toEqual(['unknown-node']);
+  });
+
+  test('a load balancer that asks for health is right, and its external IPs are not', async () => {
+    const fields = 'externalTrafficPolicy: Local, healthCheckNodePort: 30100';
+    expect(told(await lint(balancer(fields) + endpoint(ready) + two, cidr))).toEqual([]);
+    const open = balancer(`${fields}, externalIPs: [203.0.113.9]`);
+    expect(told(await lint(open + endpoint(ready) + two, cidr))).toEqual([
+      'local-without-endpoint dropped',
+      'external-ips',
+    ]);
+  });
+
+  test('a load balancer finds no node where no endpoint names one', async () => {
+    const written = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30100');
+    const { findings } = await lint(written + endpoint('conditions: { ready: true }') + two, cidr);
+    expect(findings.map(({ text, trace }) => `${text}: ${trace?.verdict}`)).toEqual([
+      expect.stringMatching(
+        /its EndpointSlices name no node: every node drops packets of clients to its load balancer address \S+: dropped$/,
+      ),
+    ]);
+  });
+
+  test('without Nodes, a node port is a note; with a DaemonSet behind it, nothing', async () => {
+    const selecting = nodePort.replace('ports:', 'selector: { app: web }, ports:');
+    expect(told(await lint(selecting + deployment(container)))).toEqual(['local-without-endpoint']);
+    expect(told(await lint(selecting + deployment(container).replace('Deployment', 'DaemonSet')))).toEqual([]);
+  });
+});
+
+test('no endpoint is ready, though the Service lists all as ready: the slices are old, or written by hand', async () => {
+  const advice = async (fields: string) => {
+    const spec = `${anIP}, ${fields}ports: [{ port: 80 }]`;
+    const { findings } = await lint(aService(spec) + endpoint('conditions: { ready: false }'));
+    return findings.map(({ help }) => help);
+  };
+  expect(await advice('')).toEqual([expect.stringContaining('or list them anyway with publishNotReadyAddresses')]);
+  expect(await advice('publishNotReadyAddresses: true, ')).toEqual([expect.stringContaining('get its slices anew')]);
+});
+
+describe('a selector that no workload of the manifests has', () => {
+  const service = (label: string) => aService(`${anIP}, selector: { app: ${label} }, ports: [{ port: 80 }]`);
+  const frontend = deployment(container).replace('app: web', 'app: frontend');
+  const idlePod = runningPod.replaceAll('web', 'db').replace(/^status:.*$/m, '');
+
+  test.each([
+    ['of another name', frontend, undefined],
+    [
+      'misspelled',
+      frontend.replace('app: frontend', 'app: weeb'),
+      'did you mean app=weeb, as Deployment default/web has?',
+    ],
+    [
+      'of another namespace',
+      deployment(container).replace('name: web', 'name: web, namespace: prod'),
+      'Deployment prod/web has these labels, but a Service selects Pods of its own namespace alone',
+    ],
+    ['of a Pod', idlePod, undefined],
+  ])('%s', async (_, workload, help) => {
+    const { findings } = await lint(service('web') + workload);
+    expect(findings.map((finding) => [finding.code, finding.help])).toEqual([['selects-nothing', help]]);
+  });
+
+  test('says nothing where a slice has the endpoints', async () => {
+    expect(told(await lint(service('web') + frontend + endpoint(ready)))).toEqual([]);
+  });
+});
+
+describe('what the input cannot show is not said', () => {
+  test('nothing of endpoints without slices and Pods', async () => {
+    expect(
+      told(await lint(aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + someNodes('worker-1'))),
+    ).toEqual([]);
+  });
+
+  test('nothing of a Service of a repository beside a Pod that somebody printed from a cluster', async () => {
+    const service = (fields: string) => aService(`${fields}selector: { app: web }, ports: [{ port: 80 }]`);
+    const other = runningPod.replaceAll('web', 'db');
+    expect(told(await lint(service('') + other))).toEqual([]);
+    expect(told(await lint(service(`${anIP}, `) + other))).toEqual(['selects-nothing refused']);
+  });
+
+  test('nothing that may result from an error', async () => {
+    const named = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: nowhere }]`);
+    const text = named + deployment(container);
+    expect(told(await lint(text))).toEqual(['unknown-port refused']);
+    expect(told(await lint(text + text))).toEqual(['duplicate-object']);
+  });
+
+  test('nothing of IPVS mode where nothing names it', async () => {
+    const text = aService(`${anIP}, sessionAffinity: ClientIP, ports: [{ port: 80 }]`);
+    expect(await lint(text)).toMatchObject({ mode: 'iptables', namesMode: false, findings: [] });
+  });
+});
+
+test.each([
+  ['sh', ['idle-affinity']],
+  ['mh', ['idle-affinity']],
+  ['dh', []],
+  ['rr', []],
+])('session affinity beside the scheduler %s', async (scheduler, expected) => {
+  const text = aService(`${anIP}, sessionAffinity: ClientIP, ports: [{ port: 80 }]`);
+  const linted = await lint(text, ['--proxy-mode', 'ipvs', '--ipvs-scheduler', scheduler]);
+  expect(told(linted).filter((each) => each !== 'ipvs-ends')).toEqual(expected);
+});
+
+describe('two Services on one address', () => {
+  const external = 'externalIPs: [203.0.113.90], ports: [{ port: 80 }]';
+  const nodePort = 'type: NodePort, ports: [{ port: 80, nodePort: 30080 }]';
+  const slices = endpoint(ready) + endpoint(ready).replaceAll('web', 'api').replaceAll('10.244.0.1', '10.244.0.9');
+
+  test.each([
+    ['an external IP', external, '203.0.113.90:80'],
+    ['a node port', nodePort, '30080'],
+  ])('%s: the packet reaches the one that is said to get it', async (_, fields, to) => {
+    const services = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
+    const { findings } = await lint(services + slices + someNodes('worker-1'), cidr);
+    const conflict = findings.find(({ code }) => code === 'address-conflict');
+    expect(conflict).toMatchObject({ service: 'default/web', trace: { verdict: 'delivered' } });
+    expect(conflict?.text).toContain('is claimed by default/api and default/web: kpc gives it to default/api,');
+    const words = conflict?.trace?.command.split(' ').slice(1) ?? [];
+    expect(words[words.indexOf('--to') + 1]).toContain(to);
+    const files = { 'in.yaml': (services + slices + someNodes('worker-1')).replace(/---\n$/, '') };
+    const { stdout } = await inFolder(files, (cwd) => runKpc(words, { cwd }));
+    expect(stdout).toContain('100%  10.244.0.9:8080');
+  });
+});
+
+describe('source ranges', () => {
+  const ranges = 'allocateLoadBalancerNodePorts: false, loadBalancerSourceRanges: [192.0.2.0/24]';
+  const dual = 'clusterIPs: [10.96.0.10, "fd00:10:96::10"], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: PreferDualStack';
+  const withStatus = (spec: string, ingress: string) =>
+    aService(`type: LoadBalancer, ${anIP}, ${ranges}, ${spec}`, `{ loadBalancer: { ingress: [${ingress}] } }`);
+
+  test.each([
+    ['a host name', 'ports: [{ port: 80 }]', '{ hostname: lb.example.com }', ['unbound-source-ranges']],
+    ['the other family', `${dual}, ports: [{ port: 80 }]`, '{ ip: "2001:db8::1" }', ['unbound-source-ranges']],
+    ['ipMode Proxy', 'ports: [{ port: 80 }]', '{ ip: 203.0.113.1, ipMode: Proxy }', ['unbound-source-ranges']],
+    ['an address of its own', 'ports: [{ port: 80 }]', '{ ip: 203.0.113.1 }', []],
+  ])('%s', async (_, spec, ingress, expected) => {
+    const v6 = slice(
+      'addressType: IPv6\nports: [{ port: 8080 }]\nendpoints: [{ addresses: ["fd00:10:244::1"] }]',
+    ).replace('web-1', 'web-2');
+    const slices = endpoint('conditions: { ready: true }') + (spec.includes('IPv6') ? v6 : '');
+    const { findings } = await lint(withStatus(spec, ingress) + slices);
+    expect(findings.map(({ code }) => code)).toEqual(expected);
+  });
+});
+
+describe('hints', () => {
+  const hinted = aService(`${anIP}, trafficDistribution: PreferSameZone, ports: [{ port: 80 }]`);
+  test.each([
+    ['not in the release', hinted, endpoint(ready), ['--kubernetes-version', '1.30'], 'idle-hints'],
+    ['no endpoint has any', hinted, endpoint(ready), [], 'idle-hints'],
+    [
+      'policy Local',
+      hinted.replace('ports:', 'internalTrafficPolicy: Local, ports:'),
+      endpoint(ready),
+      [],
+      'idle-hints',
+    ],
+    [
+      'another zone',
+      hinted,
+      endpoint(`${ready}, zone: b, hints: { forZones: [{ name: b }] }`),
+      [],
+      'idle-hints delivered',
+    ],
+  ])('%s', async (_, service, slices, flags, expected) => {
+    const node = someNodes('worker-1').replaceAll('labels: {}', 'labels: { topology.kubernetes.io/zone: a }');
+    expect(told(await lint(service + slices + node, [...cidr, ...flags]))).toEqual([expected]);
+  });
+});

@@ -1,0 +1,67 @@
+// Each rule: its example trips it, a file much like it does not, and kpc trace shows what a finding says of packets.
+import { describe, expect, test } from 'vitest';
+import { diagnosticCodes, entryOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import type { Example } from '../../src/diagnostics/examples.ts';
+import { inFolder } from '../diagnostics/tripped.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import type { Linted } from './linted.ts';
+
+const rules = diagnosticCodes.filter((code) => entryOf(code).rule !== undefined);
+
+/** What kpc lint says of the files of an example, with its flags. */
+async function lintExample({ words, files }: Example, then: (linted: Linted, cwd: string) => Promise<void>) {
+  const [command, ...others] = words;
+  const given = command === 'lint' ? others : others.filter((word) => word !== '-f');
+  await inFolder(files, async (cwd) => {
+    const { stdout, stderr } = await runKpc(['lint', ...given, '--output', 'json'], { cwd });
+    expect(stderr).toBe('');
+    await then(JSON.parse(stdout) as Linted, cwd);
+  });
+}
+
+function codesOf({ findings }: Linted): readonly DiagnosticCode[] {
+  return findings.map(({ code }) => code);
+}
+
+/** Rules that say nothing of packets, or of packets that no rule of a kernel sees: to a hostPort, by ARP, through a set that does not load. */
+const silent: ReadonlySet<DiagnosticCode> = new Set([
+  'covered-addresses',
+  'external-ips',
+  'full-set',
+  'host-port',
+  'idle-affinity',
+  'idle-ignore',
+  'ipvs-ends',
+  'lax-arp',
+  'node-port-range',
+  'unloadable-range',
+  'unnamed-mode',
+  'unused-slice-port',
+]);
+
+describe.each(rules)('%s', (code) => {
+  const { example, rule } = entryOf(code);
+
+  test('its example trips it, and kpc trace shows it', async () => {
+    await lintExample(example(), async (linted, cwd) => {
+      expect(codesOf(linted)).toContain(code);
+      const own = linted.findings.filter((finding) => finding.code === code);
+      expect(own.some(({ trace }) => trace !== undefined)).toBe(!silent.has(code));
+      for (const { trace } of linted.findings) if (trace) await expectTrace(trace, cwd);
+    });
+  });
+
+  test('a right file does not', async () => {
+    if (!rule) return;
+    await lintExample(rule.passes, async (linted) => expect(codesOf(linted)).not.toContain(code));
+  });
+});
+
+/** The command, as it is printed, traces a packet that ends as the finding says. */
+async function expectTrace({ command, verdict }: NonNullable<Linted['findings'][number]['trace']>, cwd: string) {
+  const [kpc, ...words] = command.split(' ').map((word) => word.replaceAll("'", ''));
+  expect(kpc).toBe('kpc');
+  const traced = await runKpc([...words, '--output', 'json', '-q'], { cwd });
+  expect(traced.stderr).toBe('');
+  expect(JSON.parse(traced.stdout)).toMatchObject({ verdict });
+}
