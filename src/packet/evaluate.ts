@@ -1,80 +1,159 @@
-import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
+import { compareAddresses, isLoopback, unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { proxyPortKey, type ProxyPort } from '../kernel/balancer/balancer.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { forwardingSysctls } from '../kernel/sysctl.ts';
 import { explore, type Choices } from './explore.ts';
-import type { Flow, NatHalf } from './flow.ts';
+import { admitsLoopback, decide, isInterface, isLocal, newConnection, type Flow, type NatHalf } from './flow.ts';
 import { iptablesOf } from './iptables-rules.ts';
+import { ipvsStations, type Knowledge } from './knowledge.ts';
+import { anyOf } from './maybe.ts';
 import { nftTablesOf } from './nft-rules.ts';
+import { arrange, inOrder, type Ordered, type Visitor } from './order.ts';
 import {
   sourceText,
   sumChances,
-  type AskedSource,
+  unknown,
+  type Assumption,
   type Decision,
   type Fate,
-  type Hook,
   type Packet,
   type ReachedEndpoint,
-  type RouteDecision,
+  type Unknown,
   type Verdict,
   type Way,
 } from './packet.ts';
+import type { AskedSource, Hook, RouteDecision } from './step.ts';
+import { circumstance, reasonKey, unreadValue, type Reason } from './reason.ts';
 import { loopbackInterface, routingOf, type Routing } from './routing.ts';
+import { isUnknownOwn } from './own-address.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 
 /**
- * What a node does with a packet. `prepare(state, links)` makes an evaluator of a kernel's state and of the node's own
- * links; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
+ * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of a kernel's state and of what else is known of
+ * the node; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
  * probabilities, source in the end, and the steps with the rules that matched. Both are pure and know no tool's files:
  *
- *     const evaluate = prepare(side.state, links);
+ *     const evaluate = prepare(side.state, knowAll(links));
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
  *
- * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Where a rule cannot be
- * understood, both its results are tried; if they differ in the end, the verdict is unknown, and the last step is the rule.
+ * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Where something is not known, both its outcomes
+ * are tried; if the packet ends differently, the verdict is unknown, and the fate has the reasons.
  */
 
 export type Evaluator = (packet: Packet) => Fate;
 
 /** Prepares a state for packets. Big chains and sets are hashed when the first packet gets to them. */
-export function prepare(state: KernelState, links: readonly Link[]): Evaluator {
-  const worlds = { ipv4: prepareFamily(state, links, 'ipv4'), ipv6: prepareFamily(state, links, 'ipv6') };
+export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
+  const worlds = {
+    ipv4: prepareFamily(state, knowledge, 'ipv4'),
+    ipv6: prepareFamily(state, knowledge, 'ipv6'),
+  };
   return (packet) => {
     const world = worlds[packet.destination.family];
     const sources = new Set<AskedSource>();
-    return { ...sumUp(explore((choices) => walk(world, packet, choices), { chains: 0, sources })), sources };
+    const run = (each: World) => sumUp(explore((choices) => walk(each, packet, choices), { chains: 0, sources }));
+    const fate = run(world);
+    if (fate.verdict !== 'unknown') return { ...fate, sources, otherwise: undefined };
+    // Without the gaps, other questions come up.
+    const open = { ...world, visitors: world.withoutGaps };
+    const passed = run(open);
+    const taken = new Map<string, Assumption>();
+    const assumed =
+      passed.verdict === 'unknown' ? run({ ...open, assume: assumeOf(packet, knowledge, taken) }) : passed;
+    return {
+      ...fate,
+      sources,
+      reasons: eachOnce([...fate.reasons, ...passed.reasons]),
+      otherwise: assumed.verdict === 'unknown' ? undefined : { ...assumed, assumed: [...taken.values()] },
+    };
   };
 }
 
-/** What sees packets at a hook, those of lower priority first (linux/netfilter_ipv4.h). */
-interface Visitor {
-  readonly hook: Hook;
-  readonly priority: number;
-  /** Of chains of type nat, all of which the kernel enters at one priority: the order among them. */
-  readonly natOrder?: number | undefined;
-  readonly visit: (flow: Flow) => Decision | Redirection;
+/** Answers what is likely of a packet, and adds it to what was `taken` for true. */
+function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Assumption>): Flow['assume'] {
+  const answer = likelyAnswers(packet, knowledge);
+  return (reason) => {
+    const isSo = answer(reason);
+    if (isSo !== undefined) taken.set(reasonKey(reason), { reason, isSo });
+    return isSo;
+  };
 }
 
-/** IPVS sends the packet out from the node, or leaves it where it is because the real server is the node's own. */
-type Redirection = 'sent-on';
+function likelyAnswers(packet: Packet, { isLikelyOwn }: Knowledge): (reason: Reason) => boolean | undefined {
+  return (reason) => {
+    if (reason.kind === 'missing-listing') {
+      const { missing } = reason;
+      if (missing.kind === 'own-address')
+        return missing.address.text === packet.destination.text && isLikelyOwn(packet);
+      if (missing.kind === 'policy') return false;
+      return missing.kind === 'own-addresses' && isUnknownOwn(packet.destination) ? true : undefined;
+    }
+    if (reason.kind !== 'circumstance') return undefined;
+    return reason.of === 'rate' ? true : reason.of === 'excess' ? false : undefined;
+  };
+}
 
-type Visitors = readonly Visitor[];
+function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
+  return [...new Map(reasons.map((reason) => [reasonKey(reason), reason])).values()];
+}
+
+/** What sees packets at each hook, and the balancer that takes some of those that come to the node itself. */
+type Visitors = { readonly [H in Hook]: Ordered } & {
+  readonly findProxyPort: (flow: Flow) => ProxyPort | Unknown | undefined;
+};
 
 interface World {
   readonly family: Family;
   readonly routing: Routing;
   readonly visitors: Visitors;
+  /** The same if what is not shown lets all packets pass. */
+  readonly withoutGaps: Visitors;
+  readonly assume: Flow['assume'];
 }
 
-function prepareFamily(state: KernelState, links: readonly Link[], family: Family): World {
-  const tables = [...iptablesOf(state, family), ...nftTablesOf(state, family)];
-  const visitors = [...tables.flatMap(tableVisitors), ...ipvsVisitors(state)].toSorted(
-    (a, b) => a.priority - b.priority || (a.natOrder ?? 0) - (b.natOrder ?? 0),
-  );
-  return { family, routing: routingOf(links, state, family), visitors };
+function prepareFamily(state: KernelState, knowledge: Knowledge, family: Family): World {
+  const { otherVariant, gaps, listed } = knowledge;
+  const seen = [
+    ...iptablesOf(state.iptables, state.sets, family, knowledge).flatMap((table) => {
+      // iptables-nft keeps its rules in tables that nft lists, too.
+      const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'iptables', place: 0 };
+      return tableVisitors(table, listing, place);
+    }),
+    ...iptablesOf(otherVariant, state.sets, family, knowledge).flatMap((table) =>
+      tableVisitors(table, 'the other iptables', 0),
+    ),
+    ...nftTablesOf(state, family).flatMap((table, at) => {
+      const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };
+      return tableVisitors(table, listing, place);
+    }),
+    ...ipvsVisitors(state),
+  ];
+  const findProxyPort = indexProxyPorts(state, knowledge);
+  const unseen = gaps
+    .filter((gap) => gap.family === family)
+    .flatMap(({ stations, reason, at }) =>
+      stations.map(({ hook, priority }): Visitor => {
+        // Before what is known to be there.
+        const visit = (flow: Flow): Decision => {
+          const isSeen =
+            !at || decide(flow, () => anyOf(at.interfaces, (name) => isInterface(flow, at.end, name, '*')));
+          return isSeen ? unknown(reason) : 'accept';
+        };
+        return { hook, priority: priority - 0.5, name: '', listing: '', place: 0, visit };
+      }),
+    );
+  return {
+    family,
+    routing: routingOf(knowledge, state, family),
+    visitors: { ...arrange([...seen, ...unseen]), findProxyPort },
+    withoutGaps: { ...arrange(seen), findProxyPort },
+    assume: undefined,
+  };
 }
 
 /**
@@ -88,23 +167,28 @@ const natStations: { readonly [H in Hook]?: { readonly priority: number; readonl
   postrouting: { priority: 100, decides: 'source' },
 };
 
-function tableVisitors(table: RuleTable): readonly Visitor[] {
-  return table.bases.map((base) => ({
-    hook: base.hook,
-    priority: (base.isNat ? natStations[base.hook]?.priority : undefined) ?? base.priority,
-    natOrder: base.isNat ? base.priority : undefined,
-    visit: (flow) => runBaseChain(flow, table, base),
-  }));
+function tableVisitors(table: RuleTable, listing: string, place: number): readonly Visitor[] {
+  return table.bases
+    .filter(({ isIdle }) => !isIdle)
+    .map((base, at) => ({
+      hook: base.hook,
+      priority: (base.isNat ? natStations[base.hook]?.priority : undefined) ?? base.priority,
+      natOrder: base.isNat ? base.priority : undefined,
+      name: `${table.tool} ${table.name} ${base.chain}`,
+      listing,
+      // A table's chains are listed in the order of their making, too.
+      place: place + at / (table.bases.length + 1),
+      visit: (flow) => runBaseChain(flow, table, base),
+    }));
 }
 
-/** IPVS takes packets to its virtual servers after filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
 function ipvsVisitors(state: KernelState): readonly Visitor[] {
   if (state.virtualServers.length === 0) return [];
   const keyOf = (protocol: string, { text }: Address, port: number): string => `${protocol} ${text} ${port}`;
   const servers = new Map(
     state.virtualServers.map((server) => [keyOf(server.protocol, server.address, server.port), server]),
   );
-  const visit = (flow: Flow): Decision | Redirection => {
+  const visit = (flow: Flow): Decision | 'sent-on' => {
     const protocol = flow.protocol.toUpperCase();
     // One of port 0 takes all ports.
     const find = (port: number) => servers.get(keyOf(protocol, flow.destination, port));
@@ -113,7 +197,7 @@ function ipvsVisitors(state: KernelState): readonly Visitor[] {
     const choice = schedule(server);
     const chosen = choice?.servers[choice.servers.length > 0 ? flow.choices.draw(choice.probabilities) : -1];
     flow.steps.push({ kind: 'virtual-server', hook: flow.hook, server, chosen });
-    if (!choice) return 'unknown';
+    if (!choice) return unknown(unreadValue(`scheduler ${server.scheduler}`));
     if (!chosen) return 'refused';
     flow.server = server;
     flow.endpoint = { address: chosen.address, port: chosen.port };
@@ -122,58 +206,100 @@ function ipvsVisitors(state: KernelState): readonly Visitor[] {
       flow.port = chosen.port;
     }
     if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
-    return flow.routing.isLocal(chosen.address) ? 'accept' : 'sent-on';
+    return decide(flow, () => isLocal(flow, chosen.address)) ? 'accept' : 'sent-on';
   };
-  return [
-    { hook: 'input', priority: 99, visit },
-    { hook: 'output', priority: -98, visit },
-  ];
+  return ipvsStations.map((station) => ({ ...station, name: 'IPVS', listing: 'IPVS', place: 0, visit }));
+}
+
+/** Finds the port of the balancer that takes a packet which has come to the node itself. A dump does not show all of them. */
+function indexProxyPorts({ proxyPorts }: KernelState, { lacksProxyPorts }: Knowledge): Visitors['findProxyPort'] {
+  const ports = new Map(proxyPorts.map((port) => [proxyPortKey(port), port]));
+  return ({ protocol, destination, port, asked }) => {
+    // Rules have led it there.
+    const isTranslated = asked.port !== port || asked.address.text !== destination.text;
+    if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener', 'kube-proxy itself listens'));
+    const keyOf = (address: Address) => `${protocol.toUpperCase()} ${formatSocketAddress({ address, port })}`;
+    return (
+      ports.get(keyOf(destination)) ?? (destination.family === 'ipv4' ? ports.get(keyOf(unspecifiedIPv4)) : undefined)
+    );
+  };
+}
+
+/**
+ * A packet that came to the node itself. A balancer that listens there opens a connection of its own to an endpoint, which leaves
+ * the node like any of the node's.
+ */
+function receive(flow: Flow, visitors: Visitors): End {
+  const isOfBalancer = flow.steps.some(({ kind }) => kind === 'proxy-port');
+  const server = isOfBalancer ? undefined : visitors.findProxyPort(flow);
+  if (!server) return arrived(flow, 'local');
+  if ('kind' in server) return server;
+  const { endpoints } = server;
+  const chosen = endpoints[endpoints.length > 0 ? flow.choices.draw(endpoints.map(() => 1 / endpoints.length)) : -1];
+  flow.steps.push({ kind: 'proxy-port', server, chosen });
+  if (!chosen) return 'refused';
+  const { address: source, candidates } = flow.routing.sourceTo(chosen.address);
+  const { address: destination, port } = chosen;
+  Object.assign(flow, { isOwn: true, source, candidates, destination, port, mark: 0, input: '', endpoint: chosen });
+  flow.connection = { ...newConnection(), masqueraded: true };
+  return leave(flow, visitors);
 }
 
 /** One way of a packet, from where it enters to where it ends. */
-function walk({ family, routing, visitors }: World, packet: Packet, choices: Choices): Way {
+function walk({ family, routing, visitors, assume }: World, packet: Packet, choices: Choices): Way {
   const { enters, destination, protocol, port } = packet;
-  const source = packet.source ?? routing.sourceTo(destination);
+  const { address: source, candidates } = packet.source ? { address: packet.source } : routing.sourceTo(destination);
   const flow: Flow = {
     family,
     protocol,
+    isOwn: enters === undefined,
     source,
+    candidates,
     destination,
     port,
+    asked: { address: destination, port },
     mark: 0,
     hook: 'prerouting',
     priority: 0,
     input: enters ? (enters.interface ?? routing.interfaceOf(source)) : '',
     output: '',
-    connection: { settled: new Set(), rewritten: new Set(), masqueraded: false },
+    connection: newConnection(),
     server: undefined,
     endpoint: undefined,
     routing,
     choices,
     steps: [],
+    written: [],
+    facts: new Map(),
+    assume,
   };
-  const verdict = enters ? arrive(flow, visitors) : leave(flow, visitors);
+  const end = enters ? arrive(flow, visitors) : leave(flow, visitors);
+  const verdict = typeof end === 'object' ? 'unknown' : end;
   return {
     probability: 1,
     verdict,
     endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
     source: flow.connection?.masqueraded ? 'masqueraded' : flow.source,
     steps: flow.steps,
+    reasons: typeof end === 'object' ? [end.reason] : [],
   };
 }
 
+/** How a packet ends on one way. */
+type End = Verdict | Unknown;
+
 /** A packet that comes by an interface: to the node itself, or through it. */
-function arrive(flow: Flow, visitors: Visitors): Verdict {
+function arrive(flow: Flow, visitors: Visitors): End {
   flow.output = '';
   const before = pass(flow, visitors, 'prerouting');
   if (before) return before;
   const { destination, family, routing } = flow;
-  if (isLoopback(destination) && flow.input !== loopbackInterface && !admitsLoopback(flow)) {
+  if (isLoopback(destination) && flow.input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow))) {
     return lose(flow, 'loopback-outside');
   }
-  if (routing.isLocal(destination)) {
+  if (decide(flow, () => isLocal(flow, destination))) {
     report(flow, { kind: 'local' });
-    return pass(flow, visitors, 'input') ?? arrived(flow, 'local');
+    return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
   if (routing.sysctl(forwardingSysctls[family]) === '0') return lose(flow, 'not-forwarding');
   flow.output = routing.interfaceOf(destination);
@@ -181,39 +307,37 @@ function arrive(flow: Flow, visitors: Visitors): Verdict {
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors);
 }
 
-const forwardingSysctls: { readonly [F in Family]: string } = {
-  ipv4: 'net.ipv4.ip_forward',
-  ipv6: 'net.ipv6.conf.all.forwarding',
-};
-
-function admitsLoopback({ family, routing }: Flow): boolean {
-  return family === 'ipv4' && routing.sysctl('net.ipv4.conf.all.route_localnet') === '1';
-}
-
 /** A packet that leaves from the node itself, or that IPVS sends on. */
-function leave(flow: Flow, visitors: Visitors): Verdict {
-  flow.output = outputTo(flow, nextHop(flow));
+function leave(flow: Flow, visitors: Visitors): End {
+  const hop = nextHop(flow);
+  flow.output = outputTo(
+    flow,
+    hop,
+    decide(flow, () => isLocal(flow, hop)),
+  );
   return pass(flow, visitors, 'output') ?? depart(flow, visitors);
 }
 
 /** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
-function depart(flow: Flow, visitors: Visitors): Verdict {
+function depart(flow: Flow, visitors: Visitors): End {
   const hop = nextHop(flow);
-  const isLocal = flow.routing.isLocal(hop);
-  if (!isLocal && isLoopback(flow.source) && !admitsLoopback(flow)) return lose(flow, 'loopback-outside');
-  flow.output = outputTo(flow, hop);
+  const isOwn = decide(flow, () => isLocal(flow, hop));
+  if (!isOwn && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow))) {
+    return lose(flow, 'loopback-outside');
+  }
+  flow.output = outputTo(flow, hop, isOwn);
   const end = pass(flow, visitors, 'postrouting');
   if (end) return end;
-  if (!isLocal) {
+  if (!isOwn) {
     report(flow, { kind: 'out', interface: flow.output });
-    return arrived(flow, 'forwarded');
+    return isLoopback(flow.source) ? lose(flow, 'loopback-source') : arrived(flow, 'forwarded');
   }
   flow.input = loopbackInterface;
   return arrive(flow, visitors);
 }
 
-function outputTo({ routing }: Flow, address: Address): string | undefined {
-  return routing.isLocal(address) ? loopbackInterface : routing.interfaceOf(address);
+function outputTo({ routing }: Flow, address: Address, isOwn: boolean): string | undefined {
+  return isOwn ? loopbackInterface : routing.interfaceOf(address);
 }
 
 /** Real servers that are not reached by NAT get the packet with the destination that the client asked for. */
@@ -225,7 +349,7 @@ function nextHop({ server, endpoint, destination }: Flow): Address {
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing } = flow;
   if (!endpoint) return otherwise;
-  const isOwn = endpoint.address.text === source.text && !routing.isLocal(source);
+  const isOwn = endpoint.address.text === source.text && routing.isLocal(source) !== true;
   return isOwn ? lose(flow, 'own-address') : 'delivered';
 }
 
@@ -239,26 +363,25 @@ function report(flow: Flow, decision: RouteDecision): void {
 }
 
 /** Everything that sees packets at a hook, in order. Undefined if the packet goes on. */
-function pass(flow: Flow, visitors: Visitors, hook: Hook): Verdict | undefined {
+function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.hook = hook;
   const { connection } = flow;
   const nat = natStations[hook];
-  const wasSettled = !nat || !connection || connection.settled.has(nat.decides);
-  for (const { hook: at, priority, natOrder, visit } of visitors) {
-    if (at !== hook) continue;
+  const wasDecided = !nat || !connection || connection.decided.has(nat.decides);
+  for (const { priority, natOrder, visit } of inOrder(flow, visitors[hook])) {
     // Of several nat chains, the first that rewrites decides.
-    if (natOrder !== undefined && (wasSettled || connection.rewritten.has(nat.decides))) continue;
-    if (nat && priority > nat.priority) connection?.settled.add(nat.decides);
+    if (natOrder !== undefined && (wasDecided || connection.rewritten.has(nat.decides) || !flow.connection)) continue;
+    if (nat && priority > nat.priority) connection?.decided.add(nat.decides);
     flow.priority = priority;
     const decision = visit(flow);
     if (decision === 'sent-on') return leave(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
   }
-  if (nat) connection?.settled.add(nat.decides);
+  if (nat) connection?.decided.add(nat.decides);
   return undefined;
 }
 
-function sumUp(ways: readonly Way[]): Omit<Fate, 'sources'> {
+function sumUp(ways: readonly Way[]): Omit<Fate, 'sources' | 'otherwise'> {
   const chances = sumChances(ways, (way) => way.verdict);
   // Delivered, even if most connections fail: the endpoints then say how many do not.
   const decisive = (['unknown', 'delivered'] as const).find((each) => chances.has(each));
@@ -281,6 +404,7 @@ function sumUp(ways: readonly Way[]): Omit<Fate, 'sources'> {
     source: way.source,
     steps: way.steps,
     ways,
+    reasons: eachOnce(ways.flatMap(({ reasons }) => reasons)),
   };
 }
 

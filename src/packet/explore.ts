@@ -1,8 +1,11 @@
-import { sourceText, sumChances, type AskedSource, type Step, type Way, type Decision } from './packet.ts';
+import { sourceText, sumChances, unknown, type Decision, type Unknown, type Way } from './packet.ts';
+import type { AskedSource, Step } from './step.ts';
+import type { Reason } from './reason.ts';
+import { isUnknownOwn } from './own-address.ts';
 
 /**
- * Where a packet's way forks: at random, or at a rule that may or may not match. A way is walked
- * once for each sequence of choices; `planned` are those that are made, and beyond them it takes the first.
+ * Where a packet's way forks: at random, or at something that is not known. A way is walked once for each sequence of choices;
+ * `planned` are those that are made, and beyond them it takes the first.
  */
 export class Choices {
   readonly points: Point[] = [];
@@ -21,7 +24,7 @@ export class Choices {
   /** Goes through a chain, unless chains lead to one another without end, or in more ways than can be counted. */
   enter(run: () => Decision): Decision {
     this.#budget.chains++;
-    if (this.#budget.chains > mostChains || this.#depth >= deepest) return 'unknown';
+    if (this.#budget.chains > mostChains || this.#depth >= deepest) return tooMany;
     this.#depth++;
     const decision = run();
     this.#depth--;
@@ -33,9 +36,9 @@ export class Choices {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Whether to go on as if it matched, when that is unknown. `steps` lead there; the last one is the doubt. */
-  doubt(steps: () => readonly Step[]): boolean {
-    return this.#choose({ kind: 'doubt', steps: steps() }) === 0;
+  /** Whether to go on as if the answer were yes. `steps` lead there; the last one is the doubt. */
+  doubt(reason: Reason, steps: () => readonly Step[]): boolean {
+    return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
 
   #choose(point: Point): number {
@@ -47,7 +50,7 @@ export class Choices {
 
 type Point =
   | { readonly kind: 'random'; readonly probabilities: readonly number[] }
-  | { readonly kind: 'doubt'; readonly steps: readonly Step[] };
+  | { readonly kind: 'doubt'; readonly reason: Reason; readonly steps: readonly Step[] };
 
 /** What all ways of one packet have taken. */
 interface Budget {
@@ -62,7 +65,9 @@ const mostChains = 300_000;
 const deepest = 200;
 
 /** Past so many doubts on one way, kpc gives up. */
-const mostDoubts = 8;
+const mostDoubts = 12;
+
+const tooMany: Unknown = unknown({ kind: 'too-many-ways' });
 
 /** All ways, with their probabilities. A doubt that makes no difference to the end is dropped. */
 export function explore(
@@ -73,7 +78,8 @@ export function explore(
   const choices = new Choices(planned, budget);
   let ways: readonly Way[] = [walk(choices)];
   for (let at = choices.points.length - 1; at >= planned.length; at--) {
-    if (budget.chains > mostChains) return [unknownWay(ways[0] as Way, (ways[0] as Way).steps)];
+    const [first] = ways as readonly [Way];
+    if (budget.chains > mostChains) return [unknownWay(first, first.steps, [tooMany.reason])];
     const point = choices.points[at] as Point;
     const before = Array.from({ length: at }, (_, i) => planned[i] ?? 0);
     if (point.kind === 'random') {
@@ -82,8 +88,10 @@ export function explore(
       );
     } else {
       const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
-      const others = doubts > mostDoubts ? undefined : explore(walk, budget, [...before, 1]);
-      if (!others || !isSameEnd(ways, others, exactEnd, 1e-9)) ways = [unknownWay(ways[0] as Way, point.steps)];
+      const others = doubts > mostDoubts ? [] : explore(walk, budget, [...before, 1]);
+      if (isSameEnd(ways, others, exactEnd, 1e-9)) continue;
+      const reasons = [...ways, ...others].flatMap((way) => way.reasons);
+      ways = [unknownWay(first, point.steps, [point.reason, ...reasons])];
     }
   }
   return ways;
@@ -93,8 +101,8 @@ function scale(ways: readonly Way[], factor: number): readonly Way[] {
   return factor === 1 ? ways : ways.map((way) => ({ ...way, probability: way.probability * factor }));
 }
 
-function unknownWay({ source }: Way, steps: readonly Step[]): Way {
-  return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps };
+function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly Reason[]): Way {
+  return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 
 /** Whether packets end alike on both, by what `endOf` says of a way's end; chances may differ by the tolerance. */
@@ -109,6 +117,8 @@ export function isSameEnd(
   return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < tolerance);
 }
 
+/** A receiver sees no difference between an address of the node that it had before and one that it got by masquerading. */
 function exactEnd({ verdict, endpoint, source }: Way): string {
-  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${sourceText(source)}`;
+  const seen = source === 'masqueraded' || isUnknownOwn(source) ? 'node' : sourceText(source);
+  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${seen}`;
 }

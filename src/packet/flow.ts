@@ -1,19 +1,28 @@
-import type { Address } from '../kernel/address.ts';
+import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { SocketAddress } from '../kernel/socket-address.ts';
+import type { PortRange, SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
-import { negateIf, type Maybe } from './maybe.ts';
-import type { Hook, PacketProtocol, Step } from './packet.ts';
-import type { Routing } from './routing.ts';
+import { negateIf } from './maybe.ts';
+import type { PacketProtocol } from './packet.ts';
+import type { AskedSource, Hook, MarkChange, MarkHolder, RuleStep, Step } from './step.ts';
+import { circumstance, lacks, unreadValue, type Answer, type Reason } from './reason.ts';
+import { loopbackInterface, type OwnSource, type Routing } from './routing.ts';
+import { isUnknownOwn } from './own-address.ts';
 
 /** A packet on its way through the node. Rules change it as they do in the kernel. */
 export interface Flow {
   readonly family: Family;
   readonly protocol: PacketProtocol;
+  /** Whether a program on the node sends it. */
+  readonly isOwn: boolean;
   source: Address;
+  /** If it is an address of the node, and not known which: those that it may be, as far as they are known. */
+  candidates: readonly Address[] | undefined;
   destination: Address;
   port: number;
+  /** What the client asked for. */
+  readonly asked: SocketAddress;
   mark: number;
   hook: Hook;
   /** Priority of what sees it now. */
@@ -21,7 +30,7 @@ export interface Flow {
   /** Interfaces as rules see them: '' for none, undefined if not known. */
   input: string | undefined;
   output: string | undefined;
-  /** What connection tracking keeps of its connection; undefined once IPVS has taken it out of tracking. */
+  /** What connection tracking keeps of its connection; undefined once it is not tracked. */
   connection: Connection | undefined;
   /** The virtual server that took it. */
   server: VirtualServer | undefined;
@@ -30,6 +39,21 @@ export interface Flow {
   readonly routing: Routing;
   readonly choices: Choices;
   readonly steps: Step[];
+  /** What rules have written into sets on this way, the last at the end. */
+  readonly written: SetWrite[];
+  /** What is taken for true on this way, by the names of facts. */
+  readonly facts: Map<string, boolean>;
+  /** What is taken for true on all ways: undefined for nothing. */
+  readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
+}
+
+/** What a rule added to a set, or took out of it, of a packet as it was then. */
+export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
+  /** "ip kube-proxy bad", or "bad" for one of ipset. */
+  readonly set: string;
+  /** The names of its fields; undefined if they are not read. */
+  readonly fields: string | undefined;
+  readonly isRemoval: boolean;
 }
 
 /** The half of a packet that a chain of type nat rewrites. */
@@ -37,14 +61,49 @@ export type NatHalf = 'destination' | 'source';
 
 interface Connection {
   /** What nat has decided: it does so once for the destination, and once for the source. */
-  readonly settled: Set<NatHalf>;
+  readonly decided: Set<NatHalf>;
   /** What nat changed. What IPVS does is not among this. */
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
+  mark: number;
+}
+
+/** A connection of which no rule has seen anything. */
+export function newConnection(): Connection {
+  return { decided: new Set(), rewritten: new Set(), masqueraded: false, mark: 0 };
+}
+
+/**
+ * Whether the answer is yes. Where it is not known, both are tried. A fact is decided once for a packet's way, however often and
+ * in whatever form it is asked. `step`: the rule that asks.
+ */
+export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean {
+  for (;;) {
+    const answer = test();
+    if (typeof answer === 'boolean') return answer;
+    const reason = step ? { ...answer, rule: step } : answer;
+    const assumed = flow.assume?.(reason);
+    const steps = (): readonly Step[] => (step ? [...flow.steps, step] : [...flow.steps]);
+    const isSo = assumed ?? flow.choices.doubt(reason, steps) === (reason.likely ?? true);
+    // What is assumed of a condition holds for all of the rule.
+    if (reason.fact === undefined) return isSo;
+    flow.facts.set(reason.fact, isSo);
+  }
+}
+
+/** An answer, with what has been taken for true on this way. */
+export function recall({ facts }: Flow, answer: Answer): Answer {
+  if (typeof answer === 'boolean' || answer.fact === undefined) return answer;
+  return facts.get(answer.fact) ?? answer;
 }
 
 /** Where connection tracking begins: what is below sees packets without a connection. */
 const trackingPriority = -200;
+
+/** The packet's connection, as what sees it now finds it. */
+export function trackedConnection({ connection, priority }: Flow): Connection | undefined {
+  return priority > trackingPriority ? connection : undefined;
+}
 
 /** States and statuses that no connection has at its first packet. */
 const laterStates: ReadonlySet<string> = new Set(
@@ -52,48 +111,104 @@ const laterStates: ReadonlySet<string> = new Set(
 );
 
 /** The states and statuses of a connection whose first packet this is, as iptables and nft call them. */
-export function hasState({ connection: kept, priority }: Flow, state: string): Maybe {
-  const connection = priority > trackingPriority ? kept : undefined;
+export function hasState(flow: Flow, state: string): Answer {
+  const connection = trackedConnection(flow);
   switch (state.toLowerCase()) {
     case 'new':
       return connection !== undefined;
     case 'invalid':
-      return connection === undefined && priority < trackingPriority;
+      return connection === undefined && flow.priority < trackingPriority;
     case 'untracked':
-      return connection === undefined && priority > trackingPriority;
+      return connection === undefined && flow.priority > trackingPriority;
     case 'dnat':
       return connection?.rewritten.has('destination') === true;
     case 'snat':
       return connection?.rewritten.has('source') === true;
     default:
-      return laterStates.has(state.toLowerCase()) ? false : undefined;
+      return laterStates.has(state.toLowerCase()) ? false : unreadValue(state);
   }
 }
 
-/** Whether an interface has that name; a `wildcard` at its end matches any more characters. */
-export function isInterface(name: string | undefined, pattern: string, wildcard: '+' | '*'): Maybe {
+/** Interfaces that no packet from or to another host passes. */
+const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
+
+/** Whether the interface by which the packet came in, or leaves, has that name; a `wildcard` at its end matches any more characters. */
+export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string, wildcard: '+' | '*'): Answer {
+  const name = flow[end];
+  const isStart = pattern.endsWith(wildcard);
+  if (pattern === wildcard) return name !== '' || wildcard === '+';
+  if (name !== undefined) return isStart ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
   // Packets from elsewhere never come by these, whatever the interface is.
-  if (name === undefined) return pattern === 'lo' || pattern === 'kube-ipvs0' ? false : undefined;
-  return pattern.endsWith(wildcard) ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+  if (inner.has(pattern)) return false;
+  const fact = `${end} ${pattern}`;
+  const reason: Reason =
+    end === 'input'
+      ? { kind: 'missing-flag', flag: '--in-interface', fact }
+      : lacks({ kind: 'route', address: flow.destination }, fact);
+  return recall(flow, reason);
+}
+
+/** Whether the address is the node's own. */
+export function isLocal(flow: Flow, address: Address): Answer {
+  // The placeholder is asked for where no address is known.
+  if (isUnknownOwn(address) && address === flow.asked.address)
+    return recall(flow, lacks({ kind: 'own-addresses' }, 'own'));
+  return recall(flow, flow.routing.isLocal(address));
+}
+
+/** Notes that a rule writes what the packet has into a set. */
+export function writeSet(flow: Flow, write: Pick<SetWrite, 'set' | 'fields' | 'isRemoval'>): void {
+  const { source, destination, port } = flow;
+  flow.written.push({ ...write, source, destination, port });
+}
+
+/** Whether what the packet has is in a set, after what rules have written there. `isListed`: whether it was before. */
+export function isInWritten(flow: Flow, set: string, fields: string, isListed: Answer): Answer {
+  const last = flow.written.findLast((write) => write.set === set);
+  if (!last || isListed === !last.isRemoval) return isListed;
+  const { source, destination, port } = flow;
+  const isSame =
+    last.fields === fields && last.source === source && last.destination === destination && last.port === port;
+  return isSame ? !last.isRemoval : circumstance('memory', `set ${set}`);
+}
+
+/** Whether the source passes a test, which `asked` is what rules ask for by it. */
+export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (address: Address) => Answer): Answer {
+  flow.choices.sources.add(asked);
+  const { candidates } = flow;
+  if (!candidates) return test(flow.source);
+  const named = `source ${fact}`;
+  // Of one that may be any, kpc can only know what holds for all.
+  if (candidates.length === 0) return recall(flow, lacks({ kind: 'own-addresses' }, named));
+  const answers = candidates.map(test);
+  const [first = false] = answers;
+  if (answers.every((answer) => answer === first)) return first;
+  const question = { to: flow.asked.address, such: candidates[0] ?? flow.source };
+  return recall(flow, { kind: 'missing-flag', flag: '--from', ...question, fact: named, likely: first === true });
 }
 
 /** What the kernel calls the type of an address. */
-export function hasAddressType({ routing }: Flow, address: Address, type: string): Maybe {
+export function hasAddressType(flow: Flow, address: Address, type: string): Answer {
   const first = address.family === 'ipv4' ? address.bits >>> 24 : (address.groups[0] ?? 0) >>> 8;
   const isMulticast = address.family === 'ipv4' ? first >= 224 && first < 240 : first === 0xff;
   const isBroadcast = address.text === '255.255.255.255';
   const isOne = !isMulticast && !isBroadcast;
   switch (type.toLowerCase()) {
     case 'local':
-      return isOne && routing.isLocal(address);
+      return isOne && isLocal(flow, address);
     case 'unicast':
-      return isOne && negateIf(true, routing.isLocal(address));
+      return isOne && negateIf(true, isLocal(flow, address));
     case 'multicast':
       return isMulticast;
     case 'broadcast':
       return isBroadcast;
+    case 'blackhole':
+    case 'unreachable':
+    case 'prohibit':
+    case 'unspec':
+      return lacks({ kind: 'route', address });
     default:
-      return undefined;
+      return unreadValue(type);
   }
 }
 
@@ -101,20 +216,73 @@ export function hasAddressType({ routing }: Flow, address: Address, type: string
 const ephemeral = { first: 32768, last: 60999 };
 
 /** Whether a client's kernel chooses its port from among these. */
-export function isSourcePortIn(first: number, last: number): Maybe {
+export function isSourcePortIn(first: number, last: number): Answer {
   if (last < ephemeral.first || first > ephemeral.last) return false;
-  return first <= ephemeral.first && last >= ephemeral.last ? true : undefined;
+  const isAll = first <= ephemeral.first && last >= ephemeral.last;
+  return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
 }
 
-/** Sends the packet's connection on to another address. */
-export function rewriteDestination(
-  flow: Flow,
-  { address, port = flow.port }: { readonly address: Address; readonly port: number | undefined },
-): 'accept' {
+/** Whether a program of that kind sends, which no packet from elsewhere has. */
+export function isOfProgram({ isOwn }: Flow, text: string): Answer {
+  return isOwn ? circumstance('program', text) : false;
+}
+
+/** The destination and port that rules give a packet. */
+interface Rewriting {
+  readonly address: Address;
+  readonly port: number | undefined;
+}
+
+/** Sends the packet's connection on to another address. Nothing is rewritten of a packet without a connection. */
+export function rewriteDestination(flow: Flow, { address, port = flow.port }: Rewriting): 'accept' {
+  if (!flow.connection) return 'accept';
   flow.destination = address;
   flow.port = port;
   flow.endpoint = { address, port };
-  flow.connection?.rewritten.add('destination');
+  flow.connection.rewritten.add('destination');
+  return 'accept';
+}
+
+/** Sends it to the node itself (nf_nat_redirect.c). Which of an interface's addresses that is, no rule that is read tells apart. */
+export function redirect(flow: Flow, port = flow.port): 'accept' {
+  if (!flow.connection) return 'accept';
+  const { family, hook, routing } = flow;
+  flow.destination = hook === 'output' ? loopbackAddresses[family] : routing.ownAddress(flow.input);
+  flow.port = port;
+  flow.connection.rewritten.add('destination');
+  return 'accept';
+}
+
+/** How rules spell the answer that TCP has of its own. */
+const tcpReset: ReadonlySet<string | undefined> = new Set(['tcp-reset', 'tcp-rst', 'tcp reset']);
+
+/** Answers of ICMP that programs with a socket of UDP do not hear of (icmp_err_convert in icmp.c, tab_unreach in icmpv6). */
+const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
+
+/**
+ * Refuses the packet, as its sender sees it. A TCP reset to what came over a bridge goes back by the bridge's port itself, without the way back through
+ * NAT (nf_send_reset in nf_reject_ipv4.c): it comes from an address that the sender has not asked.
+ */
+export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
+  const { asked, destination, port, protocol } = flow;
+  if (protocol === 'udp' && softAnswers.test(answer ?? '')) return 'dropped';
+  const isChanged = destination.text !== asked.address.text || port !== asked.port;
+  if (!isChanged || !tcpReset.has(answer)) return 'refused';
+  return decide(flow, () => cameByBridge(flow)) ? 'dropped' : 'refused';
+}
+
+/** Whether a port of a bridge took the packet in, and rules know of it (br_netfilter). */
+function cameByBridge(flow: Flow): Answer {
+  const { input, routing } = flow;
+  if (input === '' || input === loopbackInterface) return false;
+  return recall(flow, routing.showsBridged(input));
+}
+
+/** Gives the packet another source. */
+export function rewriteSource(flow: Flow, { address, candidates }: OwnSource): 'accept' {
+  flow.source = address;
+  flow.candidates = candidates;
+  flow.connection?.rewritten.add('source');
   return 'accept';
 }
 
@@ -122,8 +290,34 @@ export function rewriteDestination(
 export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
   if (!connection) return 'accept';
-  connection.rewritten.add('source');
   connection.masqueraded = true;
-  flow.source = routing.sourceTo(flow.destination);
-  return 'accept';
+  return rewriteSource(flow, routing.sourceTo(flow.destination));
+}
+
+/** Changes the mark of the packet or of its connection, which what is not tracked does not have. */
+export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: MarkChange): void {
+  const connection = trackedConnection(flow);
+  // Neither tool reads or writes the mark of a connection that is not there: the rule then ends.
+  if ((of === 'connection' || start?.from === 'connection') && !connection) return;
+  const kept = start ? ((start.from === 'packet' ? flow : connection)?.mark ?? 0) & start.keep : 0;
+  const changed = (mark: number): number => ((mark & stays) ^ kept ^ flip) >>> 0;
+  if (of === 'packet') flow.mark = changed(flow.mark);
+  else if (connection) connection.mark = changed(connection.mark);
+}
+
+/** Whether packets with a loopback address pass between the node's interfaces. */
+export function admitsLoopback(flow: Flow): Answer {
+  return recall(flow, flow.routing.admitsLoopback);
+}
+
+/** Whether chance has it: the share of connections for which the answer is yes. */
+export function isDrawn({ choices }: Flow, probability: number): Answer {
+  if (!(probability >= 0 && probability <= 1)) return unreadValue(String(probability));
+  if (probability === 0 || probability === 1) return probability === 1;
+  return choices.draw([probability, 1 - probability]) === 0;
+}
+
+/** Whether the destination port is one of a range. A ping has none. */
+export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): boolean {
+  return protocol !== 'icmp' && port >= first && port <= last;
 }

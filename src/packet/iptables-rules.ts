@@ -1,52 +1,82 @@
-import { contains, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { contains } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
-import type { SetEntry } from '../kernel/ipset/set-entry.ts';
+import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { type Chain, type Rule, type RuleArg, type TableName, tableNames } from '../kernel/iptables/iptables.ts';
-import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
-import { hooks, type Action, type Decision, type Hook } from './packet.ts';
-import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
+import {
+  hasAddressType,
+  hasState,
+  isDrawn,
+  isInterface,
+  isInWritten,
+  isPortIn,
+  isSourcePortIn,
+  testSource,
+  type Flow,
+} from './flow.ts';
+import { indexIpSet, type IpSetTest, type IpSetTests } from './ip-sets.ts';
+import { iptablesPriorities, type Knowledge } from './knowledge.ts';
+import type { Decision } from './packet.ts';
+import { hooks, type Action } from './step.ts';
+import { anyOf, negateIf, allOf } from './maybe.ts';
+import { matchesWords } from './other-matches.ts';
+import { actionOfWords } from './other-targets.ts';
+import { lacks, unreadRule, type Answer } from './reason.ts';
 import { meet, type BaseChain, type RuleTable } from './run-chain.ts';
 
 /** Positions of a chain's rules, ascending, by the address or port that they ask for as destination; others by ''. */
 type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
-type IpSets = ReadonlyMap<string, IpSetTest>;
-
 /** Chains of fewer rules are gone through rule by rule. */
 const fewRules = 16;
 
-/** Where tables see packets: the priority at each hook (linux/netfilter_ipv4.h). */
-const stations: { readonly [T in TableName]: { readonly [H in Hook]?: number } } = {
-  raw: { prerouting: -300, output: -300 },
-  mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },
-  nat: { prerouting: -100, output: -100, input: 100, postrouting: 100 },
-  filter: { input: 0, forward: 0, output: 0 },
-  security: { input: 50, forward: 50, output: 50 },
-};
-
-/** The tables of a family, ready for packets. Long chains are hashed when the first packet gets to them. */
-export function iptablesOf(state: KernelState, family: Family): readonly RuleTable[] {
-  const sets: IpSets = new Map(state.sets.map((set) => [set.name, indexIpSet(set)]));
+/**
+ * The tables of a family, ready for packets. `lacksEntries`: the sets may have more entries than are known. Long chains and sets are hashed when
+ * the first packet gets to them.
+ */
+export function iptablesOf(
+  tables: FamilyTables,
+  ipSets: readonly IpSet[],
+  family: Family,
+  { lacksEntries, lacksPolicies }: Pick<Knowledge, 'lacksEntries' | 'lacksPolicies'>,
+): readonly RuleTable[] {
+  const sets = new Map<string, IpSetTest>();
+  for (const set of ipSets) {
+    const test = indexIpSet(set, sets);
+    sets.set(set.name, lacksEntries ? (...asked) => test(...asked) || lacks({ kind: 'set', set: set.name }) : test);
+  }
   return tableNames.flatMap((name) => {
-    const chains = state.iptables[family]?.[name];
-    return chains ? [prepareTable(name, chains, sets)] : [];
+    const chains = tables[family]?.[name];
+    if (!chains) return [];
+    const lacksPolicy = (chain: string): Answer =>
+      lacksPolicies(family, name) && lacks({ kind: 'policy', family, table: name, chain }, `policy ${name} ${chain}`);
+    return [prepareTable(name, chains, sets, lacksPolicy)];
   });
 }
 
-function prepareTable(name: TableName, chains: ReadonlyMap<string, Chain>, sets: IpSets): RuleTable {
+/** `lacksPolicy`: why a policy that the table does not say is not known; false if such a chain accepts. */
+function prepareTable(
+  name: TableName,
+  given: ReadonlyMap<string, Chain>,
+  sets: IpSetTests,
+  lacksPolicy: (chain: string) => Answer,
+): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
   const bases = hooks.flatMap((hook): readonly BaseChain[] => {
-    const priority = stations[name][hook];
-    const chain = chains.get(hook.toUpperCase());
-    if (priority === undefined || !chain) return [];
-    return [{ chain: chain.name, hook, priority, isNat: name === 'nat', drops: chain.policy === 'DROP' }];
+    const priority = iptablesPriorities[name][hook];
+    const chain = hook.toUpperCase();
+    if (priority === undefined) return [];
+    const { policy, rules = [] } = given.get(chain) ?? {};
+    const drops = policy === undefined ? lacksPolicy(chain) : policy === 'DROP';
+    const isIdle = rules.length === 0 && drops === false;
+    return [{ chain, hook, priority, isNat: name === 'nat', drops, isIdle }];
   });
+  // The kernel has each of them, shown or not.
+  const unshown = bases.filter(({ chain }) => !given.has(chain)).map(({ chain }) => ({ name: chain, rules: [] }));
+  const chains = new Map<string, Chain>([...given, ...unshown.map((chain) => [chain.name, chain] as const)]);
   const table: RuleTable = {
     tool: 'iptables',
     name,
@@ -96,14 +126,17 @@ function placeAsked({ args }: Rule): string {
 }
 
 /** Undefined if the packet goes on to the next rule. */
-function runRule(flow: Flow, table: RuleTable, sets: IpSets, chain: Chain, at: number): Decision | undefined {
+function runRule(flow: Flow, table: RuleTable, sets: IpSetTests, chain: Chain, at: number): Decision | undefined {
   const rule = chain.rules[at] as Rule;
   const jump = rule.args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
   if (!action) return undefined;
-  const isMatch = allOf(rule.args, (arg) => matches(flow, sets, arg));
-  if (isMatch === false) return undefined;
-  return meet(flow, table, isMatch, {
+  const test = (): Answer => {
+    const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matches(flow, sets, arg));
+    // Chance is asked once, when all else is known.
+    return isMatch === true ? allOf(rule.args, (arg) => !isByChance(arg) || matches(flow, sets, arg)) : isMatch;
+  };
+  return meet(flow, table, test, {
     kind: 'rule',
     hook: flow.hook,
     tool: 'iptables',
@@ -116,8 +149,9 @@ function runRule(flow: Flow, table: RuleTable, sets: IpSets, chain: Chain, at: n
   });
 }
 
-/** Targets that do not change packets. */
-const idleTargets: ReadonlySet<string> = new Set('AUDIT CHECKSUM LED LOG NFLOG RATEEST TCPMSS TRACE ULOG'.split(' '));
+function isByChance(arg: RuleArg): boolean {
+  return arg.kind === 'statistic' || (arg.kind === 'other' && arg.words[1] === 'statistic');
+}
 
 /** What a rule does; undefined if it does not change packets. */
 function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action | undefined {
@@ -133,34 +167,31 @@ function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action
     case 'dnat':
       return { kind: 'dnat', target };
     case 'mark':
-      return { ...target, kind: 'set-mark' };
-    case 'other': {
-      const [name = '', option, text = '', ...rest] = target.words;
-      if (idleTargets.has(name)) return undefined;
-      const address = name === 'SNAT' && option === '--to-source' && rest.length === 0 && parseAddress(text);
-      return address ? { kind: 'snat', address } : { kind: 'unknown', text: name };
-    }
+      return { kind: 'change-mark', of: 'packet', change: { stays: ~target.mask >>> 0, flip: target.value } };
+    case 'other':
+      return actionOfWords(target.words);
     default:
       return target satisfies never;
   }
 }
 
-function matches(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
+function matches(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
   return negateIf('negated' in arg && arg.negated, isTrue(flow, sets, arg));
 }
 
 /** Whether what an argument asks is true, without its negation. */
-function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
+function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
   switch (arg.kind) {
-    case 'source':
-      flow.choices.sources.add(arg.range);
-      return contains(networkOfRange(arg.range), flow.source);
+    case 'source': {
+      const { range } = arg;
+      return testSource(flow, range, range.text, (source) => contains(networkOfRange(range), source));
+    }
     case 'destination':
       return contains(networkOfRange(arg.range), flow.destination);
     case 'in-interface':
-      return isInterface(flow.input, arg.name, '+');
+      return isInterface(flow, 'input', arg.name, '+');
     case 'out-interface':
-      return isInterface(flow.output, arg.name, '+');
+      return isInterface(flow, 'output', arg.name, '+');
     case 'protocol':
       return isProtocol(flow, arg.protocol);
     case 'destination-port':
@@ -177,7 +208,12 @@ function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
       return anyOf(arg.type.split(','), (type) => hasAddressType(flow, address, type));
     }
     case 'match-set':
-      return sets.get(arg.set)?.(flow, arg.directions);
+      return isInWritten(
+        flow,
+        arg.set,
+        arg.directions.join(','),
+        sets.get(arg.set)?.(flow, arg.directions) ?? lacks({ kind: 'set', set: arg.set }),
+      );
     case 'physdev-is-in':
       // Packets that are routed, not bridged. kube-proxy asks only which of two rules with one target takes a packet.
       return false;
@@ -192,12 +228,12 @@ function isTrue(flow: Flow, sets: IpSets, arg: RuleArg): Maybe {
       // The first packet of a client: no endpoint knows it yet, and one may learn it.
       return arg.action.kind === 'set';
     case 'module':
-      return idleModules.has(arg.name) ? true : undefined;
+      return idleModules.has(arg.name) || unreadRule(`-m ${arg.name}`);
     case 'comment':
     case 'jump':
       return true;
     case 'other':
-      return isCounter(arg) ? true : matchesWords(flow, arg.words);
+      return isCounter(arg) || matchesWords(flow, arg.words);
     default:
       return arg satisfies never;
   }
@@ -208,119 +244,8 @@ const idleModules: ReadonlySet<string> = new Set(
   'addrtype comment conntrack icmp icmp6 ipvs mark multiport sctp set state statistic tcp udp'.split(' '),
 );
 
-function isDrawn({ choices }: Flow, probability: number): Maybe {
-  if (!(probability >= 0 && probability <= 1)) return undefined;
-  if (probability === 0 || probability === 1) return probability === 1;
-  return choices.draw([probability, 1 - probability]) === 0;
-}
-
 function isProtocol({ protocol, family }: Flow, name: string): boolean {
   const own = protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
   const asked = nameProtocol(name);
   return asked === 'all' || asked === own;
-}
-
-/** Matches that other programs' rules often have, of those that a rule keeps as words. */
-function matchesWords(flow: Flow, words: readonly string[]): Maybe {
-  const plain = words.filter((word) => word !== '!');
-  const names = plain[0] === '-m' ? 3 : 1;
-  return negateIf(
-    plain.length < words.length,
-    matchesOption(flow, plain.slice(0, names).join(' '), plain.slice(names)),
-  );
-}
-
-function matchesOption(flow: Flow, option: string, [value = '', ...rest]: readonly string[]): Maybe {
-  const { protocol } = flow;
-  // The first packet of a TCP connection has the flag SYN, and no other.
-  if (option === '--tcp-flags' && rest.length === 1) {
-    const isSynAsked = value === 'ALL' || value.split(',').includes('SYN');
-    return protocol === 'tcp' && rest[0] === (isSynAsked ? 'SYN' : 'NONE');
-  }
-  if (rest.length > 0) return undefined;
-  switch (option) {
-    case '--syn':
-      return protocol === 'tcp';
-    case '-m state --state':
-      return anyOf(value.split(','), (state) => hasState(flow, state));
-    case '-m multiport --dports':
-      return anyOf(readPorts(value), (ports) => ports && isPortIn(flow, ports));
-    case '-m multiport --sports':
-      return anyOf(readPorts(value), (ports) => ports && isSourcePortIn(ports.first, ports.last));
-    default:
-      return undefined;
-  }
-}
-
-function readPorts(text: string): readonly (PortRange | undefined)[] {
-  return text.split(',').map(parsePortRange);
-}
-
-function isPortIn({ port }: Flow, { first, last }: PortRange): boolean {
-  return port >= first && port <= last;
-}
-
-/** Whether what a packet has in those directions is in a set. */
-type IpSetTest = (flow: Flow, directions: readonly ('src' | 'dst')[]) => Maybe;
-
-/** Hashes a set's entries. Of types that no set of kube-proxy's has, only those of addresses and ports are read. */
-function indexIpSet({ type, family, entries }: IpSet): IpSetTest {
-  const hasExceptions = entries.some((entry) => entry.options?.includes('nomatch'));
-  if (!hasExceptions && type === 'bitmap:port') return portTest(entries);
-  const [, parts] = /^(?:hash|bitmap(?=:ip$)):((?:ip|net)(?:,port(?:,(?:ip|net))?)?)$/.exec(type) ?? [];
-  if (hasExceptions || parts === undefined) return () => undefined;
-  return addressTest(entries, family === 'inet6' ? 'ipv6' : 'ipv4', parts.split(',').length);
-}
-
-function portTest(entries: readonly SetEntry[]): IpSetTest {
-  const ports = new Set(entries.map(({ port }) => port));
-  return (flow, [direction]) => {
-    // The kernel reads no ports of SCTP here.
-    if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
-    return direction === 'src' ? undefined : ports.has(flow.port);
-  };
-}
-
-/** Sets of an address or network, with or without a port, with or without another address or network. */
-function addressTest(entries: readonly SetEntry[], family: Address['family'], dimensions: number): IpSetTest {
-  const exact = new Map<string, SetEntry[]>();
-  const networks: SetEntry[] = [];
-  for (const entry of entries) {
-    if (!entry.address) {
-      if (entry.other === undefined) networks.push(entry);
-      continue;
-    }
-    const key = keyOf(entry.address, entry.protocol, entry.port);
-    const same = exact.get(key);
-    if (same) same.push(entry);
-    else exact.set(key, [entry]);
-  }
-  // What an entry holds that kpc cannot read may be the packet's.
-  const otherwise = entries.some(({ other }) => other !== undefined) ? undefined : false;
-  return (flow, directions) => {
-    const [first, second, third] = directions;
-    if (directions.length < dimensions) return undefined;
-    const address = addressIn(flow, first);
-    if (address.family !== family) return false;
-    if (dimensions > 1 && second === 'src') return undefined;
-    const asked = dimensions > 1 ? keyOf(address, flow.protocol, flow.port) : address.text;
-    const other = dimensions > 2 ? addressIn(flow, third) : undefined;
-    const isHit = ({ source }: SetEntry): boolean =>
-      other === undefined || (source !== undefined && contains(networkOfRange(source), other));
-    const ofNetworks = networks.filter(({ network, protocol, port }) => {
-      return network && contains(network, address) && keyOf(address, protocol, port) === asked;
-    });
-    const same = [...(exact.get(asked) ?? []), ...ofNetworks];
-    if (first === 'src') flow.choices.sources.add(entries);
-    else if (third === 'src') for (const { source } of same) if (source) flow.choices.sources.add(source);
-    return same.some(isHit) || otherwise;
-  };
-}
-
-function addressIn(flow: Flow, direction: 'src' | 'dst' | undefined): Address {
-  return direction === 'src' ? flow.source : flow.destination;
-}
-
-function keyOf({ text }: Address, protocol: string | undefined, port: number | undefined): string {
-  return protocol === undefined ? text : `${text},${protocol.toLowerCase()}:${port}`;
 }

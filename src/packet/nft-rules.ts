@@ -1,37 +1,55 @@
 import { singleAddress } from '../kernel/address-range.ts';
-import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
-import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
-import type { NftChain, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
+import type { Selector } from '../kernel/nftables/expression.ts';
+import { formatKey } from '../kernel/nftables/format-expression.ts';
+import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { hasAddressType, hasState, isInterface, isSourcePortIn, type Flow } from './flow.ts';
-import { anyOf, negateIf, type Maybe } from './maybe.ts';
-import { hooks, type Action, type Decision, type RuleStep } from './packet.ts';
-import { changeMark, meet, takes, type BaseChain, type RuleTable } from './run-chain.ts';
+import { decide, isDrawn, isInWritten, writeSet, type Flow } from './flow.ts';
+import { allOf, anyOf, negateIf } from './maybe.ts';
+import { holdsReading, readFields, type FieldValue, type Known } from './nft-fields.ts';
+import { readStatements, type Elements, type Statement } from './nft-statements.ts';
+import type { Decision } from './packet.ts';
+import { hooks, type Action, type RuleStep } from './step.ts';
+import { unreadRule, unreadValue, type Answer } from './reason.ts';
+import { carryOut, meet, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** Finds the element of a named set or map that holds a key. Undefined for a set that is not there. */
-type FindSet = (name: string, asked: Selector) => NftSetLookup | undefined;
-
-/** The tables of a family, ready for packets. Sets are hashed when the first packet asks for them. */
+/** The tables of a family, ready for packets. Sets are hashed and rules read when the first packet asks for them. */
 export function nftTablesOf(state: KernelState, family: Family): readonly RuleTable[] {
   return state.nftables.filter((table) => table.family === family).map(prepareTable);
 }
 
-function prepareTable({ name, chains, sets }: NftTable): RuleTable {
-  const lookups = new Map<string, NftSetLookup | undefined>();
-  const findSet: FindSet = (set, asked) => {
-    const sourceAt = asked.findIndex(isSource);
-    const key = `${sourceAt} ${set}`;
-    const found = sets.get(set);
-    if (!lookups.has(key)) lookups.set(key, found && indexNftSet(found, sourceAt));
-    return lookups.get(key);
+/** What rules of one table look into. */
+interface Lookups {
+  /** The table's. */
+  readonly nameOf: (set: string) => string;
+  readonly find: (among: Elements) => Lookup | undefined;
+  readonly statementsOf: (rule: NftRule) => readonly Statement[];
+}
+
+function prepareTable({ name, chains, sets, family }: NftTable): RuleTable {
+  const indexed = new Map<unknown, Lookup>();
+  const read = new Map<NftRule, readonly Statement[]>();
+  const lookups: Lookups = {
+    nameOf: (set) => `${family} ${name} ${set}`,
+    find: (among) => {
+      const elements = 'set' in among ? sets.get(among.set)?.elements : among.elements;
+      let lookup = indexed.get(elements);
+      if (!lookup && elements) indexed.set(elements, (lookup = indexElements(elements)));
+      return lookup;
+    },
+    statementsOf: (rule) => {
+      let statements = read.get(rule);
+      if (!statements) read.set(rule, (statements = readStatements(rule, family)));
+      return statements;
+    },
   };
-  const bases = [...chains.values()].flatMap(({ name: chain, base }): readonly BaseChain[] => {
+  const bases = [...chains.values()].flatMap(({ name: chain, base, rules }): readonly BaseChain[] => {
     const hook = hooks.find((each) => each === base?.hook);
     if (!base || !hook) return [];
-    return [{ chain, hook, priority: base.priority, isNat: base.type === 'nat', drops: base.policy === 'drop' }];
+    const drops = base.policy === 'drop';
+    const isIdle = rules.length === 0 && !drops;
+    return [{ chain, hook, priority: base.priority, isNat: base.type === 'nat', drops, isIdle }];
   });
   const table: RuleTable = {
     tool: 'nftables',
@@ -41,7 +59,7 @@ function prepareTable({ name, chains, sets }: NftTable): RuleTable {
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as NftChain;
       for (const [at, rule] of chain.rules.entries()) {
-        const decision = runRule(flow, table, findSet, rule, (action, element) => ({
+        const decision = runRule(flow, table, lookups, rule, (action, element) => ({
           kind: 'rule',
           hook: flow.hook,
           tool: 'nftables',
@@ -61,228 +79,249 @@ function prepareTable({ name, chains, sets }: NftTable): RuleTable {
   return table;
 }
 
+type MakeStep = (action: Action, element?: Element) => RuleStep;
+
+/** A rule on which a packet is. */
+interface RuleRun {
+  readonly flow: Flow;
+  readonly table: RuleTable;
+  readonly lookups: Lookups;
+  readonly stepOf: MakeStep;
+  /** What has been asked and is not known. It is decided before the first statement that has an effect. */
+  pending: (() => Answer)[];
+  /** What the rule has done so far. */
+  last: Action;
+}
+
 /** Undefined if the packet goes on to the next rule. */
 function runRule(
   flow: Flow,
   table: RuleTable,
-  findSet: FindSet,
+  lookups: Lookups,
   rule: NftRule,
-  stepOf: (action: Action, element?: Element) => RuleStep,
+  stepOf: MakeStep,
 ): Decision | undefined {
-  let isMatch: Maybe = true;
-  let last: Action = { kind: 'continue' };
-  for (const expression of rule.expressions) {
-    switch (expression.kind) {
-      case 'match': {
-        const result = matches(flow, findSet, expression);
-        if (result === false) return undefined;
-        if (result === undefined) isMatch = undefined;
-        break;
-      }
-      case 'verdict-map': {
-        const key = keyOf(flow, expression.key);
-        const lookup = findSet(expression.map, expression.key);
-        if (!lookup || key === undefined) return meet(flow, table, isMatch, stepOf(unknownMap(expression.map)));
-        const element = key ? lookup(flow, key) : undefined;
-        const verdict = element?.value;
-        if (!verdict || verdict.kind === 'data') return undefined;
-        return meet(flow, table, isMatch, stepOf(verdict, element));
-      }
-      case 'set-mark':
-        if (!takes(flow, isMatch, stepOf(expression))) return undefined;
-        isMatch = true;
-        flow.mark = changeMark(flow.mark, expression);
-        last = expression;
-        break;
-      case 'write-set':
-      case 'counter':
-        break;
-      case 'unknown': {
-        const [, asked] = /^(icmp|icmpv6|igmp|esp|ah|comp|tcp|udp|udplite|sctp|dccp) /.exec(expression.text) ?? [];
-        // Fields of another protocol are none of this packet.
-        if (asked !== undefined && asked !== headerName(flow)) return undefined;
-        return meet(flow, table, isMatch, stepOf(expression));
-      }
-      default: {
-        const action = expression.kind === 'verdict' ? expression.verdict : expression;
-        return meet(flow, table, isMatch, stepOf(action));
-      }
-    }
+  const run: RuleRun = { flow, table, lookups, stepOf, pending: [], last: { kind: 'continue' } };
+  for (const statement of lookups.statementsOf(rule)) {
+    const outcome = runStatement(run, statement);
+    if (outcome !== 'next') return outcome;
   }
-  const step = stepOf(last);
-  if (takes(flow, isMatch, step)) flow.steps.push(step);
+  // A rule that is not known to take the packet, and does nothing, makes no difference.
+  if (run.pending.length === 0) flow.steps.push(stepOf(run.last));
   return undefined;
 }
 
-function unknownMap(map: string): Action {
-  return { kind: 'unknown', text: `vmap @${map}` };
+/** `next` if the packet goes on to the rule's next statement, undefined if it goes on to the next rule. */
+function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | undefined {
+  const { flow, lookups, stepOf, last } = run;
+  switch (statement.kind) {
+    case 'idle':
+      return 'next';
+    case 'match':
+    case 'question': {
+      const ask = statement.kind === 'question' ? () => statement.ask(flow) : () => matches(flow, lookups, statement);
+      const answer = ask();
+      if (answer === false) return undefined;
+      if (answer !== true) run.pending.push(ask);
+      return 'next';
+    }
+    case 'chance': {
+      const step = stepOf(last);
+      return passes(run, step) && decide(flow, () => isDrawn(flow, statement.probability), step) ? 'next' : undefined;
+    }
+    case 'write-set': {
+      const { set, fields, isRemoval } = statement;
+      // A rule ends at a field that the packet does not have.
+      if ((fields && !readFields(flow, fields)) || !passes(run, stepOf(last))) return undefined;
+      writeSet(flow, { set: lookups.nameOf(set), fields: fields && writableFields(fields), isRemoval });
+      return 'next';
+    }
+    case 'verdict-map': {
+      const found = findElement(flow, lookups, statement.fields, statement.among);
+      if (!found) return undefined;
+      if ('kind' in found) return meet(flow, run.table, () => found, stepOf(unreadMap(statement.among)));
+      return found.value?.kind === 'data' ? undefined : found.value && act(run, found.value, found);
+    }
+    case 'random-verdict': {
+      if (!passes(run, stepOf(last))) return undefined;
+      const { verdicts } = statement;
+      const verdict = verdicts[flow.choices.draw(verdicts.map(() => 1 / verdicts.length))];
+      return verdict ? act(run, verdict) : 'next';
+    }
+    case 'action':
+      return act(run, statement.action);
+    default:
+      return statement satisfies never;
+  }
 }
 
-function matches(flow: Flow, findSet: FindSet, match: Expression & { readonly kind: 'match' }): Maybe {
-  const { left, right, negated } = match;
-  if (right.kind === 'set') {
-    const key = keyOf(flow, left);
+/** Whether the packet passes what the rule has asked so far. */
+function passes(run: RuleRun, step: RuleStep): boolean {
+  if (!decide(run.flow, () => askAll(run), step)) return false;
+  run.pending = [];
+  return true;
+}
+
+function askAll({ pending }: RuleRun): Answer {
+  return allOf(pending, (ask) => ask());
+}
+
+/** Does what a rule, or an element of a map, says. */
+function act(run: RuleRun, action: Action, element?: Element): Decision | 'next' | undefined {
+  const { flow, table, stepOf } = run;
+  if (action.kind === 'continue') return 'next';
+  const step = stepOf(action, element);
+  if (!goesOn.has(action.kind)) return meet(flow, table, () => askAll(run), step);
+  if (!passes(run, step)) return undefined;
+  carryOut(flow, table, step);
+  run.last = action;
+  return 'next';
+}
+
+/** Statements after which a rule goes on. */
+const goesOn: ReadonlySet<Action['kind']> = new Set(['change-mark', 'notrack']);
+
+function unreadMap(among: Elements): Action {
+  return { kind: 'unknown', text: `vmap ${'set' in among ? `@${among.set}` : '{ … }'}` };
+}
+
+function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kind: 'match' }): Answer {
+  const { fields, operator, among } = match;
+  if (operator === '==' || operator === '!=' || operator === 'is') {
+    const readings = readFields(flow, fields);
     // A rule that asks for a field that the packet does not have ends, whatever it wants of it.
-    if (!key) return key === null ? false : undefined;
-    const lookup = findSet(right.set, left);
-    return lookup && negateIf(negated, lookup(flow, key) !== undefined);
+    if (!readings) return false;
+    if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
+    const lookup = lookups.find(among);
+    if (!lookup) return unreadRule('set' in among ? `set ${among.set}` : 'an empty set');
+    const isListed = lookup.holds(flow, readings);
+    const isIn =
+      'set' in among ? isInWritten(flow, lookups.nameOf(among.set), formatSelector(fields), isListed) : isListed;
+    return negateIf(operator === '!=', isIn);
   }
-  const [field, other] = left;
-  if (!field || other) return undefined;
-  const found = readField(flow, field);
-  if (found === null || found === undefined) return found === null ? false : undefined;
-  const values = right.kind === 'value' ? [right.value] : right.values;
-  if (isSource(field)) for (const value of values) flow.choices.sources.add(value);
-  return negateIf(
-    negated,
-    anyOf(values, (value) => (typeof found === 'function' ? found(value) : holds(value, found))),
-  );
+  const [reading] = readFields(flow, fields) ?? [];
+  if (!reading) return false;
+  const [limit] = 'elements' in among ? (among.elements[0]?.key ?? []) : [];
+  if (limit?.kind !== 'number') return unreadRule(`${operator} of what is no number`);
+  const { value } = limit;
+  const [first, last] = operator.startsWith('<')
+    ? [0, operator === '<' ? value - 1 : value]
+    : [operator === '>' ? value + 1 : value, 0xffffffff];
+  return first <= last && holdsReading({ kind: 'numbers', first, last }, reading);
 }
 
-function isSource(field: Field): boolean {
-  return field.name.endsWith(' saddr') && field.mask === undefined;
+/** What stays as it is as long as addresses and ports do. */
+const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto)$/;
+
+/** The fields by which a later rule is known to ask for what this one writes; undefined if these may change in between. */
+function writableFields(fields: Selector): string | undefined {
+  return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined)
+    ? formatSelector(fields)
+    : undefined;
 }
 
-/** What a packet has in some fields; null if it does not have one of them, undefined if kpc cannot know. */
-function keyOf(flow: Flow, selector: Selector): readonly FieldValue[] | null | undefined {
-  const key: FieldValue[] = [];
-  for (const field of selector) {
-    const value = readField(flow, field);
-    if (value === null || value === undefined) return value;
-    if (typeof value === 'function') return undefined;
-    key.push(value);
-  }
-  return key;
+function formatSelector(fields: Selector): string {
+  return fields.map(({ name }) => name).join(' . ');
 }
-
-/** The same of one field; or whether it is something, for those that are several: a connection has states, an address types. */
-type FieldReading = FieldValue | ((value: Value) => Maybe) | null | undefined;
-
-function readField(flow: Flow, { name, mask }: Field): FieldReading {
-  const found = fieldReaders.get(name)?.(flow);
-  if (mask === undefined || found === null) return found;
-  return typeof found === 'number' ? (found & mask) >>> 0 : undefined;
-}
-
-function textOf(value: Value): string {
-  return value.kind === 'word' ? value.text : '';
-}
-
-function stateOf(flow: Flow): FieldReading {
-  return (value) => hasState(flow, textOf(value));
-}
-
-function typeOf(flow: Flow, address: Flow['source']): FieldReading {
-  return (value) => hasAddressType(flow, address, textOf(value));
-}
-
-/** Of an interface that is not known, kpc knows which it cannot be. */
-function nameOrTest(name: string | undefined): FieldReading {
-  return name ?? ((value) => isInterface(name, textOf(value), '*'));
-}
-
-const fieldReaders: ReadonlyMap<string, (flow: Flow) => FieldReading> = new Map<string, (flow: Flow) => FieldReading>([
-  ['mark', ({ mark }) => mark],
-  ['meta l4proto', protocolName],
-  ['meta nfproto', ({ family }) => family],
-  ['iif', ({ input }) => nameOrTest(input)],
-  ['iifname', ({ input }) => nameOrTest(input)],
-  ['oif', ({ output }) => nameOrTest(output)],
-  ['oifname', ({ output }) => nameOrTest(output)],
-  ['ct state', stateOf],
-  ['ct status', stateOf],
-  // A new connection has no mark until a rule sets one. No rule that kpc understands does.
-  ['ct mark', () => 0],
-  ['fib saddr type', (flow) => typeOf(flow, flow.source)],
-  ['fib daddr type', (flow) => typeOf(flow, flow.destination)],
-  ...['ip', 'ip6', 'th', 'tcp', 'udp', 'sctp'].flatMap((protocol) =>
-    ['saddr', 'daddr', 'protocol', 'nexthdr', 'sport', 'dport'].map(
-      (name) => [`${protocol} ${name}`, (flow: Flow) => readPayload(flow, protocol, name)] as const,
-    ),
-  ),
-]);
-
-function readPayload(flow: Flow, protocol: string, name: string): FieldReading {
-  if (protocol === 'ip' || protocol === 'ip6') {
-    // Tables of the family inet see packets of both.
-    if ((protocol === 'ip') !== (flow.family === 'ipv4')) return null;
-    if (name === 'saddr') return flow.source;
-    if (name === 'daddr') return flow.destination;
-    return name === 'protocol' || name === 'nexthdr' ? protocolName(flow) : undefined;
-  }
-  // A ping has no ports: the bytes in their place never match a Service.
-  if (protocol === 'th' ? flow.protocol === 'icmp' : flow.protocol !== protocol) return null;
-  if (name === 'sport')
-    return (value) => (value.kind === 'number' ? isSourcePortIn(value.value, value.value) : undefined);
-  return name === 'dport' ? flow.port : undefined;
-}
-
-/** The header that follows that of IP. */
-function headerName({ protocol, family }: Flow): string {
-  return protocol === 'icmp' && family === 'ipv6' ? 'icmpv6' : protocol;
-}
-
-/** As nft calls it. */
-function protocolName({ protocol, family }: Flow): string {
-  return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
-}
-
-/** What a packet has in a field: an address, a port or mark, or a word of nft's. */
-type FieldValue = Address | number | string;
-
-/** The element that holds a key; undefined for none. */
-type NftSetLookup = (flow: Flow, key: readonly FieldValue[]) => Element | undefined;
 
 /**
- * Hashes a set's or map's elements; networks and ranges are tried one by one. The part of keys that is the packet's source,
- * if there is one, is not hashed: which sources a set has for a packet tells clients apart.
+ * Whether the status of a connection is one of these bits and no other. At the first packet it never is: the kernel sets
+ * IPS_DST_NAT and IPS_SRC_NAT together with other bits (nf_nat_setup_info), and sets the rest later.
  */
-function indexNftSet({ elements }: NftSet | NftMap, sourceAt: number): NftSetLookup {
-  const exact = new Map<string, Element[]>();
-  const ranges: Element[] = [];
-  const hashed = <T>(key: readonly T[]): readonly T[] => key.filter((_, i) => i !== sourceAt);
-  for (const element of elements) {
-    const key = hashed(element.key);
-    const text = keyMeaning(key);
-    const same = exact.get(text);
-    if (!key.every(isSingle)) ranges.push(element);
-    else if (same) same.push(element);
-    else exact.set(text, [element]);
+function isWholeStatus(among: Elements): Answer {
+  if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
+  const unread = among.elements.find(({ key: [value] }) => value?.kind !== 'word' || !statusBits.has(value.text));
+  return unread ? unreadValue(formatKey(unread.key)) : false;
+}
+
+const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
+
+/** The element of a map that a packet has; undefined for none, or why it is not known. */
+function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elements) {
+  const readings = readFields(flow, fields);
+  if (!readings) return undefined;
+  const lookup = lookups.find(among);
+  if (!lookup) return unreadRule('set' in among ? `map ${among.set}` : 'an empty map');
+  const { candidates } = lookup;
+  for (const element of candidates(readings)) {
+    // One after the other: each that is not known may be the one.
+    if (decide(flow, () => holdsKey(element, readings))) return element;
   }
-  const partOf = (value: FieldValue): string => (typeof value === 'object' ? value.text : String(value));
-  return (flow, key) => {
-    const same = exact.get(hashed(key).map(partOf).join(' . ')) ?? [];
-    if (sourceAt < 0 && same[0]) return same[0];
-    const isHeld = (value: Value, i: number): boolean => i === sourceAt || holds(value, key[i]);
-    const found = [...same, ...ranges].filter((element) => element.key.every(isHeld));
-    if (sourceAt < 0) return found[0];
-    for (const element of found) flow.choices.sources.add(element.key[sourceAt] as Value);
-    return found.find((element) => holds(element.key[sourceAt] as Value, key[sourceAt]));
+  return undefined;
+}
+
+function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
+  return allOf(readings.keys(), (at) => holdsReading(key[at] as Value, readings[at] as Known));
+}
+
+/** The elements of a set or map, hashed by those fields of a packet that have one value. */
+interface Lookup {
+  /** Those that may hold what a packet has. */
+  readonly candidates: (readings: readonly Known[]) => Iterable<Element>;
+  readonly holds: (flow: Flow, readings: readonly Known[]) => Answer;
+}
+
+/** Few elements are tried one by one. */
+const fewElements = 8;
+
+function indexElements(elements: readonly Element[]): Lookup {
+  /** By the positions that are hashed: those of a packet's fields that have one value. */
+  const indexes = new Map<string, ReturnType<typeof hashElements>>();
+  const candidates = (readings: readonly Known[]): Iterable<Element> => {
+    if (elements.length < fewElements) return elements;
+    const positions = [...readings.keys()].filter((at) => readings[at]?.kind === 'value');
+    const types = positions.map((at) => typeOf((readings[at] as Known & { readonly kind: 'value' }).value));
+    const name = `${positions.join()} ${types.join()}`;
+    let index = indexes.get(name);
+    if (!index) indexes.set(name, (index = hashElements(elements, positions, types)));
+    const asked = positions.map((at) => textOf((readings[at] as Known & { readonly kind: 'value' }).value)).join(' . ');
+    const same = index.exact.get(asked) ?? [];
+    return index.ranges.length === 0 ? same : [...same, ...index.ranges];
+  };
+  return {
+    candidates,
+    holds: (_, readings) => anyOf(candidates(readings), (element) => holdsKey(element, readings)),
   };
 }
 
-function isSingle(value: Value): boolean {
-  if (value.kind === 'network') return singleAddress(value.network) !== undefined;
-  return value.kind !== 'range' && !(value.kind === 'word' && value.text.endsWith('*'));
+function hashElements(elements: readonly Element[], positions: readonly number[], types: readonly string[]) {
+  const exact = new Map<string, Element[]>();
+  /** Networks, ranges, and what was not understood. */
+  const ranges: Element[] = [];
+  for (const element of elements) {
+    const texts = positions.map((at, i) => exactText(element.key[at], types[i] ?? ''));
+    if (texts.includes(undefined)) {
+      ranges.push(element);
+      continue;
+    }
+    const text = texts.join(' . ');
+    const same = exact.get(text);
+    if (same) same.push(element);
+    else exact.set(text, [element]);
+  }
+  return { exact, ranges };
 }
 
-/** Whether a constant matches what a packet has. */
-function holds(constant: Value, value: FieldValue | undefined): boolean {
-  switch (constant.kind) {
-    case 'number':
-      return value === constant.value;
-    case 'word':
-      if (constant.text.endsWith('*')) return typeof value === 'string' && value.startsWith(constant.text.slice(0, -1));
-      return value === constant.text;
+function typeOf(value: FieldValue): string {
+  return typeof value;
+}
+
+function textOf(value: FieldValue): string {
+  return typeof value === 'object' ? value.text : String(value);
+}
+
+/** A constant that holds a single value of that type, as text; undefined for any other. */
+function exactText(value: Value | undefined, type: string): string | undefined {
+  switch (value?.kind) {
     case 'address':
-      return typeof value === 'object' && value.text === constant.address.text;
+      return type === 'object' ? value.address.text : undefined;
     case 'network':
-      return typeof value === 'object' && contains(constant.network, value);
-    case 'range': {
-      const { first, last } = constant;
-      return typeof value === 'object' && compareAddresses(first, value) <= 0 && compareAddresses(value, last) <= 0;
-    }
+      return type === 'object' ? singleAddress(value.network)?.text : undefined;
+    case 'number':
+      return type === 'number' ? String(value.value) : undefined;
+    case 'word':
+      return type === 'string' && !value.text.endsWith('*') ? value.text : undefined;
     default:
-      return constant satisfies never;
+      return undefined;
   }
 }

@@ -1,6 +1,18 @@
-import { masquerade, rewriteDestination, type Flow } from './flow.ts';
-import type { Maybe } from './maybe.ts';
-import type { Action, Decision, Hook, RuleStep } from './packet.ts';
+import {
+  changeMark,
+  decide,
+  masquerade,
+  recall,
+  redirect,
+  reject,
+  rewriteDestination,
+  rewriteSource,
+  writeSet,
+  type Flow,
+} from './flow.ts';
+import { unknown, type Decision } from './packet.ts';
+import type { Hook, RuleStep } from './step.ts';
+import { unreadRule, type Answer } from './reason.ts';
 
 /** A table of iptables or nftables, ready for packets. */
 export interface RuleTable {
@@ -19,33 +31,35 @@ export interface BaseChain {
   /** Of a chain of type nat, the order among these. */
   readonly priority: number;
   readonly isNat: boolean;
-  /** Whether what no rule decides is dropped. */
-  readonly drops: boolean;
+  /** Whether what no rule decides is dropped: its policy. */
+  readonly drops: Answer;
+  /** Whether no packet meets a rule or a policy here. */
+  readonly isIdle: boolean;
 }
 
 /** Sends a packet through one of the chains that the kernel enters. */
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: BaseChain): Decision {
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
-  if (!drops) return 'accept';
+  if (!decide(flow, () => recall(flow, drops))) return 'accept';
   flow.steps.push({ kind: 'policy', hook: flow.hook, tool: table.tool, table: table.name, chain });
   return 'dropped';
 }
 
 function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
-  if (!table.chains.has(chain)) return 'unknown';
+  if (!table.chains.has(chain)) return unknown(unreadRule(`chain ${chain}`));
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
 }
 
-/** Whether a rule takes the packet. Where kpc cannot know, both are tried; the step is the rule in doubt. */
-export function takes(flow: Flow, isMatch: Maybe, step: RuleStep): boolean {
-  return isMatch ?? flow.choices.doubt(() => [...flow.steps, step]);
+/** Carries out a rule, if it takes the packet. Undefined if the packet goes on to the next rule. */
+export function meet(flow: Flow, table: RuleTable, test: () => Answer, step: RuleStep): Decision | undefined {
+  if (!decide(flow, test, step)) return undefined;
+  flow.steps.push(step);
+  return carryOut(flow, table, step);
 }
 
-/** Carries out a rule, if it takes the packet. Undefined if the packet goes on to the next rule. */
-export function meet(flow: Flow, table: RuleTable, isMatch: Maybe, step: RuleStep): Decision | undefined {
-  if (!takes(flow, isMatch, step)) return undefined;
-  flow.steps.push(step);
+/** Does what a rule does with a packet that it takes. Undefined if the packet goes on. */
+export function carryOut(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {
   const { action } = step;
   switch (action.kind) {
     case 'accept':
@@ -56,7 +70,7 @@ export function meet(flow: Flow, table: RuleTable, isMatch: Maybe, step: RuleSte
     case 'drop':
       return 'dropped';
     case 'reject':
-      return 'refused';
+      return reject(flow, action.with);
     case 'jump': {
       const decision = runChain(flow, table, action.chain);
       return decision === 'return' ? undefined : decision;
@@ -69,19 +83,27 @@ export function meet(flow: Flow, table: RuleTable, isMatch: Maybe, step: RuleSte
       return rewriteDestination(flow, action.target);
     case 'dnat-random': {
       const target = drawOne(flow, action.targets);
-      return target ? rewriteDestination(flow, target) : 'unknown';
+      return target ? rewriteDestination(flow, target) : unknown({ ...unreadRule('no target'), rule: step });
     }
+    case 'redirect':
+      return redirect(flow, action.port);
     case 'snat':
-      flow.source = action.address;
-      flow.connection?.rewritten.add('source');
-      return 'accept';
+      return rewriteSource(flow, { address: action.address });
     case 'masquerade':
       return masquerade(flow);
-    case 'set-mark':
-      flow.mark = changeMark(flow.mark, action);
+    case 'notrack':
+      flow.connection = undefined;
+      return undefined;
+    case 'write-set': {
+      const { set, directions, isRemoval } = action;
+      writeSet(flow, { set, fields: directions, isRemoval });
+      return undefined;
+    }
+    case 'change-mark':
+      changeMark(flow, action.of, action.change);
       return undefined;
     case 'unknown':
-      return 'unknown';
+      return unknown({ ...unreadRule(action.text), rule: step });
     default:
       return action satisfies never;
   }
@@ -89,19 +111,4 @@ export function meet(flow: Flow, table: RuleTable, isMatch: Maybe, step: RuleSte
 
 function drawOne<T>(flow: Flow, items: readonly T[]): T | undefined {
   return items[flow.choices.draw(items.map(() => 1 / items.length))];
-}
-
-/** The mark after a rule that sets, flips or clears bits of it: an unsigned number of 32 bits. */
-export function changeMark(mark: number, change: Action & { readonly kind: 'set-mark' }): number {
-  const { operation, value, mask = 0xffffffff } = change;
-  switch (operation) {
-    case 'or':
-      return (mark | value) >>> 0;
-    case 'xor':
-      return (mark ^ value) >>> 0;
-    case 'set':
-      return ((mark & ~mask) ^ value) >>> 0;
-    default:
-      return operation satisfies never;
-  }
 }

@@ -5,6 +5,7 @@ import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import { prepare } from '../../src/packet/evaluate.ts';
+import { knowAll, stationsOf, type Knowledge } from '../../src/packet/knowledge.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
 import type { Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { evaluatorOf, inShort, labSide, packet, readAddress, type SenderName } from './lab.ts';
@@ -72,7 +73,7 @@ const eth0: readonly Link[] = [
 ];
 
 function ask(state: Partial<KernelState>, question: Partial<Packet> = {}) {
-  const evaluate = prepare({ ...emptyState, ...state }, eth0);
+  const evaluate = prepare({ ...emptyState, ...state }, knowAll(eth0));
   return evaluate({
     source: readAddress('192.0.2.9'),
     destination: readAddress('10.0.0.1'),
@@ -91,10 +92,17 @@ const nft = (text: string): Partial<KernelState> => ({ nftables: parseNftText(te
 describe("other programs' rules", () => {
   test.each([
     ['fib saddr oifname lo drop', 'unknown'],
-    ['meta skuid lo drop', 'unknown'],
+    // Only a packet of the node's own programs has an owner.
+    ['meta skuid lo drop', 'forwarded'],
     ['oifname lo drop', 'forwarded'],
     ['oifname != lo drop', 'dropped'],
     ['oifname eth1 drop', 'unknown'],
+    // The kernel compares the whole status, in which there are other bits.
+    ['ct status != dnat drop', 'dropped'],
+    ['ct status dnat drop', 'forwarded'],
+    ['ct status == dnat drop', 'forwarded'],
+    ['ip ttl set 1', 'unknown'],
+    ['ip ttl set 64', 'forwarded'],
   ])('with %s in nftables: %s', (rule, verdict) => {
     const text = `table ip t {\n chain c {\n type filter hook forward priority 0; policy accept;\n ${rule}\n }\n}\n`;
     expect(ask(nft(text), { enters: { interface: 'eth0' } }).verdict).toBe(verdict);
@@ -115,10 +123,38 @@ describe("other programs' rules", () => {
     ['-p tcp --sport 1:1023 -j DROP', 'forwarded'],
     ['-p tcp --sport 1024:65535 -j DROP', 'dropped'],
     ['-p tcp --sport 40000 -j DROP', 'unknown'],
+    ['-m conntrack --ctorigdst 10.0.0.1 -j DROP', 'dropped'],
+    ['-m conntrack --ctorigdst 10.0.0.0/24 -j DROP', 'dropped'],
+    ['-m conntrack ! --ctorigdst 10.0.0.1 -j DROP', 'forwarded'],
+    ['-m conntrack --ctorigdst 10.0.0.2 -j DROP', 'forwarded'],
+    ['-m rt --rt-type 0 -j DROP', 'forwarded'],
+    ['-j TTL --ttl-set 1', 'unknown'],
+    ['-j TTL --ttl-inc 1', 'forwarded'],
     ['-j NFQUEUE --queue-num 1', 'unknown'],
     ['-m set --match-set elsewhere src -j DROP', 'unknown'],
   ])('%s: %s', (rule, verdict) => {
     expect(ask(filter(rule)).verdict).toBe(verdict);
+  });
+
+  test.each([
+    ['add @s { ip saddr }', 'ip saddr @s drop', 'dropped'],
+    ['tcp dport 80 update @s { ip saddr timeout 1h }', 'ip saddr @s drop', 'dropped'],
+    ['tcp dport 81 update @s { ip saddr timeout 1h }', 'ip saddr @s drop', 'forwarded'],
+    ['add @s { ip saddr }', 'ip saddr != @s drop', 'forwarded'],
+    ['add @s { ip saddr }', 'ip daddr @s drop', 'dropped'],
+    ['add @s { ip daddr . tcp dport }', 'ip saddr @s drop', 'unknown'],
+    ['delete @s { ip daddr }', 'ip daddr @s drop', 'forwarded'],
+    ['tcp dport 80 accept', 'ip daddr @s drop', 'forwarded'],
+  ])('a set that a rule writes and a later one asks: %s, %s: %s', (write, match, verdict) => {
+    const set = 'set s {\n type ipv4_addr\n flags dynamic\n elements = { 10.0.0.1 }\n }';
+    const chain = `chain c {\n type filter hook forward priority 0; policy accept;\n ${write}\n ${match}\n }`;
+    expect(ask(nft(`table ip t {\n ${set}\n ${chain}\n}\n`)).verdict).toBe(verdict);
+  });
+
+  test('a set of ipset that a rule adds to', () => {
+    const rules = filter('-j SET --add-set s src --exist', '-m set --match-set s src -j DROP');
+    const { sets } = parseIpsetSave('create s hash:ip family inet\n');
+    expect(ask({ ...rules, sets }).verdict).toBe('dropped');
   });
 
   test('what cannot be told is named: the last step is the rule', () => {
@@ -177,5 +213,180 @@ describe('the kernel', () => {
     const rule = '-m set --match-set far dst -j DROP';
     expect(ask({ ...filter(rule), sets }).verdict).toBe('dropped');
     expect(ask({ ...filter(rule), sets }, { destination: readAddress('11.0.0.1') }).verdict).toBe('forwarded');
+  });
+});
+
+// kube-proxy marks a packet once for each reason to masquerade it: a second time must not take the mark away.
+test.each([
+  ['marked twice', ['--set-xmark 0x4000/0x4000', '--set-xmark 0x4000/0x4000'], '0x4000'],
+  ['by --or-mark twice', ['--or-mark 0x4000', '--or-mark 0x4000'], '0x4000'],
+  ['beside other bits', ['--set-mark 0x8001', '--set-xmark 0x4000/0x4000'], '0xc001'],
+  ['as a whole', ['--set-mark 0x8001', '--set-mark 0x4000'], '0x4000'],
+  ['down to some bits', ['--set-mark 0x40ff', '--and-mark 0xff'], '0xff'],
+  ['and unmarked', ['--set-mark 0x4001', '--xor-mark 0x4000'], '0x1'],
+  ['in the highest bit', ['--set-mark 0x1', '--or-mark 0x80000000'], '0x80000001'],
+])('a packet %s has its mark', (_, changes, mark) => {
+  const rules = changes.map((change) => `-j MARK ${change}`);
+  expect(ask(filter(...rules, `-m mark --mark ${mark} -j DROP`)).verdict).toBe('dropped');
+});
+
+// icmp_err_convert: a program hears of these answers with a socket of TCP, and not with one of UDP.
+test.each([
+  ['-j REJECT --reject-with icmp-host-unreachable', 'dropped', 'refused'],
+  ['-j REJECT --reject-with icmp-net-unreachable', 'dropped', 'refused'],
+  ['-j REJECT --reject-with icmp-admin-prohibited', 'refused', 'refused'],
+  ['-j REJECT --reject-with icmp-host-prohibited', 'refused', 'refused'],
+  ['-j REJECT', 'refused', 'refused'],
+])('%s: UDP is %s, TCP is %s', (rule, udp, tcp) => {
+  expect(ask(filter(rule), { protocol: 'udp' }).verdict).toBe(udp);
+  expect(ask(filter(rule), { protocol: 'tcp' }).verdict).toBe(tcp);
+});
+
+describe('what decides between near rules', () => {
+  const chain = (hook: string, ...rules: readonly string[]): string =>
+    `table ip t {\n chain ${hook} {\n type filter hook ${hook} priority 0; policy accept;\n${rules.join('\n')}\n }\n}\n`;
+  const verdictOf = (rule: string, question: Partial<Packet> = {}) =>
+    ask(nft(chain('forward', rule)), question).verdict;
+
+  test.each([
+    ['reject with tcp reset', 'tcp', 'refused'],
+    // nft has such a rule ask for TCP, and does not print it.
+    ['reject with tcp reset', 'udp', 'forwarded'],
+    ['reject with icmp host-unreachable', 'udp', 'dropped'],
+    ['reject with icmpx no-route', 'udp', 'dropped'],
+    ['reject with icmpx admin-prohibited', 'udp', 'refused'],
+    ['tcp dport 70-90 drop', 'tcp', 'dropped'],
+    ['tcp dport { 1-79, 81-90 } drop', 'tcp', 'forwarded'],
+    ['tcp dport != 80 drop', 'tcp', 'forwarded'],
+    ['tcp dport < 80 drop', 'tcp', 'forwarded'],
+    ['tcp dport <= 80 drop', 'tcp', 'dropped'],
+    ['tcp dport > 80 drop', 'tcp', 'forwarded'],
+    ['tcp dport >= 80 drop', 'tcp', 'dropped'],
+    ['ip saddr . tcp dport { 192.0.2.9 . 80-81 } drop', 'tcp', 'dropped'],
+    ['ip saddr . tcp dport { 192.0.2.8 . 80-81 } drop', 'tcp', 'forwarded'],
+    ['ct state vmap { established : accept, new : drop }', 'tcp', 'dropped'],
+    ['ct state established,related drop', 'tcp', 'forwarded'],
+    ['tcp flags & (fin | syn | rst | ack) == syn drop', 'tcp', 'dropped'],
+    ['tcp flags & (fin | syn | rst | ack) != syn drop', 'tcp', 'forwarded'],
+    ['tcp flags syn / syn,rst drop', 'tcp', 'dropped'],
+    ['tcp flags ! syn drop', 'tcp', 'forwarded'],
+    ['continue drop', 'tcp', 'dropped'],
+    ['limit rate 5/second drop', 'tcp', 'unknown'],
+    ['limit rate 5/second accept', 'tcp', 'forwarded'],
+    [
+      'meta mark set 0x80 ct mark set meta mark meta mark set 0 meta mark set ct mark and 0xf0 mark 0x80 drop',
+      'tcp',
+      'dropped',
+    ],
+    ['icmp type echo-request drop', 'icmp', 'dropped'],
+    ['icmp type { echo-reply, time-exceeded } drop', 'icmp', 'forwarded'],
+    ['ip ttl 64 drop', 'tcp', 'unknown'],
+    ['queue to 1', 'tcp', 'unknown'],
+    ['update @seen { ip saddr timeout 5m } drop', 'tcp', 'dropped'],
+  ] as const)('%s, of %s: %s', (rule, protocol, verdict) => {
+    expect(verdictOf(rule, { protocol: protocol as PacketProtocol })).toBe(verdict);
+  });
+
+  test('a range in a named set holds its ports, and a name that is not understood compares with none', () => {
+    const named = (elements: string): string =>
+      `table ip t {\n set ports {\n type inet_service\n flags interval\n elements = { ${elements} }\n }\n chain c {\n type filter hook forward priority 0; policy accept;\n tcp dport @ports drop\n }\n}\n`;
+    expect(ask(nft(named('70-90'))).verdict).toBe('dropped');
+    expect(ask(nft(named('81-90'))).verdict).toBe('forwarded');
+    const unread = ask(nft(named('http')));
+    expect([unread.verdict, unread.reasons[0]?.kind]).toEqual(['unknown', 'unread-value']);
+  });
+
+  test('of chains of one hook and priority, the kernel enters the one that was registered last first', () => {
+    const table = (name: string, target: string): string =>
+      `table ip ${name} {\n chain pre {\n type nat hook prerouting priority -100; policy accept;\n dnat to ${target}\n }\n}\n`;
+    const state = nft(table('a', '10.0.0.11:80') + table('b', '10.0.0.12:80'));
+    const listed = new Map([
+      ['ipv4 a', { listing: 'one', place: 0 }],
+      ['ipv4 b', { listing: 'one', place: 1 }],
+    ]);
+    const of = (known: Knowledge['listed']) =>
+      prepare(
+        { ...emptyState, ...state },
+        { ...knowAll(eth0), listed: known },
+      )({
+        source: readAddress('192.0.2.9'),
+        destination: readAddress('10.0.0.1'),
+        protocol: 'tcp',
+        port: 80,
+        enters: {},
+      });
+    expect(of(listed).endpoints.map(({ address }) => address.text)).toEqual(['10.0.0.12']);
+    const elsewhere = new Map([...listed, ['ipv4 b', { listing: 'other', place: 0 }] as const]);
+    expect(of(elsewhere)).toMatchObject({ verdict: 'unknown', reasons: [{ kind: 'unknown-order' }] });
+  });
+
+  test('what is not shown stops a packet where it would see it, and not before', () => {
+    const gap = {
+      family: 'ipv4',
+      stations: stationsOf(['filter']),
+      reason: { kind: 'unread-rule', text: 'table x' },
+    } as const;
+    const evaluate = (state: Partial<KernelState>) =>
+      prepare(
+        { ...emptyState, ...state },
+        { ...knowAll(eth0), gaps: [gap] },
+      )({
+        source: readAddress('192.0.2.9'),
+        destination: readAddress('10.0.0.1'),
+        protocol: 'tcp',
+        port: 80,
+        enters: {},
+      });
+    expect(evaluate({})).toMatchObject({ verdict: 'unknown', otherwise: { verdict: 'forwarded' } });
+    expect(evaluate(iptables('*mangle\n:PREROUTING DROP [0:0]\nCOMMIT\n')).verdict).toBe('dropped');
+  });
+
+  test('goto does not come back to the rules behind it', () => {
+    const text =
+      '*filter\n:FORWARD ACCEPT [0:0]\n:A - [0:0]\n:B - [0:0]\n-A FORWARD -j A\n-A A -g B\n-A A -j DROP\n-A B -j RETURN\nCOMMIT\n';
+    expect(ask(iptables(text)).verdict).toBe('forwarded');
+    expect(ask(iptables(text.replace('-g B', '-j B'))).verdict).toBe('dropped');
+  });
+
+  test('a virtual server of port 0 takes all ports', () => {
+    const { virtualServers } = parseIpvsadm('-A -t 192.0.2.1:0 -s rr -p\n-a -t 192.0.2.1:0 -r 10.0.0.2:0 -m -w 1\n');
+    expect(ask({ virtualServers }, { destination: readAddress('192.0.2.1'), port: 8443 }).verdict).toBe('delivered');
+  });
+
+  test('without the connection tracking of IPVS, nothing is masqueraded', () => {
+    const { virtualServers } = parseIpvsadm('-A -t 192.0.2.1:80 -s rr\n-a -t 192.0.2.1:80 -r 10.0.0.2:80 -m -w 1\n');
+    const rules = iptables('*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n');
+    const sourceWith = (value: string) =>
+      ask(
+        { ...rules, virtualServers, sysctls: new Map([['net.ipv4.vs.conntrack', value]]) },
+        { destination: readAddress('192.0.2.1') },
+      ).endpoints.map(({ source }) => (source === 'masqueraded' ? source : source.text));
+    expect([sourceWith('1'), sourceWith('0')]).toEqual([['masqueraded'], ['192.0.2.9']]);
+  });
+
+  test('the kernel reads no ports of SCTP in a set of ports, nor of pings', () => {
+    const { sets } = parseIpsetSave('create ports bitmap:port range 0-65535\nadd ports 80\n');
+    const verdictFor = (protocol: PacketProtocol) =>
+      ask({ ...filter('-m set --match-set ports dst -j DROP'), sets }, { protocol }).verdict;
+    expect((['tcp', 'udp', 'sctp'] as const).map(verdictFor)).toEqual(['dropped', 'dropped', 'forwarded']);
+  });
+
+  test('an exception in a set of networks is the most specific', () => {
+    const { sets } = parseIpsetSave(
+      'create nets hash:net family inet\nadd nets 10.0.0.0/8\nadd nets 10.0.0.0/24 nomatch\n',
+    );
+    const rule = filter('-m set --match-set nets dst -j DROP');
+    expect(ask({ ...rule, sets }).verdict).toBe('forwarded');
+    expect(ask({ ...rule, sets }, { destination: readAddress('10.1.0.1') }).verdict).toBe('dropped');
+  });
+
+  test('another host throws away what comes from a loopback address', () => {
+    const rules = iptables('*nat\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -j DNAT --to-destination 10.0.0.2:80\nCOMMIT\n');
+    const sysctls = new Map([['net.ipv4.conf.all.route_localnet', '1']]);
+    const question = { source: readAddress('127.0.0.1'), destination: readAddress('127.0.0.1'), enters: undefined };
+    expect(ask({ ...rules, sysctls }, question)).toMatchObject({
+      verdict: 'dropped',
+      steps: expect.arrayContaining([expect.objectContaining({ decision: { kind: 'loopback-source' } })]),
+    });
   });
 });

@@ -1,15 +1,22 @@
 import { join } from 'node:path';
 import type { KernelState } from '../../src/kernel/state.ts';
-import type { Side } from '../../src/diff/compared-side.ts';
+import type { Side } from '../../src/dumps/side.ts';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
+import { modeHistories, newestRelease, type Release } from '../../src/kube-proxy/releases.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
+import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { loadInputs } from '../../src/compile/read-texts.ts';
-import { compileAs } from '../../src/sides/compile-side.ts';
-import { linksOfSide } from '../../src/packet/trace/scene.ts';
+import { compileAs } from '../../src/sides/compile-as.ts';
+import { linksOfSide } from '../../src/trace/scene.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
+
+/** The newest release that has a mode. */
+export function lastReleaseWith(mode: ProxyMode): Release {
+  return modeHistories[mode].until ?? newestRelease;
+}
 
 /** Node 1 of the kernel tests' network, with its Services: what packets do there is known from kernels. */
 export async function labSide(mode: ProxyMode): Promise<Side> {
@@ -17,6 +24,7 @@ export async function labSide(mode: ProxyMode): Promise<Side> {
     file: ['before', 'more', 'node.yaml'].map((name) => join(folder, name)),
     config: join(folder, 'config.yaml'),
     proxyMode: mode,
+    kubernetesVersion: lastReleaseWith(mode),
     ipFamily: 'auto',
   } as const;
   const { side } = compileAs('-f', await loadInputs(options, async () => ''), options);
@@ -25,7 +33,7 @@ export async function labSide(mode: ProxyMode): Promise<Side> {
 }
 
 export function evaluatorOf(side: Side, state: KernelState = side.state): Evaluator {
-  return prepare(state, linksOfSide(side));
+  return prepare(state, knowAll(linksOfSide(side)));
 }
 
 /** Who sends in the kernel tests. Where packets of pods come in matters to no rule there. */

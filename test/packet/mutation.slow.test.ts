@@ -4,7 +4,7 @@ import { families } from '../../src/kernel/family.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
 import { formatRule as formatNftRule } from '../../src/kernel/nftables/format-expression.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
-import type { Side } from '../../src/diff/compared-side.ts';
+import type { Side } from '../../src/dumps/side.ts';
 import { portsOf } from './packets-of-side.ts';
 import { evaluatorOf, inShort, labSide, packet, senders, type SenderName } from './lab.ts';
 

@@ -1,4 +1,4 @@
-import type { Side } from '../../src/diff/compared-side.ts';
+import type { Side } from '../../src/dumps/side.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 
 /** An address and port to send to. */

@@ -1,0 +1,124 @@
+import type { Address } from '../kernel/address.ts';
+import { families } from '../kernel/family.ts';
+import { isSameEnd } from '../packet/explore.ts';
+import type { Fate, Packet, PacketProtocol, Way } from '../packet/packet.ts';
+import type { AskedSource } from '../packet/step.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
+import { wholeState } from '../trace/knowledge.ts';
+import { packetOf } from '../trace/question.ts';
+import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
+import type { Scene } from '../trace/scene.ts';
+import { type PortKey, Questions } from './questions.ts';
+import { representatives, type Only } from './representatives.ts';
+import { Clients, existsOn, ownAddresses, type PlacedSender } from './senders.ts';
+
+/** A class of packets that the two sides treat differently, with one packet as its example. */
+export interface Difference {
+  readonly sender: PlacedSender;
+  readonly packet: Packet;
+  readonly from: Fate;
+  readonly to: Fate;
+}
+
+export interface Counts {
+  /** One packet was sent for each class. */
+  readonly classes: number;
+  /** Classes without an answer on either side. */
+  readonly unknown: number;
+  /** Why, and what would settle it: sentences, each once. */
+  readonly reasons: ReadonlySet<string>;
+}
+
+/**
+ * Sends one packet of each class to both sides. Packets are of one class if neither side can distinguish them:
+ * destinations and ports are cut at all values that occur, sources at those that rules on the packet's path match.
+ */
+export function compareScenes(from: Scene, to: Scene, found: (difference: Difference) => void, only?: Only): Counts {
+  const asked = new Questions([wholeState(from.side, from.mode), wholeState(to.side, to.mode)]);
+  const nodes = ownAddresses([from, to]);
+  const endpoints = [from, to].flatMap((scene) => [...scene.endpoints.values()].map(({ address }) => address.text));
+  const clients = new Clients([from, to], asked, nodes, new Set(endpoints));
+  const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
+  for (const [address, keys] of destinationsOf(asked, nodes, only)) {
+    for (const key of keys) {
+      const [name, port] = key.split(' ');
+      const target = { address, port: Number(port), protocol: name as PacketProtocol, label: undefined };
+      const sources = new Set<AskedSource>();
+      const reached = new Map<string, Address>();
+      const senders = [...clients.usual[address.family]];
+      const done = new Set<string>();
+      for (let at = 0; at < senders.length; at++) {
+        const sender = senders[at] as PlacedSender;
+        if (existsOn(nodes, sender, address)) {
+          const packet = packetOf(sender, target);
+          const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
+          counts.classes++;
+          if (!endsAlike(fates, nodes)) found({ sender, packet, from: fates[0], to: fates[1] });
+          else if (fates.some(({ verdict }) => verdict === 'unknown')) {
+            counts.unknown++;
+            for (const [side, scene] of [from, to].entries()) {
+              for (const reason of fates[side]?.reasons ?? [])
+                counts.reasons.add(reasonSentence(reasonWords(reason, address.family, scene)));
+            }
+          }
+          for (const fate of fates) {
+            for (const value of fate.sources) sources.add(value);
+            // An endpoint cannot answer a packet that has its own address for source.
+            for (const each of fate.endpoints) reached.set(each.address.text, each.address);
+          }
+        }
+        // Rules on the way of one sender's packet may distinguish others.
+        if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
+      }
+    }
+  }
+  return counts;
+}
+
+/** One address of each class, with ports that represent all its ports. */
+function* destinationsOf(
+  asked: Questions,
+  nodes: ReadonlyMap<string, Address>,
+  only: Only | undefined,
+): Generator<readonly [Address, ReadonlySet<PortKey>]> {
+  const { destinations, spans, ports: unbound } = asked;
+  const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
+  const others = families.flatMap((family) =>
+    representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text)),
+  );
+  const free = asked.freePorts();
+  const turns = { ipv4: 0, ipv6: 0 };
+  const all = new Map([...known, ...others].map((each) => [each.text, each]));
+  for (const address of [...all.values()].toSorted((a, b) => a.family.localeCompare(b.family))) {
+    const isNode = nodes.has(address.text);
+    if (only && !isNode && !only.addresses.has(address.text)) continue;
+    const own = destinations.get(address.text);
+    const named = [...(own?.ports ?? []), ...(isNode ? [...unbound.values()].flat() : [])];
+    const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
+    // What is asked for with its ports alone is, with any other port, like the addresses around it.
+    const isWhole = own?.isWhole !== false;
+    // Ports of any address lead to rules of the node's own addresses: elsewhere, one port of each rule is enough.
+    if (isWhole && !isNode)
+      for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
+    if (isNode || isWhole) for (const key of free) keys.add(key);
+    yield [address, keys];
+  }
+}
+
+/** Probabilities that iptables writes are rounded. */
+const tolerance = 1e-6;
+
+/** Whether a packet ends the same on both sides. The node's own addresses count as one source. */
+export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
+  const endOf = ({ verdict, endpoint, source }: Way): string => {
+    const isKept = verdict === 'delivered' || verdict === 'forwarded' || verdict === 'local';
+    const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
+    return isKept ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
+  };
+  return isSameEnd(from.ways, to.ways, endOf, tolerance);
+}
+
+/** The source that receivers see: an address, or "node" for any of the node's own. */
+export function sourceWord(source: Fate['source'], nodes: ReadonlyMap<string, Address>): string {
+  return source === 'masqueraded' || isUnknownOwn(source) || nodes.has(source.text) ? 'node' : source.text;
+}

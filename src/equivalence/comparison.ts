@@ -1,0 +1,39 @@
+import type { Scene } from '../trace/scene.ts';
+import { compareScenes } from './compare.ts';
+import { Findings, type Finding } from './findings.ts';
+import type { Only } from './representatives.ts';
+
+/** What a comparison of many nodes found. */
+export interface Compared {
+  /** Packet classes that were compared, and those that neither side has an answer for. */
+  readonly classes: number;
+  readonly unknown: number;
+  /** Why, and what would settle it. */
+  readonly reasons: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** Compares two sides, node by node. */
+export class Comparison {
+  readonly #findings = new Findings();
+  readonly #reasons = new Set<string>();
+  #classes = 0;
+  #unknown = 0;
+
+  /** Compares both sides of one node; `only` leaves out what another node stands for. */
+  add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
+    const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), only);
+    for (const reason of reasons) this.#reasons.add(reason);
+    this.#classes += classes;
+    this.#unknown += unknown;
+  }
+
+  result(): Compared {
+    return {
+      classes: this.#classes,
+      unknown: this.#unknown,
+      reasons: [...this.#reasons].toSorted(),
+      findings: this.#findings.list(),
+    };
+  }
+}

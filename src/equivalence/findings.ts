@@ -1,0 +1,532 @@
+import {
+  about,
+  listOf,
+  number,
+  objectOf,
+  oneOf,
+  optional,
+  text as anyText,
+  wholeNumber,
+  type Shape,
+  type Shaped,
+} from '../base/json-shape.ts';
+import { nameSome } from '../base/join-words.ts';
+import { detectLocalTraffic } from '../cluster/local-traffic.ts';
+import { portAddresses, serviceName, type ShownPort } from '../cluster/model.ts';
+import type { EndpointStatus } from '../cluster/objects.ts';
+import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
+import { contains, isLoopback, joinHostPort, parseNetwork, type Address } from '../kernel/address.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { lostShare, sumChances, type Fate, type Packet, type ReachedEndpoint } from '../packet/packet.ts';
+import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
+import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
+import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
+import { compareScenes, sourceWord, type Difference } from './compare.ts';
+import { ownAddresses, type PlacedSender } from './senders.ts';
+import { portKey } from './questions.ts';
+
+/**
+ * What a difference does to clients, the worst first: what worked no longer does; it may no longer work; it works in
+ * another way; something newly works; or nothing works on either side, and only the failure differs.
+ */
+export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
+
+export type Severity = (typeof severities)[number];
+
+const severityShape = about(
+  'breaks: what worked no longer does; unknown: whether it still does; changes: it works differently; opens: what failed now works',
+  oneOf(...severities),
+);
+
+/** The number of endpoints, and the least and largest share of connections that one gets. */
+const sharesShape = objectOf({
+  endpoints: wholeNumber(0),
+  least: about('the least share of connections that one of them gets', number('a share', 0, 1)),
+  most: number('a share', 0, 1),
+});
+
+export type EndpointShares = Shaped<typeof sharesShape>;
+
+const choiceShape = objectOf({
+  from: sharesShape,
+  to: sharesShape,
+  kept: about('endpoints that both choose from', wholeNumber(0)),
+  source: optional(about('whose address receivers see, if that differs', objectOf({ from: anyText, to: anyText }))),
+});
+
+type Choice = Shaped<typeof choiceShape>;
+
+const destinationKinds = [
+  'cluster-ip',
+  'external-ip',
+  'load-balancer-ip',
+  'unknown',
+  'node-port',
+  'health-check',
+  'ping',
+  'unserved-port',
+  'unserved-address',
+  'node',
+] as const;
+
+/** The fields of an Effect. */
+export const effectFields = {
+  target: about('what the packets are sent to', oneOf(...destinationKinds)),
+  senders: listOf(anyText),
+  from: anyText,
+  to: anyText,
+  severity: severityShape,
+  classes: wholeNumber(0),
+  choice: optional(about('both sides deliver to endpoints, and choose them otherwise', choiceShape)),
+  example: objectOf({
+    from: anyText,
+    to: anyText,
+    protocol: anyText,
+    interface: optional(anyText),
+    node: about('empty if the side that shows it names none', anyText),
+  }),
+  shownBy: about('the side whose answer to the example explains the difference', oneOf('old', 'new')),
+  lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),
+};
+
+const effectShape = objectOf(effectFields);
+
+/** How packets end on both sides; the same for all these senders. */
+export type Effect = Shaped<typeof effectShape>;
+
+/** A Finding, with effects of this shape. */
+export function findingWith<E>(effect: Shape<E>) {
+  return objectOf({
+    cause: oneOf(...causeIds),
+    title: anyText,
+    reasons: about('what each side does, in sentences', listOf(anyText)),
+    /** Empty if nothing that works is lost or changed. */
+    advice: about('what to do, in sentences', listOf(anyText)),
+    severity: severityShape,
+    services: about('"namespace/name:port", sorted', listOf(anyText)),
+    effects: listOf(effect),
+    classes: about('how many classes of packets', wholeNumber(0)),
+    /** The traced nodes that show it; '' if there is no Node object. */
+    nodes: listOf(anyText),
+  });
+}
+
+/** All packet classes that differ for one reason. */
+export type Finding = Shaped<ReturnType<typeof findingWith<Effect>>>;
+
+interface Destination {
+  readonly kind: (typeof destinationKinds)[number];
+  readonly ports: readonly ShownPort[];
+  /** Whether one of them has an endpoint, on either side, that is ready or still serves. */
+  readonly isServed: boolean;
+}
+
+interface Gathered {
+  readonly effects: Map<string, Effect>;
+  readonly services: Set<string>;
+  readonly nodes: Set<string>;
+  readonly reasons: Set<string>;
+  readonly advice: Set<string>;
+  /** The addresses on which only one side serves node ports. */
+  readonly served: { readonly old: Set<string>; readonly new: Set<string> };
+}
+
+/** Groups differences by cause, node by node. */
+export class Findings {
+  readonly #byCause = new Map<CauseId, Gathered>();
+
+  /** Returns a callback for the differences between two sides of one node. */
+  collector(from: Scene, to: Scene): (difference: Difference) => void {
+    const explain = explainer(from, to);
+    const node = from.side.services?.node.name ?? to.side.services?.node.name ?? '';
+    return (difference) => {
+      const { cause, ports, effect: found } = explain(difference);
+      // Over all Services of a cluster, numbers of endpoints would split what has one cause.
+      const effect = { ...found, choice: undefined };
+      const known = this.#byCause.get(cause) ?? {
+        effects: new Map(),
+        services: new Set(),
+        nodes: new Set(),
+        reasons: new Set(),
+        advice: new Set(),
+        served: { old: new Set(), new: new Set() },
+      };
+      this.#byCause.set(cause, known);
+      for (const { label } of ports) known.services.add(label);
+      for (const reason of reasonsOf(cause, from, to)) known.reasons.add(reason);
+      const { advice }: Cause = causes[cause];
+      if (advice && needsAdvice(effect.severity)) {
+        const { services } = to.side;
+        const { family } = difference.packet.destination;
+        const detectsPods = !services || detectLocalTraffic(services.settings, services.node, family) !== undefined;
+        const text = typeof advice === 'string' ? advice : advice({ place: difference.sender.place, detectsPods });
+        if (text !== undefined) known.advice.add(text);
+      }
+      known.nodes.add(node);
+      addTo(known.effects, effect);
+      if (cause !== 'node-port-addresses') return;
+      known.served[difference.from.endpoints.length > 0 ? 'old' : 'new'].add(difference.packet.destination.text);
+    };
+  }
+
+  /** Sorted by what concerns clients most. */
+  list(): readonly Finding[] {
+    const found = causeIds.flatMap((cause): readonly Finding[] => {
+      const known = this.#byCause.get(cause);
+      if (!known) return [];
+      const effects = [...known.effects.values()].sort(bySeverity);
+      const { title }: Cause = causes[cause];
+      return [
+        {
+          cause,
+          title,
+          reasons: [...known.reasons, ...servedWords(known.served)],
+          advice: [...known.advice],
+          severity: effects[0]?.severity ?? 'fails-otherwise',
+          services: [...known.services].sort(),
+          effects,
+          classes: effects.reduce((sum, { classes }) => sum + classes, 0),
+          nodes: [...known.nodes].sort(),
+        },
+      ];
+    });
+    return found.toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
+function rank({ severity }: { readonly severity: Severity }): number {
+  return severities.indexOf(severity);
+}
+
+function bySeverity(a: Effect, b: Effect): number {
+  return rank(a) - rank(b) || b.classes - a.classes;
+}
+
+/** Merges a class with another one that ends the same. */
+function addTo(effects: Map<string, Effect>, effect: Effect): void {
+  const key = JSON.stringify([effect.target, effect.severity, effect.from, effect.to, effect.choice]);
+  const known = effects.get(key) ?? { ...effect, senders: [], classes: 0 };
+  const worst = rank(effect) < rank(known) ? effect : known;
+  const isNew = effect.senders.some((sender) => !known.senders.includes(sender));
+  const senders = isNew ? [...known.senders, ...effect.senders].sort() : known.senders;
+  effects.set(key, { ...worst, senders, classes: known.classes + effect.classes });
+}
+
+function servedWords(served: Gathered['served']): readonly string[] {
+  return (['old', 'new'] as const).flatMap((side) => {
+    const addresses = [...served[side]].sort().join(', ');
+    return addresses === '' ? [] : [`Here only the ${side} side serves them on ${addresses}.`];
+  });
+}
+
+/** Whether a client loses something, so that there is something to do. */
+function needsAdvice(severity: Severity): boolean {
+  return severity === 'breaks' || severity === 'changes' || severity === 'unknown';
+}
+
+function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
+  const { modes }: Cause = causes[cause];
+  if (!modes || from.mode === to.mode) return [];
+  return [from, to].flatMap(({ mode }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
+}
+
+/** Returns a function that explains differences between two sides of one node. */
+function explainer(...scenes: readonly [Scene, Scene]) {
+  const nodes = ownAddresses(scenes);
+  const find = destinationFinder(scenes, nodes);
+  const [ignores, ignored] = scenes.map(({ side }) => side.services?.settings.ignoresExternalIPs === true);
+  const changesExternalIPs = ignores !== ignored;
+  return (difference: Difference) => {
+    const { sender, packet, from, to } = difference;
+    const target = find(packet);
+    const isOwnEndpoint =
+      sender.address !== undefined &&
+      target.ports.some(({ endpoints = [] }) =>
+        endpoints.some(({ address }) => address !== undefined && address.text === sender.address?.text),
+      );
+    const source = seenSources(from, to, packet, nodes);
+    const shownBy = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
+    const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
+    const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
+    const effect: Effect = {
+      target: target.kind,
+      senders: [senderWords(sender, target, isOwnEndpoint)],
+      from: fateWords(from, isSameChoice, source?.from, scenes),
+      to: fateWords(to, isSameChoice, source?.to, scenes.toReversed()),
+      severity: severityOf(from, to, target),
+      classes: 1,
+      choice: choiceOf(from, to, source),
+      example: {
+        from: sender.address?.text ?? 'node',
+        to: packet.protocol === 'icmp' ? packet.destination.text : joinHostPort(packet.destination.text, packet.port),
+        protocol: packet.protocol,
+        interface: sender.enters?.interface,
+        node: scene.side.services?.node.name ?? '',
+      },
+      shownBy,
+      lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
+    };
+    return {
+      cause: causeOf(difference, target, isOwnEndpoint, changesExternalIPs, nodes),
+      ports: target.ports,
+      effect,
+    };
+  };
+}
+
+/** Why a packet's end is not known on a side, and what settles it. */
+function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene: Scene): string | undefined {
+  const texts = reasons.map((reason) => reasonSentence(reasonWords(reason, family, scene)));
+  return texts.length === 0
+    ? undefined
+    : `${scene.side.name === '-' ? 'stdin' : scene.side.name}: ${nameSome([...new Set(texts)], mostReasons)}`;
+}
+
+const mostReasons = 2;
+
+/**
+ * Describes the sender as precisely as the line needs, including a range of clients that a Service names: kube-proxy binds
+ * them to addresses of load balancers alone.
+ */
+function senderWords(
+  { words, address, place }: PlacedSender,
+  { kind, ports }: Destination,
+  isOwnEndpoint: boolean,
+): string {
+  if (isOwnEndpoint) return `an endpoint of the Service${place === 'other-node' ? ' on another node' : ''}`;
+  if (kind !== 'load-balancer-ip' && kind !== 'unknown') return words;
+  const ranges = sourceRangesOf(ports);
+  if (ranges.length === 0 || !address || place !== 'outside') return words;
+  const own = rangesWith(address, ranges);
+  return own.length > 0 ? `a client in ${own.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
+}
+
+function sourceRangesOf(ports: readonly ShownPort[]): readonly string[] {
+  return [...new Set(ports.flatMap(({ sourceRanges = [] }) => sourceRanges.map(({ text }) => text)))];
+}
+
+/** Those of the ranges that hold the address. */
+function rangesWith(address: Address, ranges: readonly string[]): readonly string[] {
+  return ranges.filter((text) => {
+    const network = parseNetwork(text);
+    return network && contains(network, address);
+  });
+}
+
+/** How the choice of endpoints differs; undefined if it does not, or if a side delivers to none. */
+function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | undefined {
+  if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
+  if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
+  const [before, after] = [
+    sumChances(from.endpoints, formatSocketAddress),
+    sumChances(to.endpoints, formatSocketAddress),
+  ];
+  const sharesOf = (chances: ReadonlyMap<string, number>): EndpointShares => {
+    const values = [...chances.values()];
+    return { endpoints: values.length, least: Math.min(...values), most: Math.max(...values) };
+  };
+  const kept = [...before.keys()].filter((endpoint) => after.has(endpoint)).length;
+  return { from: sharesOf(before), to: sharesOf(after), kept, source };
+}
+
+/** Finds the destinations of packets among the Services of either side. `nodes` are the node's own addresses. */
+function destinationFinder(
+  scenes: readonly Scene[],
+  nodes: ReadonlyMap<string, Address>,
+): (packet: Packet) => Destination {
+  /** Keyed by socket, by address, and by port of the node. */
+  const targets = new Map<string, { readonly kind: Destination['kind']; readonly ports: ShownPort[] }>();
+  const add = (key: string, kind: Destination['kind'], port: ShownPort): void => {
+    const known = targets.get(key);
+    if (known) known.ports.push(port);
+    else targets.set(key, { kind, ports: [port] });
+  };
+  const served = new Set(scenes.flatMap(servedPorts));
+  for (const port of scenes.flatMap(({ ports }) => ports)) {
+    const { family, protocol, nodePort, healthCheckNodePort } = port;
+    for (const { kind, address } of portAddresses(port)) {
+      if (port.port !== undefined) add(`${address.text} ${portKey(protocol, port.port)}`, kind, port);
+      add(address.text, 'unserved-port', port);
+    }
+    if (nodePort) add(`${family} ${portKey(protocol, nodePort)}`, 'node-port', port);
+    if (healthCheckNodePort) add(`${family} ${portKey('tcp', healthCheckNodePort)}`, 'health-check', port);
+  }
+  const find = ({ destination: { text, family }, protocol, port }: Packet): Omit<Destination, 'isServed'> => {
+    const key = portKey(protocol, port);
+    const isNode = nodes.has(text);
+    const own = targets.get(`${text} ${key}`) ?? (isNode ? targets.get(`${family} ${key}`) : undefined);
+    if (own) return own;
+    if (isNode) return { kind: 'node', ports: [] };
+    const near = targets.get(text) ?? { kind: 'unserved-address', ports: [] };
+    return near.ports.length > 0 && protocol === 'icmp' ? { ...near, kind: 'ping' } : near;
+  };
+  return (packet) => {
+    const found = find(packet);
+    return { ...found, isServed: found.ports.some(({ label, family }) => served.has(`${label} ${family}`)) };
+  };
+}
+
+/** Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
+function servedPorts({ ports }: Scene): readonly string[] {
+  // A kernel has only endpoints that are used.
+  const serves = (status: EndpointStatus | undefined): boolean =>
+    !status || status.ready || (status.serving && status.terminating);
+  return ports.flatMap(({ label, family, endpoints = [] }) =>
+    endpoints.some(({ status }) => serves(status)) ? [`${label} ${family}`] : [],
+  );
+}
+
+function causeOf(
+  { sender, packet, from, to }: Difference,
+  { kind, ports, isServed }: Destination,
+  isOwnEndpoint: boolean,
+  changesExternalIPs: boolean,
+  nodes: ReadonlyMap<string, Address>,
+): CauseId {
+  if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
+  if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
+  const own = causeIds.find((each) => each === kind);
+  if (own || kind === 'node') return own ?? ([from, to].some(isBalanced) ? 'proxy-port' : 'other');
+  const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
+  if (kind === 'node-port') {
+    if (isLoopback(packet.destination)) return 'node-port-loopback';
+    // One side leaves to the node itself what rules of the other take, whatever becomes of it there.
+    if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
+  }
+  if (!isServed) return 'no-endpoints';
+  if (isOwnEndpoint && delivers.has(true)) {
+    // Whether others than the sender are chosen alike, and see the same source.
+    const [before, after] = [from, to].map(({ endpoints }) => {
+      const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
+      return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
+    });
+    if (before === after) return 'hairpin';
+  }
+  const isSame = chancesOf(from.endpoints) === chancesOf(to.endpoints);
+  const isSameChoice = !delivers.has(false) && isSame;
+  if (!isSameChoice && kind === 'load-balancer-ip' && isShutOut(sender.address, ports)) return 'source-ranges';
+  const policyOf = kind === 'cluster-ip' ? internalPolicyOf : externalPolicyOf;
+  const isLocal = ports.map(policyOf).findLast((policy) => policy !== undefined) === 'Local';
+  if (isLocal && !isSameChoice) return kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
+  if (!delivers.has(false)) return isSame ? 'masquerade' : 'endpoints';
+  return ports.some(({ sourceRanges = [] }) => sourceRanges.length > 0) ? 'source-ranges' : 'other';
+}
+
+/** Whether source ranges of a load balancer shut out the sender; or the node, whose address is none, where one side has no ranges. */
+function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
+  const ranges = sourceRangesOf(ports);
+  if (!sender) return ranges.length > 0 && ports.some(({ sourceRanges = [] }) => sourceRanges.length === 0);
+  return ranges.length > 0 && rangesWith(sender, ranges).length === 0;
+}
+
+/** Whether a balancer on the node takes the packet. */
+function isBalanced({ steps }: Fate): boolean {
+  return steps.some(({ kind }) => kind === 'proxy-port');
+}
+
+function severityOf(from: Fate, to: Fate, { kind }: Destination): Severity {
+  if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
+  const [before = 0, after = 0] = [from, to].map(({ ways }) =>
+    ways.reduce((sum, { verdict, probability }) => {
+      const works = verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
+      return sum + (works ? probability : 0);
+    }, 0),
+  );
+  if (Math.abs(before - after) < 1e-6) return before > 0 ? 'changes' : 'fails-otherwise';
+  return before > after ? 'breaks' : 'opens';
+}
+
+function chancesOf(
+  endpoints: readonly ReachedEndpoint[],
+  wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
+): string {
+  return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
+}
+
+/** The address that receivers see on each side, if the sides differ in nothing else. */
+function seenSources(from: Fate, to: Fate, packet: Packet, nodes: ReadonlyMap<string, Address>): Choice['source'] {
+  const nameOf = (source: Fate['source']): string => {
+    const word = sourceWord(source, nodes);
+    if (word === 'node') return "the node's address";
+    return word === packet.destination.text ? 'the address of the Service' : "the client's address";
+  };
+  const seenOn = (fate: Fate): string => {
+    const seen = fate.endpoints.length > 0 ? fate.endpoints : [fate];
+    return [...new Set(seen.map(({ source }) => nameOf(source)))].sort().join(' or ');
+  };
+  if (from.verdict !== to.verdict || !isKept.has(from.verdict)) return undefined;
+  const [before, after] = [seenOn(from), seenOn(to)];
+  return before === after ? undefined : { from: before, to: after };
+}
+
+/** What happens to a packet, in words that fit all packets of its kind. The side's own scene comes first. */
+function fateWords(fate: Fate, isSameChoice: boolean, source: string | undefined, scenes: readonly Scene[]): string {
+  const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
+  const seen = source === undefined ? '' : `, with ${source} as source`;
+  const lost = fate.verdict === 'delivered' && lostShare(fate) > 0 ? ', with some connections lost' : '';
+  return `${endWords[fate.verdict]}${where}${seen}${lost}`;
+}
+
+const isKept: ReadonlySet<string> = new Set(['delivered', 'local', 'forwarded']);
+
+const endWords: { readonly [V in Fate['verdict']]: string } = {
+  delivered: 'delivered',
+  refused: 'refused',
+  dropped: 'dropped',
+  local: 'left to the node itself',
+  forwarded: 'left to routing',
+  unknown: 'not known',
+};
+
+/**
+ * Describes the endpoints. A dump does not say where they are, but the other side may. The side's own scene comes
+ * first.
+ */
+function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
+  const placeOf = (each: ReachedEndpoint): boolean | undefined =>
+    scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);
+  const places = new Set(endpoints.map(placeOf));
+  if (places.has(undefined)) return ' to other endpoints';
+  if (places.size > 1) return ' to endpoints on this and other nodes';
+  return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';
+}
+
+export interface ServiceEffects {
+  /**
+   * The worst first, each with the Services ("namespace/name", sorted) that it applies to; none if it applies to no
+   * Service.
+   */
+  readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
+  /** Whether Pods that reach themselves through a Service are treated differently. No effect says that. */
+  readonly touchesHairpins: boolean;
+  /** How many classes of packets are known on neither side. */
+  readonly unknown: number;
+}
+
+/** Sends one packet of each class to both sides, and returns the differences by Service. */
+export function effectsByService(from: Scene, to: Scene): ServiceEffects {
+  const explain = explainer(from, to);
+  const ofServices = new Map<string, Map<string, Effect>>();
+  let touchesHairpins = false;
+  const { unknown } = compareScenes(from, to, (difference) => {
+    const { cause, ports, effect } = explain(difference);
+    if (cause === 'hairpin') touchesHairpins = true;
+    else {
+      for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
+        const known = ofServices.get(service) ?? new Map<string, Effect>();
+        ofServices.set(service, known);
+        addTo(known, effect);
+      }
+    }
+  });
+  const effects = new Map<string, ServiceEffects['effects'][number]>();
+  for (const [service, known] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const effect of [...known.values()].sort(bySeverity)) {
+      const key = JSON.stringify([effect.target, effect.senders, effect.from, effect.to, effect.choice]);
+      const before = effects.get(key)?.services ?? [];
+      effects.set(key, { ...effect, services: service === '' ? before : [...before, service] });
+    }
+  }
+  return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), touchesHairpins, unknown };
+}

@@ -1,0 +1,181 @@
+import {
+  addressAt,
+  contains,
+  hostNetwork,
+  isLinkLocal,
+  isLoopback,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../kernel/address.ts';
+import { spanOf, type AddressSpan } from '../kernel/address-range.ts';
+import type { Family } from '../kernel/family.ts';
+import type { SetEntry } from '../kernel/ipset/set-entry.ts';
+import { spanOfValue } from '../kernel/nftables/nft-meaning.ts';
+import type { AskedSource } from '../packet/step.ts';
+import { readSender, senderKinds, type Sender } from '../trace/question.ts';
+import type { Scene } from '../trace/scene.ts';
+import { isSingle, type Questions } from './questions.ts';
+import { representatives } from './representatives.ts';
+
+/** `other-node` is another node of the cluster, or a Pod on one. */
+export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
+
+export interface PlacedSender extends Sender {
+  readonly place: SenderPlace;
+}
+
+const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace } = {
+  pod: 'pod',
+  'remote-pod': 'other-node',
+  node: 'node',
+  external: 'outside',
+};
+
+/**
+ * Whether the sender's packets to the address can reach a node with these own addresses. Every node programs all
+ * Services, so a Pod's packet to a Service is handled on the Pod's own node: from other nodes come only packets to this
+ * node's own addresses.
+ */
+export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
+  const { enters, address: own, place } = sender;
+  // A loopback address is each host's own, and what a host sends to itself does not come by here.
+  if (enters && (isLoopback(to) || own?.text === to.text)) return false;
+  if (own && isLoopback(own) && !isLoopback(to)) return false;
+  // No router forwards to a link-local address.
+  if (isLinkLocal(to) && (place === 'other-node' || place === 'outside') && !(own && isLinkLocal(own))) return false;
+  if (place === 'other-node' && !nodes.has(to.text)) return false;
+  // An address that a mode gives the node for a Service is no client's.
+  return enters !== undefined || !own || nodes.has(own.text);
+}
+
+/** The node's addresses, without those that kube-proxy adds. */
+export function ownAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
+  const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
+  return new Map(own.map(({ address }) => [address.text, address]));
+}
+
+/** One sender of each kind, and one for each class of sources that rules distinguish. */
+export class Clients {
+  readonly usual: { readonly [F in Family]: readonly PlacedSender[] };
+  readonly #scene: Scene;
+  readonly #held: ReadonlySet<string>;
+  readonly #isTaken: (address: Address) => boolean;
+  readonly #known = new Map<string, readonly PlacedSender[]>();
+  readonly #spans = new Map<AskedSource, readonly AddressSpan[]>();
+  readonly #byNetworks = new Map<string, readonly Address[]>();
+  readonly #nodes: ReadonlyMap<string, Address>;
+  readonly #places: Places;
+
+  constructor(
+    scenes: readonly [Scene, Scene],
+    { interfaces, destinations, held }: Questions,
+    nodes: ReadonlyMap<string, Address>,
+    endpoints: ReadonlySet<string>,
+  ) {
+    this.#scene = scenes.find(({ side }) => side.services) ?? scenes[1];
+    this.#nodes = nodes;
+    this.#places = placesOf(scenes);
+    this.#held = held;
+    this.#isTaken = ({ text }) => destinations.has(text) || endpoints.has(text);
+    const usualOf = (family: Family): readonly PlacedSender[] =>
+      senderKinds.flatMap((from) => {
+        const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
+        return [...new Map(found.map((sender) => [sender.enters?.interface, sender])).values()];
+      });
+    this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
+  }
+
+  #read(from: string, family: Family, inInterface?: string): readonly PlacedSender[] {
+    const sender = readSender({ from, inInterface, namespace: undefined }, family, this.#scene);
+    return sender.kind === 'read' ? [placeSender(from, sender.value, this.#places, this.#nodes)] : [];
+  }
+
+  /** Senders for the sources that rules match, and for the remaining classes, except addresses already done. */
+  toldApart(
+    family: Family,
+    asked: ReadonlySet<AskedSource>,
+    reached: ReadonlyMap<string, Address>,
+    done: Set<string>,
+  ): readonly PlacedSender[] {
+    const own = [...asked].flatMap((value) => this.#spansOf(value)).filter((span) => span.family === family);
+    const networks = own.filter((span) => !isSingle(span));
+    const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`))].join();
+    let others = this.#byNetworks.get(key);
+    if (!others) {
+      const known = this.usual[family].flatMap(({ address }) => address ?? []);
+      others = representatives(family, networks, this.#isTaken, known);
+      this.#byNetworks.set(key, others);
+    }
+    const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
+    return [...singles, ...reached.values(), ...others].flatMap(({ text }) => {
+      if (done.has(text)) return [];
+      done.add(text);
+      const senders = this.#known.get(text) ?? this.#read(text, family);
+      this.#known.set(text, senders);
+      return senders;
+    });
+  }
+
+  #spansOf(asked: AskedSource): readonly AddressSpan[] {
+    let spans = this.#spans.get(asked);
+    if (!spans) {
+      const values = isSet(asked) ? asked.map(({ address, network }) => address ?? network) : [asked];
+      spans = values
+        .flatMap((value) => (value && ('kind' in value ? spanOfValue(value) : spanOf(value))) ?? [])
+        .filter((span) => !isSingle(span) || !this.#held.has(addressAt(span.family, span.first).text));
+      this.#spans.set(asked, spans);
+    }
+    return spans;
+  }
+}
+
+/** Finds the place of a sender called `from`. `nodes` are the node's own addresses. */
+export function placeSender(
+  from: string,
+  sender: Sender,
+  places: Places,
+  nodes: ReadonlyMap<string, Address>,
+): PlacedSender {
+  const { address, enters } = sender;
+  const kind = senderKinds.find((each) => each === from);
+  const isOwn = !enters || !address || nodes.has(address.text);
+  const place = kind
+    ? placesOfKinds[kind]
+    : isOwn
+      ? 'node'
+      : (places.find(([network]) => contains(network, address))?.[1] ?? 'outside');
+  return { ...sender, place };
+}
+
+/** Networks and who is in them; the first that holds an address wins. */
+export type Places = readonly (readonly [Network, SenderPlace])[];
+
+/** Where senders are, as both sides of a node show it: endpoints, the Nodes with their Pods, then all Pods. */
+export function placesOf(scenes: readonly Scene[]): Places {
+  const at = (texts: readonly string[]) =>
+    texts.flatMap((text) => {
+      const address = parseAddress(text.trim());
+      const network = address ? hostNetwork(address) : parseNetwork(text.trim());
+      return network ? [[network, 'other-node'] as const] : [];
+    });
+  const compiled = scenes.flatMap(({ side: { services } }) => services ?? []);
+  // Only of a dump is it unknown where an endpoint is: manifests that are compiled for no named node have none there.
+  const known = scenes.flatMap(({ endpoints }) =>
+    [...endpoints.values()].map(({ address, isLocal = compiled.length === 0 }) => {
+      return [hostNetwork(address), isLocal ? 'pod' : 'other-node'] as const;
+    }),
+  );
+  const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
+  const others = scenes.flatMap(({ objects }) =>
+    objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
+      at([...addresses.map(({ address }) => address), ...podCIDRs]),
+    ),
+  );
+  return [...known, ...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))];
+}
+
+function isSet(asked: AskedSource): asked is readonly SetEntry[] {
+  return Array.isArray(asked);
+}

@@ -1,0 +1,236 @@
+import { compareAddresses, contains, type Address } from '../kernel/address.ts';
+import type { Value } from '../kernel/nftables/element.ts';
+import type { Field, Selector } from '../kernel/nftables/expression.ts';
+import { formatKey } from '../kernel/nftables/format-expression.ts';
+import type { ValueType } from '../kernel/nftables/parse-rule-text.ts';
+import {
+  hasAddressType,
+  hasState,
+  isInterface,
+  isOfProgram,
+  isSourcePortIn,
+  testSource,
+  trackedConnection,
+  type Flow,
+} from './flow.ts';
+import { isEchoRequest } from './icmp.ts';
+import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
+
+/** What a packet has in a field: an address, a port or mark, or a word of nft's. */
+export type FieldValue = Address | number | string;
+
+/** What is known of one field of a packet. */
+type Reading =
+  | { readonly kind: 'value'; readonly value: FieldValue }
+  /** Several values, as a connection has states and an address types; or one that is not known for certain. */
+  | { readonly kind: 'test'; readonly test: (constant: Value) => Answer }
+  /** The packet has no such field. A rule that asks for one ends there, whatever it wants of it. */
+  | { readonly kind: 'absent' };
+
+const absent: Reading = { kind: 'absent' };
+
+/** A field: the type of what it is compared with, and what a packet has in it. */
+export interface KnownField {
+  readonly type: ValueType;
+  readonly read: (flow: Flow) => Reading;
+}
+
+function known(value: FieldValue): Reading {
+  return { kind: 'value', value };
+}
+
+function test(answer: (constant: Value) => Answer): Reading {
+  return { kind: 'test', test: answer };
+}
+
+/** A field of which the first question about a packet says nothing. */
+function unsaid(name: string, type: ValueType = 'word'): KnownField {
+  return { type, read: () => test((constant) => circumstance('content', `${name} ${formatKey([constant])}`)) };
+}
+
+/** Fields by the name that nft prints. `th` is the port of TCP, UDP and SCTP alike. */
+const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>([
+  ['mark', { type: 'number', read: ({ mark }) => known(mark) }],
+  ['ct mark', { type: 'number', read: (flow) => ofConnection(flow, ({ mark }) => known(mark)) }],
+  ['ct state', { type: 'ct-state', read: (flow) => test((state) => hasState(flow, textOf(state))) }],
+  [
+    'ct status',
+    { type: 'ct-status', read: (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOf(each)))) },
+  ],
+  ['ct direction', { type: 'word', read: (flow) => ofConnection(flow, () => known('original')) }],
+  ['ct zone', { type: 'number', read: (flow) => ofConnection(flow, () => known(0)) }],
+  ['ct original proto-dst', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.asked.port)) }],
+  ['ct original ip daddr', { type: 'address', read: (flow) => ofConnection(flow, () => known(flow.asked.address)) }],
+  ['ct original ip6 daddr', { type: 'address', read: (flow) => ofConnection(flow, () => known(flow.asked.address)) }],
+  ['meta l4proto', { type: 'protocol', read: (flow) => known(protocolName(flow)) }],
+  ['meta nfproto', { type: 'word', read: ({ family }) => known(family) }],
+  ['meta protocol', { type: 'word', read: ({ family }) => known(family === 'ipv4' ? 'ip' : 'ip6') }],
+  ['iif', { type: 'word', read: (flow) => interfaceAt(flow, 'input') }],
+  ['iifname', { type: 'word', read: (flow) => interfaceAt(flow, 'input') }],
+  ['oif', { type: 'word', read: (flow) => interfaceAt(flow, 'output') }],
+  ['oifname', { type: 'word', read: (flow) => interfaceAt(flow, 'output') }],
+  ['meta skuid', { type: 'word', read: ofProgram }],
+  ['meta skgid', { type: 'word', read: ofProgram }],
+  [
+    'meta pkttype',
+    { type: 'word', read: ({ isOwn }) => (isOwn ? unsaid('meta pkttype').read({} as Flow) : known('host')) },
+  ],
+  ['icmp type', { type: 'word', read: (flow) => icmpType(flow, 'ipv4') }],
+  ['icmpv6 type', { type: 'word', read: (flow) => icmpType(flow, 'ipv6') }],
+  ...['ip', 'ip6'].flatMap((header) =>
+    (['saddr', 'daddr'] as const).map((name): readonly [string, KnownField] => [
+      `${header} ${name}`,
+      { type: 'address', read: (flow) => (isOfHeader(flow, header) ? addressAt(flow, name) : absent) },
+    ]),
+  ),
+  ['ip protocol', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip') ? known(protocolName(flow)) : absent) }],
+  ['ip6 nexthdr', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent) }],
+  ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, KnownField])[] => [
+    [`${header} dport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? known(flow.port) : absent) }],
+    [`${header} sport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? test(isSourcePort) : absent) }],
+  ]),
+  ...(
+    'ip ttl,ip6 hoplimit,ip length,ip6 length,ip dscp,ip6 dscp,ip id,ip frag-off,ip ecn,ip version,ip hdrlength,' +
+    'meta length,meta priority,meta iifgroup,meta oifgroup,meta iiftype,meta oiftype,meta rtclassid,meta time,meta hour,' +
+    'meta day,meta cpu,meta cgroup,meta ibrname,meta obrname,meta iifkind,meta oifkind,ether saddr,ether daddr,' +
+    'ether type,vlan id,ct helper,ct expiration,ct label,ct bytes,ct packets,ct avgpkt,tcp sequence,tcp window,' +
+    'tcp doff,tcp option maxseg size,udp length,icmp code,icmpv6 code,icmp id,rt classid,rt ipsec,ipsec in reqid'
+  )
+    .split(',')
+    .map((name) => [name, unsaid(name)] as const),
+]);
+
+/** The field of a name; undefined for one that kpc does not know. fib asks the routes about an address. */
+export function findField(name: string): KnownField | undefined {
+  const [, flags = '', asked] = /^fib (.+) (type|oif|oifname|check)$/.exec(name) ?? [];
+  return asked === undefined ? knownFields.get(name) : fibField(flags.split(' . '), asked);
+}
+
+/** The names of all fields but those of fib, with as many words as they have. */
+export const fieldNames: readonly string[] = [...knownFields.keys()];
+
+function fibField(flags: readonly string[], asked: string): KnownField {
+  const isRestricted = flags.includes('iif') || flags.includes('oif');
+  if (asked === 'type') {
+    const read = (flow: Flow): Reading => {
+      const address = flags.includes('saddr') ? flow.source : flow.destination;
+      return test((constant) => {
+        const answer = hasAddressType(flow, address, textOf(constant));
+        return isRestricted && answer !== false ? circumstance('content', 'addresses of one interface') : answer;
+      });
+    };
+    return { type: 'address-type', read };
+  }
+  // The way that a packet came is by definition the one that leads back, unless the question names another.
+  const read = (flow: Flow): Reading => {
+    const back = flow.routing.interfaceOf(flow.source);
+    const isUsual = flags.includes('saddr') && (flow.input === undefined || flow.input === '' || back === flow.input);
+    return test((constant) => {
+      const text = textOf(constant);
+      if (isUsual && (text === 'missing' || text === '0' || text === 'exists')) return text === 'exists';
+      return lacks({ kind: 'route', address: flags.includes('saddr') ? flow.source : flow.destination });
+    });
+  };
+  return { type: 'word', read };
+}
+
+function textOf(value: Value): string {
+  return formatKey([value]).replaceAll('"', '');
+}
+
+function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connection']>) => Reading): Reading {
+  const connection = trackedConnection(flow);
+  return connection ? read(connection) : absent;
+}
+
+/** Of an interface that is not known, kpc knows which it cannot be. */
+function interfaceAt(flow: Flow, end: 'input' | 'output'): Reading {
+  const name = flow[end];
+  return name === undefined ? test((constant) => isInterface(flow, end, textOf(constant), '*')) : known(name);
+}
+
+/** Only packets of the node's own programs have a socket with an owner. */
+function ofProgram(flow: Flow): Reading {
+  return flow.isOwn ? test((constant) => isOfProgram(flow, textOf(constant))) : absent;
+}
+
+function icmpType({ protocol, family }: Flow, of: Flow['family']): Reading {
+  if (protocol !== 'icmp' || family !== of) return absent;
+  return test((constant) => isEchoRequest(textOf(constant), family) ?? unreadValue(textOf(constant)));
+}
+
+/** Tables of the family inet see packets of both families. */
+function isOfHeader({ family }: Flow, header: string): boolean {
+  return (header === 'ip') === (family === 'ipv4');
+}
+
+function addressAt(flow: Flow, name: 'saddr' | 'daddr'): Reading {
+  if (name === 'daddr') return known(flow.destination);
+  return test((constant) => testSource(flow, constant, textOf(constant), (source) => holds(constant, source)));
+}
+
+/** A ping has no ports: the bytes in their place never match a Service. */
+function hasPorts({ protocol }: Flow, header: string): boolean {
+  return header === 'th' ? protocol !== 'icmp' : header === protocol;
+}
+
+function isSourcePort(constant: Value): Answer {
+  if (constant.kind === 'number') return isSourcePortIn(constant.value, constant.value);
+  return constant.kind === 'numbers' ? isSourcePortIn(constant.first, constant.last) : unreadValue(textOf(constant));
+}
+
+/** As nft calls it. */
+function protocolName({ protocol, family }: Flow): string {
+  return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
+}
+
+/** A reading of a field that the packet has. */
+export type Known = Exclude<Reading, { readonly kind: 'absent' }>;
+
+/** What a packet has in each of some fields; undefined if one of them is absent. */
+export function readFields(flow: Flow, selector: Selector): readonly Known[] | undefined {
+  const readings: Known[] = [];
+  for (const field of selector) {
+    const reading = readField(flow, field);
+    if (reading.kind === 'absent') return undefined;
+    readings.push(reading);
+  }
+  return readings;
+}
+
+function readField(flow: Flow, { name, mask }: Field): Reading {
+  const reading = findField(name)?.read(flow) ?? test(() => circumstance('content', name));
+  if (mask === undefined || reading.kind === 'absent') return reading;
+  if (reading.kind === 'value' && typeof reading.value === 'number') return known((reading.value & mask) >>> 0);
+  return test(() => circumstance('content', `bits of ${name}`));
+}
+
+/** Whether a constant holds what a packet has. What cannot be compared with it was not understood. */
+function holds(constant: Value, value: FieldValue): Answer {
+  const unread = (): Answer => unreadValue(formatKey([constant]));
+  switch (constant.kind) {
+    case 'number':
+      return typeof value === 'number' ? value === constant.value : unread();
+    case 'numbers':
+      return typeof value === 'number' ? constant.first <= value && value <= constant.last : unread();
+    case 'word':
+      if (typeof value !== 'string') return unread();
+      return constant.text.endsWith('*') ? value.startsWith(constant.text.slice(0, -1)) : value === constant.text;
+    case 'address':
+      return typeof value === 'object' ? value.text === constant.address.text : unread();
+    case 'network':
+      return typeof value === 'object' ? contains(constant.network, value) : unread();
+    case 'range': {
+      const { first, last } = constant;
+      if (typeof value !== 'object') return unread();
+      return compareAddresses(first, value) <= 0 && compareAddresses(value, last) <= 0;
+    }
+    default:
+      return constant satisfies never;
+  }
+}
+
+/** Whether a constant holds what a field of a packet has. */
+export function holdsReading(constant: Value, reading: Known): Answer {
+  return reading.kind === 'value' ? holds(constant, reading.value) : reading.test(constant);
+}

@@ -1,0 +1,276 @@
+import {
+  addressBits,
+  compareAddresses,
+  contains,
+  parseAddress,
+  parseNetwork,
+  type Address,
+} from '../kernel/address.ts';
+import { parseNumber32 } from '../kernel/number32.ts';
+import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
+import {
+  hasAddressType,
+  hasState,
+  isDrawn,
+  isOfProgram,
+  isPortIn,
+  isSourcePortIn,
+  testSource,
+  trackedConnection,
+  type Flow,
+} from './flow.ts';
+import { isEchoRequest } from './icmp.ts';
+import { all, anyOf, negateIf } from './maybe.ts';
+import { circumstance, unreadRule, unreadValue, type Answer, type Circumstance } from './reason.ts';
+
+/** One option of a match, with its words. */
+interface Option {
+  readonly name: string;
+  readonly values: readonly string[];
+  readonly negated: boolean;
+}
+
+/** Whether a packet passes an option; undefined for one whose words are not understood. */
+type Test = (flow: Flow, values: readonly string[], options: readonly Option[]) => Answer | undefined;
+
+/** Whether a packet passes a match that a rule keeps as words: those that other programs' rules have. */
+export function matchesWords(flow: Flow, words: readonly string[]): Answer {
+  const start = words[0] === '!' ? 1 : 0;
+  const match = words[start] === '-m' ? (words[start + 1] ?? '') : '';
+  const options = readOptions(words.slice(match === '' ? 0 : start + 2));
+  const whole = wholeMatches.get(match);
+  if (whole) return whole;
+  const tests = matches.get(match);
+  if (!tests || options.length === 0) return unreadRule(words.join(' '));
+  return all(
+    ...options.map(({ name, values, negated }) => {
+      const answer = tests.get(name)?.(flow, values, options);
+      return negateIf(negated, answer ?? unreadRule(words.join(' ')));
+    }),
+  );
+}
+
+/** `! --src-range 10.0.0.1-10.0.0.9 --dst-range …`, option by option. */
+function readOptions(words: readonly string[]): readonly Option[] {
+  const options: { name: string; values: string[]; negated: boolean }[] = [];
+  let negated = false;
+  for (const word of words) {
+    if (word === '!') negated = true;
+    else if (/^--?[a-z]/.test(word)) {
+      options.push({ name: word, values: [], negated });
+      negated = false;
+    } else options.at(-1)?.values.push(word);
+  }
+  return options;
+}
+
+/** What a packet has that kpc does not know: the packet's content, its program, or what rules have seen before. */
+function unsaid(of: Circumstance): (flow: Flow) => Answer {
+  return (flow) => (of === 'program' ? isOfProgram(flow, 'owner') : circumstance(of, of));
+}
+
+/** Matches that ask, with all their options, for something that no packet's first question says. */
+const wholeMatches: ReadonlyMap<string, Answer> = new Map<string, Answer>([
+  ['limit', circumstance('rate', 'limit')],
+  ['quota', circumstance('rate', 'quota')],
+  ...['dscp', 'ecn', 'length', 'mac', 'string', 'time', 'tos', 'ttl', 'hl', 'u32', 'bpf', 'tcpmss'].map(
+    (name) => [name, circumstance('content', name)] as const,
+  ),
+]);
+
+const yes: Test = () => true;
+
+/** By match and option, what it asks. Options that change how a packet is remembered, not whether it passes, are `yes`. */
+const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
+  Object.entries({
+    '': {
+      '-f': () => false,
+      '--syn': (flow) => flow.protocol === 'tcp',
+      '--tcp-flags': hasFlags,
+      '--dport': (flow, [text = '']) => portsIn(text, (ports) => isPortIn(flow, ports)),
+      '--sport': (_, [text = '']) => portsIn(text, ({ first, last }) => isSourcePortIn(first, last)),
+    },
+    state: { '--state': hasStates },
+    conntrack: {
+      '--ctstate': hasStates,
+      '--ctstatus': (flow, [text = '']) => (text === 'NONE' ? false : hasStates(flow, [text])),
+      // The first packet of a connection goes in its original direction.
+      '--ctdir': (_, [text]) => text === 'ORIGINAL',
+      '--ctorigdst': askedFor,
+      '--ctorigdstport': ({ asked }, [text = '']) =>
+        portsIn(text, ({ first, last }) => asked.port >= first && asked.port <= last),
+    },
+    multiport: {
+      '--dports': (flow, [text = '']) =>
+        anyOf(readPorts(text), (ports) => (ports ? isPortIn(flow, ports) : unreadValue(text))),
+      '--sports': (flow, [text = '']) => areSourcePorts(flow, text),
+      '--ports': (flow, [text = '']) =>
+        anyOf(readPorts(text), (ports) =>
+          ports ? isPortIn(flow, ports) || areSourcePorts(flow, text) : unreadValue(text),
+        ),
+    },
+    iprange: {
+      '--src-range': (flow, [text = '']) => {
+        const range = readRange(text);
+        return range && testSource(flow, { kind: 'range', ...range }, text, isBetween(range));
+      },
+      '--dst-range': (flow, [text = '']) => {
+        const range = readRange(text);
+        return range && isBetween(range)(flow.destination);
+      },
+    },
+    connmark: {
+      '--mark': (flow, [text = '']) => {
+        const [value, mask = 0xffffffff, ...more] = text.split('/').map(parseNumber32);
+        if (value === undefined || more.length > 0) return undefined;
+        const connection = trackedConnection(flow);
+        // A packet without a connection passes neither this nor its opposite.
+        return connection ? (connection.mark & mask) >>> 0 === value : unreadRule('connmark of an untracked packet');
+      },
+    },
+    // No packet but one that is made for it has a header that names its way.
+    rt: { '--rt-type': () => false },
+    icmp: { '--icmp-type': isIcmpType },
+    icmp6: { '--icmpv6-type': isIcmpType },
+    owner: {
+      '--uid-owner': unsaid('program'),
+      '--gid-owner': unsaid('program'),
+      '--socket-exists': unsaid('program'),
+      '--suppl-groups': yes,
+    },
+    cgroup: { '--path': unsaid('program'), '--cgroup': unsaid('program') },
+    physdev: {
+      // Only what comes over a bridge, or leaves by one, has a port of a bridge.
+      '--physdev-in': isOfBridge,
+      '--physdev-out': isOfBridge,
+      '--physdev-is-in': isOfBridge,
+      '--physdev-is-out': isOfBridge,
+      '--physdev-is-bridged': isOfBridge,
+    },
+    addrtype: {
+      '--src-type': (flow, [text = ''], options) => hasTypes(flow, flow.source, text, options),
+      '--dst-type': (flow, [text = ''], options) => hasTypes(flow, flow.destination, text, options),
+      '--limit-iface-in': yes,
+      '--limit-iface-out': yes,
+    },
+    pkttype: { '--pkt-type': (flow, [text]) => isAddressed(flow, text) },
+    statistic: {
+      '--mode': yes,
+      '--probability': (flow, [text]) => isDrawn(flow, Number(text)),
+      '--every': (flow, [text]) => isDrawn(flow, 1 / Number(text)),
+      '--packet': yes,
+    },
+    hashlimit: {
+      '--hashlimit-upto': unsaid('rate'),
+      '--hashlimit': unsaid('rate'),
+      '--hashlimit-above': unsaid('excess'),
+      ...Object.fromEntries(
+        'burst mode srcmask dstmask name htable-size htable-max htable-expire htable-gcinterval rate-match rate-interval'
+          .split(' ')
+          .map((name) => [`--hashlimit-${name}`, yes]),
+      ),
+    },
+    connlimit: {
+      '--connlimit-upto': unsaid('rate'),
+      '--connlimit-above': unsaid('excess'),
+      '--connlimit-mask': yes,
+      '--connlimit-saddr': yes,
+      '--connlimit-daddr': yes,
+    },
+    recent: {
+      ...Object.fromEntries(
+        'name rsource rdest mask seconds hitcount reap rttl'.split(' ').map((name) => [`--${name}`, yes]),
+      ),
+      '--set': yes,
+      '--rcheck': unsaid('memory'),
+      '--update': unsaid('memory'),
+      '--remove': unsaid('memory'),
+    },
+    // The way that a packet came is by definition the one that leads back, unless the question names another.
+    rpfilter: { '--loose': yes, '--validmark': yes, '--accept-local': yes, '--invert': isFromWrongSide },
+    ipvs: { '--ipvs': ({ server }) => server !== undefined },
+  } satisfies Readonly<Record<string, Readonly<Record<string, Test>>>>).map(([match, options]) => [
+    match,
+    new Map(Object.entries(options)),
+  ]),
+);
+
+function portsIn(text: string, test: (ports: PortRange) => Answer): Answer | undefined {
+  const ports = parsePortRange(text);
+  return ports && test(ports);
+}
+
+function readPorts(text: string): readonly (PortRange | undefined)[] {
+  return text.split(',').map(parsePortRange);
+}
+
+function areSourcePorts({ protocol }: Flow, text: string): Answer {
+  if (protocol === 'icmp') return false;
+  return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(ports.first, ports.last) : unreadValue(text)));
+}
+
+/** Whether the sender asked for an address of a network. A packet without a connection passes neither this nor its opposite. */
+function askedFor(flow: Flow, [text = '']: readonly string[]): Answer | undefined {
+  const { address } = flow.asked;
+  const network = parseNetwork(text.includes('/') ? text : `${text}/${addressBits[address.family]}`);
+  if (!network || !trackedConnection(flow)) return undefined;
+  return contains(network, address);
+}
+
+function hasStates(flow: Flow, [text = '']: readonly string[]): Answer {
+  return anyOf(text.split(','), (state) => hasState(flow, state));
+}
+
+const flags = ['FIN', 'SYN', 'RST', 'PSH', 'ACK', 'URG'] as const;
+
+/** The first packet of a TCP connection has the flag SYN, and no other. */
+function hasFlags({ protocol }: Flow, [mask = '', wanted = '']: readonly string[]): Answer {
+  const list = (text: string): readonly string[] => (text === 'ALL' ? flags : text === 'NONE' ? [] : text.split(','));
+  const expected = list(mask).includes('SYN') ? 'SYN' : '';
+  return protocol === 'tcp' && list(wanted).join() === expected;
+}
+
+function isIcmpType({ protocol, family }: Flow, [text = '']: readonly string[]): Answer {
+  if (protocol !== 'icmp' || text === 'any') return protocol === 'icmp';
+  return isEchoRequest(text, family) ?? unreadValue(text);
+}
+
+function isOfBridge({ isOwn }: Flow): Answer {
+  return isOwn ? false : circumstance('content', 'a port of a bridge');
+}
+
+/** An option restricts the question to addresses of the interface itself. */
+function hasTypes(flow: Flow, address: Address, text: string, options: readonly Option[]): Answer {
+  const answer = anyOf(text.split(','), (type) => hasAddressType(flow, address, type));
+  const isRestricted = options.some(({ name }) => name.startsWith('--limit-iface'));
+  return isRestricted && answer !== false ? circumstance('content', 'addresses of one interface') : answer;
+}
+
+function isAddressed({ destination, isOwn, family }: Flow, type = ''): Answer {
+  const isMulticast =
+    family === 'ipv4' ? /^(22[4-9]|23\d)\./.test(destination.text) : destination.text.startsWith('ff');
+  if (type === 'multicast') return isMulticast;
+  if (type === 'broadcast') return destination.text === '255.255.255.255';
+  return type === 'unicast' ? !isMulticast && !isOwn : unreadValue(type);
+}
+
+/** Whether the way back to the source does not lead by the interface that a packet came by. */
+function isFromWrongSide({ input, source, routing, isOwn }: Flow): Answer {
+  const back = routing.interfaceOf(source);
+  if (isOwn || input === undefined || back === input) return false;
+  return back === undefined ? circumstance('content', 'reverse path') : true;
+}
+
+interface Range {
+  readonly first: Address;
+  readonly last: Address;
+}
+
+function readRange(text: string): Range | undefined {
+  const [first, last] = text.split('-').map((part) => parseAddress(part));
+  return first && { first, last: last ?? first };
+}
+
+function isBetween({ first, last }: Range): (address: Address) => boolean {
+  return (address) => compareAddresses(first, address) <= 0 && compareAddresses(address, last) <= 0;
+}

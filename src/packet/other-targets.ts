@@ -1,0 +1,114 @@
+import { parseAddress } from '../kernel/address.ts';
+import { parseNumber32 } from '../kernel/number32.ts';
+import { parsePort, parseSocketAddress } from '../kernel/socket-address.ts';
+import type { Action, MarkChange, MarkHolder } from './step.ts';
+
+/** Targets that change nothing that rules, routes or receivers of a connection's first packet ask for. */
+const idleTargets: ReadonlySet<string> = new Set(
+  (
+    'AUDIT CHECKSUM CLASSIFY CONNSECMARK DSCP ECN HL IDLETIMER LED LOG NFLOG RATEEST SECMARK TCPMSS TCPOPTSTRIP TEE ' +
+    'TOS TRACE TTL ULOG'
+  ).split(' '),
+);
+
+/** Options of nat that decide how a port or one of several addresses is drawn, and not which there are. */
+const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
+
+/** What a target does that a rule keeps as words; undefined if it does not change packets. */
+export function actionOfWords([name = '', ...words]: readonly string[]): Action | undefined {
+  const unread: Action = { kind: 'unknown', text: [name, ...words].join(' ') };
+  // The kernel forwards no packet that has no hop left.
+  if ((name === 'TTL' || name === 'HL') && words[0]?.endsWith('-set') && Number(words[1]) <= 1) return unread;
+  if (idleTargets.has(name)) return undefined;
+  const [option, value = '', ...more] = words.filter((word) => !drawingOptions.has(word));
+  const isOne = option !== undefined && more.length === 0;
+  switch (name) {
+    case 'NOTRACK':
+      return { kind: 'notrack' };
+    case 'CT':
+      // A zone, a helper or a timeout is another connection's business.
+      return option === '--notrack' ? { kind: 'notrack' } : undefined;
+    case 'SET': {
+      const [write, set = '', directions = ''] = words;
+      if (write === '--map-set') return undefined;
+      const isRead = (write === '--add-set' || write === '--del-set') && directions !== '';
+      return isRead ? { kind: 'write-set', set, directions, isRemoval: write === '--del-set' } : unread;
+    }
+    case 'MASQUERADE':
+      return { kind: 'masquerade' };
+    case 'SNAT': {
+      const address = isOne && option === '--to-source' ? addressOf(value) : undefined;
+      return address ? { kind: 'snat', address } : unread;
+    }
+    case 'DNAT': {
+      const socket = parseSocketAddress(value);
+      const address = socket?.address ?? parseAddress(value);
+      const isRead = isOne && option === '--to-destination' && address !== undefined;
+      return isRead ? { kind: 'dnat', target: { address, port: socket?.port } } : unread;
+    }
+    case 'REDIRECT': {
+      const port = parsePort(value);
+      if (option === undefined) return { kind: 'redirect', port: undefined };
+      return isOne && option === '--to-ports' && port !== undefined ? { kind: 'redirect', port } : unread;
+    }
+    case 'MARK':
+      return changeOf('packet', words) ?? unread;
+    case 'CONNMARK':
+      return changeOf('connection', words) ?? unread;
+    default:
+      return unread;
+  }
+}
+
+/** The address of `10.0.0.1` or `10.0.0.1:1024-65535`: which port is chosen, no receiver is asked about. */
+function addressOf(text: string) {
+  return parseAddress(text) ?? parseSocketAddress(text.replace(/-\d+$/, ''))?.address;
+}
+
+const allBits = 0xffffffff;
+
+/** What options of MARK and CONNMARK do: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
+function changeOf(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): Action | undefined {
+  const change =
+    option.endsWith('-mark') && /^--(?:save|restore)-/.test(option)
+      ? copyOf(of, option, [text, ...more])
+      : more.length === 0
+        ? computeMark(option, text)
+        : undefined;
+  if (!change) return undefined;
+  return { kind: 'change-mark', of: option === '--restore-mark' ? 'packet' : of, change };
+}
+
+function computeMark(option: string, text: string): MarkChange | undefined {
+  const [value, mask = allBits, ...more] = text.split('/').map(parseNumber32);
+  if (value === undefined || more.length > 0) return undefined;
+  switch (option) {
+    case '--set-xmark':
+      return { stays: ~mask >>> 0, flip: value };
+    case '--set-mark':
+      return { stays: ~(mask | value) >>> 0, flip: value };
+    case '--and-mark':
+      return { stays: value, flip: 0 };
+    case '--or-mark':
+      return { stays: ~value >>> 0, flip: value };
+    case '--xor-mark':
+      return { stays: allBits, flip: value };
+    default:
+      return undefined;
+  }
+}
+
+/** `--save-mark --nfmask N --ctmask M`, or `--mask N` for both. */
+function copyOf(of: MarkHolder, option: string, words: readonly string[]): MarkChange | undefined {
+  if (of !== 'connection') return undefined;
+  const options = words.filter((word) => word !== '');
+  const read = (name: string): number | undefined => {
+    const at = options.findIndex((word) => word === name || word === '--mask');
+    return at < 0 ? allBits : parseNumber32(options[at + 1] ?? '');
+  };
+  const [nfmask, ctmask] = [read('--nfmask'), read('--ctmask')];
+  if (nfmask === undefined || ctmask === undefined) return undefined;
+  return option === '--save-mark'
+    ? { stays: ~ctmask >>> 0, start: { from: 'packet', keep: nfmask }, flip: 0 }
+    : { stays: ~nfmask >>> 0, start: { from: 'connection', keep: ctmask }, flip: 0 };
+}

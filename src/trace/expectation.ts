@@ -1,0 +1,173 @@
+import { nearest } from '../base/find-nearest.ts';
+import { joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { formatSocketAddress, parseSocketAddress } from '../kernel/socket-address.ts';
+import { lostShare, sourceText, sumChances, verdicts, type Fate, type Verdict } from '../packet/packet.ts';
+import { nameOfPod, wrong, type Read, type Sender } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** What is expected to become of a packet, as a file of kpc test has it. */
+export interface WrittenExpectation {
+  /** A verdict, endpoints, or endpoints with their shares of connections. */
+  readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
+  /** "kept", "masqueraded", "mixed" or an address. */
+  readonly source: string | undefined;
+}
+
+/** An expectation with its names looked up in a scene. */
+interface Expectation {
+  readonly verdict: Verdict;
+  /** Undefined if any will do. */
+  readonly endpoints: readonly ExpectedEndpoint[] | undefined;
+  /** One of the words, or an address in its canonical form. */
+  readonly source: string | undefined;
+}
+
+interface ExpectedEndpoint {
+  /** As it is written. */
+  readonly words: string;
+  readonly address: Address;
+  /** Undefined for any port of a Pod. */
+  readonly port: number | undefined;
+  /** Its share of connections; undefined if any will do. */
+  readonly share: number | undefined;
+}
+
+const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
+
+interface ExpectationFault {
+  readonly field: 'expect' | 'source';
+  readonly text: string;
+  readonly help?: string | undefined;
+}
+
+/** Looks up the endpoints of an expectation, in the family of the packet's destination if that is known. */
+export function readExpectation(
+  { expect, source }: WrittenExpectation,
+  family: Family | undefined,
+  namespace: string | undefined,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: Expectation }
+  | { readonly kind: 'wrong'; readonly faults: readonly ExpectationFault[] } {
+  const faults: ExpectationFault[] = [];
+  const seen = sourceWords.find((word) => word === source) ?? parseAddress(source ?? '')?.text;
+  if (source !== undefined && seen === undefined) {
+    faults.push({ field: 'source', text: `${source} is neither ${sourceWords.join(', ')} nor an address` });
+  }
+  const verdict = typeof expect === 'string' ? verdicts.find((each) => each === expect) : 'delivered';
+  if (!verdict) {
+    const near = nearest(String(expect), verdicts)[0];
+    const hint = near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`;
+    faults.push({ field: 'expect', text: `${String(expect)} is none of ${verdicts.join(', ')}: ${hint}` });
+  } else if (verdict !== 'delivered' && seen !== undefined) {
+    faults.push({ field: 'source', text: 'only an endpoint sees a source: expect delivered, or endpoints' });
+  }
+  const isList = (value: unknown): value is readonly string[] => Array.isArray(value);
+  const written = isList(expect)
+    ? expect.map((words) => [words, undefined] as const)
+    : typeof expect === 'string'
+      ? []
+      : Object.entries(expect);
+  const endpoints = written.flatMap(([words, share]): readonly ExpectedEndpoint[] => {
+    const found = findEndpoint(words, family, namespace, scene);
+    if (found.kind === 'read') return [{ words, share, ...found.value }];
+    faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
+    return [];
+  });
+  if (typeof expect === 'object' && written.length === 0) {
+    faults.push({ field: 'expect', text: 'no endpoint: to expect that none is reached, write refused or dropped' });
+  }
+  if (!verdict || faults.length > 0) return { kind: 'wrong', faults };
+  const expected = typeof expect === 'string' ? undefined : endpoints;
+  return { kind: 'read', value: { verdict, endpoints: expected, source: seen } };
+}
+
+function findEndpoint(
+  words: string,
+  family: Family | undefined,
+  namespace: string | undefined,
+  { pods }: Scene,
+): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
+  const socket = parseSocketAddress(words);
+  if (socket) return { kind: 'read', value: socket };
+  if (parseAddress(words)) {
+    return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
+  }
+  const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
+  const full = nameOfPod(name, namespace);
+  const pod = pods.get(full);
+  if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
+  const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
+  if (!address) return wrong({ problem: 'no-address-of-pod', pod: full, family: family ?? 'ipv4' });
+  return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
+}
+
+/** The difference between written and computed shares that rounding by hand explains. */
+const tolerance = 0.005;
+
+/** A sentence for each difference between a packet's fate and the expectation. */
+export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
+  const { verdict, endpoints, source } = expected;
+  const shares = sharesOf(fate);
+  if (fate.verdict !== verdict) {
+    const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
+    const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
+    return [`expected ${words}, but it is ${fate.verdict}${reached}`];
+  }
+  const faults: string[] = [];
+  const lost = lostShare(fate);
+  // Shares that do not add up to 1 say that the rest is lost.
+  const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
+  if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
+  if (endpoints) faults.push(...compareEndpoints(shares, endpoints));
+  const seen = seenSource(fate, sender);
+  const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
+  if (source !== undefined && !isSeen) {
+    const changed = seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
+    faults.push(`expected the source ${source}, but it is ${seen}${changed}`);
+  }
+  return faults;
+}
+
+/** A share between 0 and 1 in words: "33.3%". */
+export function percent(share: number): string {
+  return `${Number((share * 100).toFixed(1))}%`;
+}
+
+/** The endpoints' shares of connections, by "address:port". */
+export function sharesOf({ endpoints }: Fate): ReadonlyMap<string, number> {
+  return sumChances(endpoints, formatSocketAddress);
+}
+
+function compareEndpoints(
+  reached: ReadonlyMap<string, number>,
+  expected: readonly ExpectedEndpoint[],
+): readonly string[] {
+  const faults: string[] = [];
+  const others = new Set(reached.keys());
+  for (const { words, address, port, share: wanted } of expected) {
+    const own = [...reached].filter(([at]) => {
+      const socket = parseSocketAddress(at);
+      return socket?.address.text === address.text && (port ?? socket.port) === socket.port;
+    });
+    for (const [at] of own) others.delete(at);
+    const share = own.reduce((sum, [, each]) => sum + each, 0);
+    if (own.length === 0 && wanted !== 0) faults.push(`${words} is not reached`);
+    else if (wanted !== undefined && Math.abs(share - wanted) > tolerance) {
+      faults.push(`${words} gets ${percent(share)} of connections, not ${percent(wanted)}`);
+    }
+  }
+  return [...faults, ...[...others].map((at) => `${at} is reached too`)];
+}
+
+/** What endpoints see of the sender. */
+export function seenSource({ endpoints }: Fate, { address }: Sender): (typeof sourceWords)[number] | 'changed' {
+  const [first = 'kept', ...others] = new Set(
+    endpoints.map(({ source }) => {
+      if (source === 'masqueraded') return source;
+      return address === undefined || source.text === address.text ? 'kept' : 'changed';
+    }),
+  );
+  return others.length > 0 ? 'mixed' : first;
+}

@@ -1,0 +1,232 @@
+import { groupBy } from '../cluster/group-by.ts';
+import {
+  fullName,
+  type Gateway,
+  type Ingress,
+  type IngressBackend,
+  type Listener,
+  type RouteParent,
+  type Sourced,
+} from '../cluster/objects.ts';
+import type { Maybe } from '../packet/maybe.ts';
+import { labelsOfNamespace, matches } from './known-labels.ts';
+import type { Scene } from './scene.ts';
+
+/** Where requests come in: a listener of a Gateway or a ListenerSet, or what the controller of Ingresses listens to. */
+export interface Entrance {
+  /** "namespace/name"; undefined for Ingresses. */
+  readonly gateway: string | undefined;
+  /** What routes name to get there: "Gateway shop/web" or "ListenerSet shop/more". */
+  readonly owner: string;
+  /** Undefined for what takes everything: Ingresses, and what the input lacks. */
+  readonly listener: Listener | undefined;
+  readonly attachment: Attachment;
+}
+
+/** Why something is not taken, and what is assumed if it is: both in words, and undefined for nothing. */
+interface Attachment {
+  readonly refusal?: string | undefined;
+  readonly doubt?: string | undefined;
+}
+
+/** The entrances of the input. The listeners of a Gateway come before those of its ListenerSets, of which the oldest comes first. */
+export function listEntrances(scene: Scene): readonly Entrance[] {
+  const { gateways, ingresses } = scene.objects;
+  const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
+  const sets = groupBy(
+    [...known.values()].filter(({ of }) => of !== undefined).toSorted(compareAge),
+    ({ of }) => `Gateway ${of}`,
+  );
+  const named = ingresses.flatMap(({ object }) => object.parents.filter(isEntrance).map(parentName));
+  const owners = new Set([...known.keys(), ...sets.keys(), ...named]);
+  return [
+    { gateway: undefined, owner: '', listener: undefined, attachment: {} },
+    ...[...owners].flatMap((owner) =>
+      known.get(owner)?.of === undefined ? entrancesOf(owner, known.get(owner), sets.get(owner) ?? [], scene) : [],
+    ),
+  ];
+}
+
+function entrancesOf(
+  owner: string,
+  gateway: Gateway | undefined,
+  sets: readonly Gateway[],
+  scene: Scene,
+): readonly Entrance[] {
+  const name = owner.slice(owner.indexOf(' ') + 1);
+  const lacking = gateway ? undefined : `assumed: ${owner}, which the input lacks, takes all that names it`;
+  const taken: Listener[] = [];
+  const listenersOf = (each: Gateway): readonly Entrance[] => {
+    const { namespace } = each.metadata;
+    const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway, scene);
+    return each.listeners.map((listener) => {
+      // None of those in one Gateway that are not distinct is taken; of others the first.
+      const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
+      const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
+      const refused = takes === false ? `${owner} takes no ListenerSets of namespace ${namespace}` : undefined;
+      const refusal = refused ?? (rival && `it is in conflict with listener ${rival.name}`);
+      if (refusal === undefined) taken.push(listener);
+      const doubt = lacking ?? (takes === undefined ? unlabelled(owner, namespace) : undefined);
+      return { gateway: name, owner: ownerName(each), listener, attachment: { refusal, doubt } };
+    });
+  };
+  const missing = { gateway: name, owner, listener: undefined, attachment: { doubt: lacking } };
+  return [...(gateway ? listenersOf(gateway) : [missing]), ...sets.flatMap(listenersOf)];
+}
+
+/**
+ * The kinds of routes that a listener of a protocol can have. Those of one layer share a port if their hosts differ. Protocols of other
+ * names are a controller's own.
+ */
+const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
+  ['HTTP', { layer: 'http', kinds: ['HTTPRoute', 'GRPCRoute'] }],
+  ['HTTPS', { layer: 'tls', kinds: ['HTTPRoute', 'GRPCRoute'] }],
+  ['TLS', { layer: 'tls', kinds: ['TLSRoute', 'TCPRoute'] }],
+  ['TCP', { layer: 'tcp', kinds: ['TCPRoute'] }],
+  ['UDP', { layer: 'udp', kinds: ['UDPRoute'] }],
+]);
+
+/** Whether nothing would say which of two listeners takes a connection (GatewaySpec.Listeners in apis/v1). */
+function areIndistinct(one: Listener, other: Listener): boolean {
+  const [first, second] = [one, other].map(({ protocol }) => protocols.get(protocol)?.layer);
+  if (one.port === undefined || one.port !== other.port || !first || !second) return false;
+  return first === second ? one.host === other.host : first !== 'udp' && second !== 'udp';
+}
+
+function ownerName({ of, metadata }: Gateway): string {
+  return `${of === undefined ? 'Gateway' : 'ListenerSet'} ${fullName(metadata)}`;
+}
+
+function parentName({ kind, name }: RouteParent): string {
+  return `${kind} ${name}`;
+}
+
+/** A mesh takes the routes of a Service. */
+function isEntrance({ kind }: RouteParent): boolean {
+  return kind !== 'Service';
+}
+
+/** The oldest first, and then by name; objects that do not say their age count as of one age, the oldest. */
+export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ingress, 'created' | 'metadata'>): number {
+  const [one, other] = [a, b].map(({ created, metadata }) => `${created} ${fullName(metadata)}`) as [string, string];
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/** The routes that name an entrance, each with why it is not taken. */
+export type RoutesOf = (entrance: Entrance) => ReadonlyMap<Sourced<Ingress>, Attachment>;
+
+/** Finds the routes of entrances. */
+export function findRoutes(scene: Scene): RoutesOf {
+  const { ingresses } = scene.objects;
+  const byOwner = groupBy(
+    ingresses
+      .toSorted((a, b) => compareAge(a.object, b.object))
+      .flatMap((route) => {
+        const owners = new Set(route.object.parents.filter(isEntrance).map(parentName));
+        return [...owners].map((owner) => ({ owner, route }));
+      }),
+    ({ owner }) => owner,
+  );
+  const known = new Map<Entrance, ReturnType<RoutesOf>>();
+  const read: RoutesOf = (entrance) => {
+    if (entrance.gateway === undefined) {
+      return new Map(ingresses.flatMap((each) => (each.object.kind === 'Ingress' ? [[each, {}]] : [])));
+    }
+    const taken: Ingress[] = [];
+    return new Map(
+      byOwner.get(entrance.owner)?.map(({ route }) => {
+        const attachment = attach(route.object, entrance, scene);
+        const rival = attachment.refusal ?? taken.find((other) => areExclusive(other, route.object));
+        if (rival === undefined) taken.push(route.object);
+        const first = 'which is older, or the first by its name';
+        const refusal =
+          typeof rival === 'object' ? `it takes ${rival.kind} ${fullName(rival.metadata)}, ${first}` : rival;
+        return [route, { ...attachment, refusal }];
+      }),
+    );
+  };
+  return (entrance) => {
+    const routes = known.get(entrance) ?? read(entrance);
+    known.set(entrance, routes);
+    return routes;
+  };
+}
+
+/** Whether a listener takes one of two routes only (GRPCRouteSpec.Hostnames, and ListenerEntry.AllowedRoutes, in apis/v1). */
+function areExclusive(one: Ingress, other: Ingress): boolean {
+  if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
+  const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
+  const [hosts, others] = [hostsOf(one), hostsOf(other)];
+  return areOfRequests && hosts.some((host) => others.some((each) => overlap(host, each)));
+}
+
+function hostsOf({ routes }: Ingress): readonly string[] {
+  const hosts = new Set(routes.flatMap((each) => each.hosts));
+  return hosts.size === 0 ? [''] : [...hosts];
+}
+
+/** Whether an entrance takes a route that names its owner, beside other routes. */
+function attach(route: Ingress, { owner, listener, attachment }: Entrance, scene: Scene): Attachment {
+  if (!listener || attachment.refusal !== undefined) return attachment;
+  const isMeant = (parent: RouteParent): boolean =>
+    parentName(parent) === owner &&
+    (parent.listener ?? listener.name) === listener.name &&
+    (parent.port ?? listener.port) === listener.port;
+  if (!route.parents.some(isMeant)) return { refusal: 'the route names another listener' };
+  if (protocols.get(listener.protocol)?.kinds.includes(route.kind) === false)
+    return { refusal: `its protocol is ${listener.protocol}` };
+  if (listener.kinds.length > 0 && !listener.kinds.includes(route.kind))
+    return { refusal: `it takes no ${route.kind}` };
+  const { namespace } = route.metadata;
+  const [, own = ''] = owner.split(/[ /]/);
+  const takes = takesNamespace(listener.from, namespace, { metadata: { namespace: own } }, scene);
+  if (takes === false) return { refusal: `it takes no routes of namespace ${namespace}` };
+  if (!hostsOf(route).some((host) => overlap(host, listener.host))) return { refusal: `its host is ${listener.host}` };
+  return takes === undefined ? { doubt: unlabelled(`listener ${listener.name}`, namespace) } : attachment;
+}
+
+function unlabelled(taker: string, namespace: string): string {
+  return `assumed: ${taker} takes what is of namespace ${namespace}, of which the input lacks the labels`;
+}
+
+/** Undefined if it depends on labels that the input lacks. */
+function takesNamespace(
+  from: Listener['from'],
+  namespace: string,
+  { metadata }: { readonly metadata: Pick<Gateway['metadata'], 'namespace'> },
+  scene: Scene,
+): Maybe {
+  if (typeof from !== 'string') return matches(from, labelsOfNamespace(namespace, scene));
+  return from === 'All' || (from === 'Same' && namespace === metadata.namespace);
+}
+
+/** Whether some host is of both patterns. */
+function overlap(one: string, other: string): boolean {
+  if (one.startsWith('*.') && other.startsWith('*.'))
+    return one.endsWith(other.slice(1)) || other.endsWith(one.slice(1));
+  return fitsHost(one, other) || fitsHost(other, one);
+}
+
+/** Whether a host is of a pattern: a wildcard stands for one label or more. */
+export function fitsHost(pattern: string, host: string): boolean {
+  if (!pattern.startsWith('*.')) return pattern === '' || pattern === host;
+  return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
+}
+
+/** Whether a route may use a Service: one of its own namespace, or one that a ReferenceGrant there names. */
+export function isGranted(
+  { kind, metadata: { namespace: own } }: Ingress,
+  { service, namespace }: IngressBackend,
+  { objects: { referenceGrants } }: Scene,
+): boolean {
+  if (namespace === own) return true;
+  return referenceGrants.some(({ object: { metadata, from, to } }) => {
+    if (metadata.namespace !== namespace) return false;
+    const isFrom = from.some(
+      (each) => each.group === 'gateway.networking.k8s.io' && each.kind === kind && each.namespace === own,
+    );
+    return (
+      isFrom && to.some((each) => each.group === '' && each.kind === 'Service' && (each.name ?? service) === service)
+    );
+  });
+}

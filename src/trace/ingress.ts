@@ -1,0 +1,416 @@
+import { joinWords, nameSome } from '../base/join-words.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import {
+  fullName,
+  routeKinds,
+  type Ingress,
+  type IngressRoute,
+  type RouteCondition,
+  type Sourced,
+} from '../cluster/objects.ts';
+import { percent } from './expectation.ts';
+import {
+  compareAge,
+  findRoutes,
+  fitsHost,
+  isGranted,
+  listEntrances,
+  type Entrance,
+  type RoutesOf,
+} from './gateways.ts';
+import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** Requests that pass an Ingress or a route of the Gateway API, from the controller on. */
+export interface IngressWay {
+  /** "namespace/name" of the Ingress, if one takes them. */
+  readonly ingress: string | undefined;
+  readonly lines: readonly DescriptionLine[];
+  readonly routes: readonly RouteInWords[];
+  readonly problems: readonly string[];
+  readonly traces: readonly Trace[];
+}
+
+/** Where a part of the requests goes. */
+interface RouteInWords {
+  readonly host: string;
+  readonly path: string | undefined;
+  readonly to: string;
+  /** "HTTPRoute shop/web"; undefined for an Ingress. */
+  readonly route: string | undefined;
+  readonly gateway: string | undefined;
+  /** What else the request needs; undefined if that is nothing. */
+  readonly conditions: readonly string[] | undefined;
+  /** Between 0 and 1; undefined if all of it goes there. */
+  readonly share: number | undefined;
+}
+
+/** Some routes of one object, and where they come in. */
+interface Followed {
+  readonly from: Sourced<Ingress>;
+  readonly routes: readonly IngressRoute[];
+  readonly entrances: readonly Entrance[];
+}
+
+/**
+ * The way of a question about an Ingress, a Gateway or a route ("ingress/name", "httproute/name") or about a request
+ * ("https://host/path" or "host/path"); undefined if it is about neither.
+ */
+export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
+  const routesOf = findRoutes(scene);
+  const named = readName(question);
+  const request = readRequest(question.to);
+  if (named || request?.scheme !== undefined) {
+    const kinds = waysIn.flatMap(([list, words]) => (scene.objects.unread.has(list) ? [words] : []));
+    if (kinds.length > 0) return wrong({ problem: 'unread', what: question.to, kinds });
+  }
+  if (named) return followNamed(named, question, routesOf, scene);
+  const followed = request ? followRequest(request, routesOf, scene) : [];
+  if (followed.length > 0) return { kind: 'read', value: follow(followed, question, routesOf, scene) };
+  return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: request.words });
+}
+
+/** What a way from outside depends on: what is not known may be its first part, or forbid it. */
+const waysIn = [
+  ['ingresses', 'Ingresses or routes'],
+  ['gateways', 'Gateways'],
+  ['referenceGrants', 'ReferenceGrants'],
+] as const;
+
+interface Named {
+  readonly kind: Ingress['kind'] | 'Gateway';
+  readonly name: string;
+}
+
+const kindWords = new Map<string, Named['kind']>(
+  (['Gateway', 'Ingress', ...routeKinds] as const).map((kind) => [kind.toLowerCase(), kind]),
+);
+
+function readName({ to, namespace }: Question): Named | undefined {
+  const [, word = '', name = ''] = /^([a-z]+)\/(.+)$/i.exec(to) ?? [];
+  const lower = word.toLowerCase();
+  const short = new Map([
+    ['ing', 'ingress'],
+    ['ingresses', 'ingress'],
+    ['gtw', 'gateway'],
+  ]).get(lower);
+  const kind = kindWords.get(short ?? lower) ?? kindWords.get(lower.replace(/s$/, ''));
+  return kind && { kind, name: name.includes('/') || namespace === undefined ? name : `${namespace}/${name}` };
+}
+
+function followNamed({ kind, name }: Named, question: Question, routesOf: RoutesOf, scene: Scene): Read<IngressWay> {
+  const { ingresses } = scene.objects;
+  const entrances = listEntrances(scene);
+  const all =
+    kind === 'Gateway'
+      ? [...new Set(entrances.flatMap(({ gateway }) => gateway ?? []))]
+      : ingresses.flatMap(({ object }) => (object.kind === kind ? fullName(object.metadata) : []));
+  const names = all.filter((each) => isNamed(each, name));
+  const [own] = names;
+  if (own === undefined) return wrong({ problem: 'no-such', kind, name, near: nearNames(name, all) });
+  if (names.length > 1) return wrong({ problem: 'several', kind, name, names });
+  if (kind === 'Gateway') {
+    const followed = entrances
+      .filter(({ gateway }) => gateway === own)
+      .flatMap((entrance) =>
+        takenBy(entrance, routesOf).map((from) => ({ from, routes: from.object.routes, entrances: [entrance] })),
+      );
+    const way = follow(followed, question, routesOf, scene);
+    const nothing = line('bad', 0, `Gateway ${own} takes no route of the input`);
+    return { kind: 'read', value: followed.length > 0 ? way : { ...way, lines: [nothing] } };
+  }
+  const followed = ingresses
+    .filter(({ object }) => object.kind === kind && fullName(object.metadata) === own)
+    .map((from) => {
+      const parents = new Set(from.object.parents.map((parent) => `${parent.kind} ${parent.name}`));
+      const isIts = ({ gateway, owner }: Entrance): boolean =>
+        gateway === undefined ? kind === 'Ingress' : parents.has(owner);
+      return { from, routes: from.object.routes, entrances: entrances.filter(isIts) };
+    });
+  return { kind: 'read', value: follow(followed, question, routesOf, scene) };
+}
+
+function takenBy(entrance: Entrance, routesOf: RoutesOf): readonly Sourced<Ingress>[] {
+  return [...routesOf(entrance)].flatMap(([route, { refusal }]) => (refusal === undefined ? [route] : []));
+}
+
+interface WantedRequest {
+  readonly scheme: 'http' | 'https' | undefined;
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Host and path, as they were written. */
+  readonly words: string;
+}
+
+function readRequest(to: string): WantedRequest | undefined {
+  const match = /^(?:(https?):\/\/)?([^/:?#]+)(?::(\d+))?(\/[^?#]*)?(\?[^#]*)?(?:#.*)?$/i.exec(to);
+  if (!match) return undefined;
+  const [, scheme, host = '', port, path = '/', query = ''] = match;
+  return {
+    scheme: scheme?.toLowerCase() as WantedRequest['scheme'],
+    host: host.toLowerCase(),
+    port: port === undefined ? undefined : Number(port),
+    path,
+    query: new URLSearchParams(query),
+    words: `${host}${path}`,
+  };
+}
+
+/** What takes a request: of each Gateway the most exact listener, and of Ingresses the best route of all. */
+function followRequest(request: WantedRequest, routesOf: RoutesOf, scene: Scene): readonly Followed[] {
+  const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
+  return [...byGateway.values()].flatMap((entrances) => {
+    const fitting = onPort(
+      entrances.filter((each) => listens(each, request)),
+      request,
+    );
+    const [most] = fitting
+      .map(({ listener }) => weighHost(listener?.host ?? '', request.host))
+      .toSorted((a, b) => b - a);
+    const chosen = fitting.filter(({ listener }) => weighHost(listener?.host ?? '', request.host) === most);
+    const candidates = chosen.flatMap((entrance) =>
+      takenBy(entrance, routesOf).flatMap((from) => findCandidates(from, entrance, request)),
+    );
+    return takeUntilCertain(candidates.toSorted(compareCandidates), request);
+  });
+}
+
+const protocolsOfScheme = { http: ['HTTP'], https: ['HTTPS', 'TLS'] } as const;
+
+function listens({ listener, attachment }: Entrance, { scheme, host, port }: WantedRequest): boolean {
+  if (!listener || attachment.refusal !== undefined) return attachment.refusal === undefined;
+  const protocols: readonly string[] = scheme
+    ? protocolsOfScheme[scheme]
+    : [...protocolsOfScheme.http, ...protocolsOfScheme.https];
+  return (
+    protocols.includes(listener.protocol) && (port ?? listener.port) === listener.port && fitsHost(listener.host, host)
+  );
+}
+
+/** Without a port in the request, the listeners of the scheme's own port, if there are any. */
+function onPort(entrances: readonly Entrance[], { scheme }: WantedRequest): readonly Entrance[] {
+  const usual = scheme && { http: 80, https: 443 }[scheme];
+  const own = entrances.filter(({ listener }) => listener?.port === usual);
+  return usual === undefined || own.length === 0 ? entrances : own;
+}
+
+/** A route that a request may take. */
+interface Candidate {
+  readonly from: Sourced<Ingress>;
+  readonly route: IngressRoute;
+  readonly entrance: Entrance;
+  /** How exactly its host, and then its path, is that of the request. */
+  readonly weights: readonly [number, number];
+}
+
+function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: WantedRequest): readonly Candidate[] {
+  const isIngress = from.object.kind === 'Ingress';
+  return from.object.routes.flatMap((route) => {
+    const fits = route.hosts.filter((host) =>
+      isIngress ? fitsOneLabel(host, request.host) : fitsHost(host, request.host),
+    );
+    // Without a scheme, a route for any host is not meant: the word may name something else.
+    const isAny = route.hosts.length === 0 && (request.scheme !== undefined || entrance.listener?.host);
+    if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path) || refutes(route, request)) return [];
+    const host = fits.reduce((most, each) => Math.max(most, weighHost(each, request.host)), 0);
+    return [{ from, route, entrance, weights: [host, weighPath(route)] }];
+  });
+}
+
+/** Whether the request lacks what the route needs in its query. */
+function refutes({ conditions }: IngressRoute, { query }: WantedRequest): boolean {
+  return conditions.some(
+    ({ about, name, value, isPattern }) =>
+      about === 'query parameter' && !(isPattern ? query.has(name) : query.get(name) === value),
+  );
+}
+
+/** The most exact host counts first: a wildcard's length, which is less than that of the host. */
+function weighHost(pattern: string, host: string): number {
+  return pattern === host ? host.length + 1 : pattern.length;
+}
+
+/** Exact before the longest prefix. What a pattern counts is up to the controller: it comes first, as something that may be. */
+function weighPath({ path, pathType }: IngressRoute): number {
+  if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
+  if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;
+  // A method of gRPC without its service counts less than any service.
+  return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
+}
+
+/** In the order of the Gateway API (HTTPRouteRule in apis/v1). */
+function compareCandidates(a: Candidate, b: Candidate): number {
+  const [counts, others] = [a, b].map(({ weights, route: { conditions } }) => [
+    ...weights,
+    ...(['method', 'header', 'query parameter'] as const).map(
+      (what) => conditions.filter(({ about }) => about === what).length,
+    ),
+  ]) as [number[], number[]];
+  const at = counts.findIndex((each, i) => each !== others[i]);
+  if (at >= 0) return (others[at] ?? 0) > (counts[at] ?? 0) ? 1 : -1;
+  return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
+}
+
+/** What a request may take depending on what it does not say, and at the end what it takes in any case. */
+function takeUntilCertain(candidates: readonly Candidate[], request: WantedRequest): readonly Followed[] {
+  const certain = candidates.findIndex(
+    ({ route }) => openConditions(route, request.query).length === 0 && route.pathType !== 'pattern',
+  );
+  return candidates.slice(0, certain < 0 ? undefined : certain + 1).map(({ from, route, entrance }) => {
+    const conditions = openConditions(route, request.query);
+    return { from, routes: [{ ...route, conditions }], entrances: [entrance] };
+  });
+}
+
+/** The conditions that the request's words leave open. */
+function openConditions({ conditions }: IngressRoute, query: URLSearchParams): readonly RouteCondition[] {
+  return conditions.filter(({ about, name, value }) => about !== 'query parameter' || query.get(name) !== value);
+}
+
+/** A wildcard of an Ingress matches one label. */
+function fitsOneLabel(pattern: string, host: string): boolean {
+  if (pattern.startsWith('*.')) return host.slice(host.indexOf('.')) === pattern.slice(1) && !host.startsWith('.');
+  return pattern === '' || pattern === host;
+}
+
+/** A prefix ends where an element of the path does. */
+function fitsPath({ path: wanted, pathType }: IngressRoute, path: string): boolean {
+  if (wanted === undefined || path === wanted || pathType === 'pattern') return true;
+  if (pathType === 'suffix') return path.endsWith(wanted);
+  const prefix = wanted.replace(/\/$/, '');
+  return pathType === 'prefix' && (path === prefix || path.startsWith(`${prefix}/`));
+}
+
+/** The words of routes, and the packets of the controller to their Services. */
+function follow(followed: readonly Followed[], question: Question, routesOf: RoutesOf, scene: Scene): IngressWay {
+  const words = followed.map((each) => describe(each, routesOf, scene));
+  const problems = words.flatMap((each) => each.problems);
+  const traces: Trace[] = [];
+  const lines: DescriptionLine[] = [];
+  const said = new Set<string>();
+  for (const { heading, doubts, routes, problems: own } of words) {
+    if (!said.has(heading)) lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, text)));
+    said.add(heading);
+    lines.push(...routes.map((each) => line('plain', 1, routeWords(each))), ...own.map((text) => line('bad', 1, text)));
+  }
+  const targets = new Map(
+    words.flatMap(({ protocol, targets: own }) => own.map((to) => [`${to}/${protocol}`, { to, protocol }])),
+  );
+  for (const { to, protocol } of targets.values()) {
+    const answer = ask({ ...question, from: 'pod', to: `svc/${to}`, protocol }, scene);
+    if (answer.kind === 'read') traces.push(answer.value);
+    else {
+      const faults = answer.faults.map(({ diagnostic: { text, help } }) => `${text}: ${help}`);
+      lines.push(...faults.map((text) => line('bad', 1, text)));
+      problems.push(...faults);
+    }
+  }
+  const assumed = 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services';
+  const ingress = followed.find(({ from }) => from.object.kind === 'Ingress')?.from;
+  return {
+    ingress: ingress && fullName(ingress.object.metadata),
+    lines: [...lines, targets.size > 0 ? line('dim', 1, assumed) : line('bad', 1, 'so no request reaches a Service')],
+    routes: words.flatMap(({ routes }) => routes),
+    problems,
+    traces,
+  };
+}
+
+function describe({ from, routes, entrances }: Followed, routesOf: RoutesOf, scene: Scene) {
+  const { object, source } = from;
+  const { kind, metadata } = object;
+  const { file, line: row, column } = source.place([]).locate();
+  const isIngress = kind === 'Ingress';
+  const attached = entrances.map((entrance) => ({ entrance, ...routesOf(entrance).get(from) }));
+  const taken = attached.filter(({ refusal }) => refusal === undefined);
+  const taking = taken.map(({ entrance }) => entrance);
+  const gateway = taking[0]?.gateway;
+  const by = isIngress || taking.length === 0 ? '' : ` by ${joinWords(taking.map(entranceWords), 'and')}`;
+  const named = `${kind} ${fullName(metadata)}`;
+  const refused = attached.flatMap(({ entrance, refusal }) =>
+    refusal === undefined ? [] : `${entranceWords(entrance)} does not take it: ${refusal}`,
+  );
+  const inWords = routes.flatMap((route) => routeInWords(route, { isIngress, named, gateway }));
+  const isTaken = isIngress || taking.length > 0;
+  const usable = (isTaken ? routes : [])
+    .flatMap(({ backends }) => backends)
+    .filter(({ service, weight }) => service !== undefined && weight > 0);
+  const [targets, ungranted] = [true, false].map((wanted) => {
+    const own = usable.filter((backend) => (isIngress || isGranted(object, backend, scene)) === wanted);
+    return [...new Set(own.map(backendWords))];
+  }) as [string[], string[]];
+  return {
+    heading: `${named}${by}  (${file}:${row}:${column})`,
+    doubts: [...new Set(taken.flatMap(({ doubt }) => doubt ?? []))],
+    routes: inWords,
+    problems: [
+      ...(isTaken ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
+      ...ungranted.map(
+        (to) =>
+          `no ReferenceGrant of the input lets ${named} use Service ${to}: without one, the Gateway answers with an error`,
+      ),
+    ],
+    targets,
+    protocol: kind === 'UDPRoute' ? ('udp' as const) : ('tcp' as const),
+  };
+}
+
+function entranceWords({ gateway, owner, listener }: Entrance): string {
+  const set = owner === `Gateway ${gateway}` ? '' : `, ${owner}`;
+  return `Gateway ${gateway}${set}${listener ? `, listener ${listener.name}` : ''}`;
+}
+
+function backendWords({ namespace, service, port }: IngressRoute['backends'][number]): string {
+  return `${namespace}/${service}${port === '' ? '' : `:${port}`}`;
+}
+
+/** A row for each backend that gets requests. */
+function routeInWords(
+  { hosts, path, pathType, conditions, backends, filters }: IngressRoute,
+  {
+    isIngress,
+    named,
+    gateway,
+  }: { readonly isIngress: boolean; readonly named: string; readonly gateway: string | undefined },
+): readonly RouteInWords[] {
+  const words = [
+    ...(pathType === 'pattern' ? [`the path matches ${path}`] : []),
+    ...conditions.map(conditionText),
+    ...filters.map((each) => `the filter ${each}, which kpc does not know, lets it pass`),
+  ];
+  const common = {
+    host: nameSome(hosts, mostShown),
+    path: pathType === 'pattern' ? undefined : pathType === 'suffix' ? `*${path}` : path,
+    route: isIngress ? undefined : named,
+    gateway,
+    conditions: words.length > 0 ? words : undefined,
+  };
+  const used = backends.filter(({ weight }) => weight > 0);
+  const answering = used.filter(({ isCopy }) => !isCopy);
+  const total = answering.reduce((sum, { weight }) => sum + weight, 0);
+  const none = { ...common, to: 'an error, because it has no backend', share: undefined };
+  const ends = used.map((backend) => {
+    const { weight, isCopy, service, instead } = backend;
+    const share = isCopy ? weight : weight / total;
+    const to = service === undefined ? instead : backendWords(backend);
+    return { ...common, to: isCopy ? `${to}, a copy` : to, share: share < 1 ? share : undefined };
+  });
+  return answering.length === 0 ? [none, ...ends] : ends;
+}
+
+const mostShown = 5;
+
+function conditionText({ about, name, value, isPattern }: RouteCondition): string {
+  return `${about}${name === '' ? '' : ` ${name}`} ${isPattern ? 'matches' : 'is'} ${value}`;
+}
+
+function routeWords({ host, path, to, route, conditions, share }: RouteInWords): string {
+  const isOfPath = path !== undefined || conditions !== undefined;
+  const any = route === undefined ? 'everything else' : 'everything';
+  const request = isOfPath ? `${host === '' ? 'any host' : host}${path === undefined ? '' : ` ${path}`}` : host || any;
+  const needs = conditions ? `, if ${joinWords(conditions, 'and')}` : '';
+  return `${request}${needs} → ${to}${share === undefined ? '' : `  ${percent(share)}`}`;
+}

@@ -1,0 +1,177 @@
+import type { Side } from '../dumps/side.ts';
+import { portAddresses, type ShownPort } from '../cluster/model.ts';
+import { isLoopback, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
+import type { Link } from '../kernel/link/link.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { isUsualNodePort } from '../kube-proxy/node-port-servers.ts';
+import { unlistedWords, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
+import { everywhere, ipvsStations, stationsOf, type Gap, type Knowledge, type Station } from '../packet/knowledge.ts';
+import { lacks, unreadRule, type Reason } from '../packet/reason.ts';
+import { loopbackInterface } from '../packet/routing.ts';
+import { isIn, type PodTraffic } from './pod-networks.ts';
+
+/** A side's state with the tables of other programs, and the sysctl that kube-proxy's rules imply. */
+export function wholeState({ state, doubts, coverage }: Side, mode: ProxyMode | undefined): KernelState {
+  const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
+  const tables = new Map(others.map((table) => [`${table.family} ${table.name}`, table]));
+  return {
+    ...state,
+    nftables: [...state.nftables, ...tables.values()],
+    sysctls: !coverage.sysctls && mode && servesLoopback(mode) ? withLocalnet(state) : state.sysctls,
+  };
+}
+
+/** Whether kube-proxy serves node ports at loopback addresses in a mode. */
+function servesLoopback(mode: ProxyMode): boolean {
+  return modeFacts[mode].loopbackNodePorts.includes('ipv4');
+}
+
+const localnet = 'net.ipv4.conf.all.route_localnet';
+
+/** In iptables mode, kube-proxy admits loopback addresses where it writes the rule that keeps others from them (NewProxier). */
+function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
+  const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
+  const guards = rules.some(({ args }) =>
+    args.some((arg) => arg.kind === 'destination' && arg.range.text === '127.0.0.0/8' && !arg.negated),
+  );
+  return guards && !sysctls.has(localnet) ? new Map([...sysctls, [localnet, '1']]) : sysctls;
+}
+
+/** The Services that a side shows, and how its rules recognise pods. */
+interface Served {
+  readonly ports: readonly ShownPort[];
+  readonly endpoints: ReadonlyMap<string, { readonly address: Address }>;
+  readonly podTraffic: PodTraffic;
+}
+
+/** What is known of a side's node, and what is not: what no dump shows is not taken for absent. */
+export function knowledgeOf(
+  side: Side,
+  links: readonly Link[],
+  mode: ProxyMode | undefined,
+  { ports, endpoints, podTraffic }: Served,
+): Knowledge {
+  const { kind, coverage, doubts, services } = side;
+  const isUnread = (output: RegExp): boolean =>
+    doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
+  const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
+  // Every node has it: without their command, links without it are a part of what ip addr printed. Those of a compiled side have
+  // one name.
+  const hasLoopback = links.some(({ name, addresses }) => {
+    return name === loopbackInterface || addresses.some(({ address }) => isLoopback(address));
+  });
+  const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback;
+  const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
+  const served = [...endpoints.values()].map(({ address }) => address);
+  // Pods' addresses, and cluster IPs unless the mode gives them to the node.
+  const bindsIPs = mode === undefined || modeFacts[mode].kinds.has('links');
+  const clusterIPs = bindsIPs ? [] : ports.flatMap(({ clusterIP }) => clusterIP ?? []);
+  const pods = served.filter((each) => isIn(podTraffic.networks, each));
+  const elsewhere = new Set([...pods, ...clusterIPs].map(({ text }) => text));
+  const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
+  const nodeIPs = services && Object.values(services.node.nodeIPs).filter((address) => !isLoopback(address));
+  return {
+    links,
+    hasAllAddresses: (family) =>
+      isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
+    hasAllSysctls: kind !== 'dump',
+    lacksEntries: isUnread(/^ipset/),
+    // Of a table that is not shown whole, all is missing.
+    lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
+    lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
+    otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
+    gaps: [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)],
+    listed: coverage.listed ?? new Map(),
+    sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
+    isElsewhere: ({ text }) => elsewhere.has(text),
+    // A node port is asked at an address of the node, and the node holds the addresses of virtual servers.
+    isLikelyOwn: ({ destination, port, protocol }) =>
+      servers.has(destination.text) ||
+      (ports.length === 0 && isUsualNodePort(port)) ||
+      ports.some((each) => {
+        const isAddress = portAddresses(each).some(({ address }) => address.text === destination.text);
+        return each.nodePort === port && each.protocol.toLowerCase() === protocol && !isAddress;
+      }),
+  };
+}
+
+/** The listings that a dump lacks of all that a packet of a family may meet. */
+function gapsOfFamily({ coverage, doubts }: Side, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
+  const shown = coverage.iptables[family];
+  const hasRuleset = coverage.nftables.includes(family) && coverage.lacksTables !== true;
+  // Without a mode, either tool may have all the rules.
+  const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
+  const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
+  const asksNftables = kinds?.has('nftables') ?? shown.length === 0;
+  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
+  const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name)) : [];
+  return [
+    ...(missing.length > 0 ? [tableGap(family, missing)] : []),
+    ...(asksNftables && !hasRuleset
+      ? [{ family, stations: everywhere, reason: lacks({ kind: 'nftables', family }) } as const]
+      : []),
+    ...(kinds?.has('virtualServers') && (!coverage.virtualServers || unlisted) ? [serverGap(family, unlisted)] : []),
+  ];
+}
+
+function tableGap(family: Family, tables: readonly TableName[]): Gap {
+  return { family, stations: stationsOf(tables), reason: lacks({ kind: 'iptables', family, tables }) };
+}
+
+function serverGap(family: Family, unlisted?: UnlistedServer): Gap {
+  const missing = { kind: 'virtual-servers', unlisted: unlisted && unlistedWords(unlisted) } as const;
+  return { family, stations: ipvsStations, reason: lacks(missing) };
+}
+
+/** Rules at an interface see what comes in before all others, and what goes out after all others. */
+function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
+  const station =
+    at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };
+  return { family, stations: [station as Station], reason, at };
+}
+
+/** What could not be read of what a dump holds. */
+function doubtedGaps({ doubts }: Side): readonly Gap[] {
+  return doubts.flatMap((doubt): readonly Gap[] => {
+    switch (doubt.kind) {
+      case 'unread': {
+        const { rules, file, line, output } = doubt;
+        if (rules) {
+          const missing = { kind: 'iptables', ...rules, unread: { file, line } } as const;
+          return [{ family: rules.family, stations: stationsOf(rules.tables), reason: lacks(missing) }];
+        }
+        if (output.startsWith('ipvsadm')) return families.map((family) => serverGap(family));
+        if (output !== 'nft list ruleset') return [];
+        return families.map((family) => {
+          return { family, stations: everywhere, reason: unreadRule(`line ${line} of ${file}`) };
+        });
+      }
+      case 'cut-line':
+        return doubt.output.startsWith('ipvsadm') ? families.map((family) => serverGap(family)) : [];
+      case 'other-table': {
+        const reason = unreadRule(`table ${doubt.table}`);
+        if (doubt.tables) return doubt.hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
+        const seen = doubt.table.startsWith('ip ')
+          ? (['ipv4'] as const)
+          : doubt.table.startsWith('ip6 ')
+            ? (['ipv6'] as const)
+            : families;
+        return seen.map((family) => ({ family, stations: everywhere, reason }));
+      }
+      case 'legacy-tables': {
+        const { family } = doubt;
+        return [{ family, stations: stationsOf(tableNames), reason: lacks({ kind: 'legacy-iptables', family }) }];
+      }
+      // That the list is not whole, the coverage says.
+      case 'unlisted':
+      case 'second-listing':
+      case 'empty':
+      case 'other-variant':
+        return [];
+    }
+  });
+}

@@ -1,0 +1,136 @@
+import { portAddresses, serviceName, type ShownPort } from '../cluster/model.ts';
+import { addressWords } from '../diff/port-facts.ts';
+import type { Side } from '../dumps/side.ts';
+import { isLoopback, parseAddress, type Address } from '../kernel/address.ts';
+import type { Value } from '../kernel/nftables/element.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
+import { isKubeProxyTable, nftSets } from '../kube-proxy/nft-names.ts';
+import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import type { PacketProtocol } from '../packet/packet.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import { unknownOwn } from '../packet/own-address.ts';
+import { reasonSentence, reasonWords } from './reason-words.ts';
+import { assumedLine, healthCheckWords } from './trace-words.ts';
+import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** What becomes of packets from all kinds of senders to all addresses of a Service. */
+export interface Matrix {
+  /** As on the command line. */
+  readonly senders: readonly string[];
+  /** By address, then by sender. A sender without an address of the family has no cell. */
+  readonly cells: readonly MatrixCell[];
+  /** Sentences about the Service's health checks. */
+  readonly healthChecks: readonly string[];
+  /** Why packets have an unknown end, and what settles it. */
+  readonly doubts: readonly string[];
+  /** Names the values here that kpc chose because the input lacks them; empty if there are none. */
+  readonly assumed: readonly DescriptionLine[];
+}
+
+interface MatrixCell extends Trace {
+  /** The sender and its column. A named sender may also be one of the usual kinds. */
+  readonly from: string;
+  readonly column: number;
+  /** "cluster IP". */
+  readonly kind: string;
+}
+
+/**
+ * Sends a packet from each kind of sender, from an endpoint on the node, and from one that is named, to each address of the
+ * Service ports.
+ */
+export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
+  const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
+  const isHere = findEndpointsHere(scene.side);
+  const cells = ports.flatMap((port) => {
+    const own = port.endpoints?.find(({ label }) => scene.endpoints.get(label)?.isLocal !== false && isHere(label));
+    const itself = own?.port === undefined ? undefined : own.address?.text;
+    const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
+    const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));
+    const senders = [...(named ? [named] : []), ...asked].flatMap((each, column) => {
+      const read = readSender(each, port.family, scene);
+      return read.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
+    });
+    return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
+      senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
+        // A loopback address is each host's own.
+        if (isLoopback(target.address) && sender.enters) return [];
+        return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
+      }),
+    );
+  });
+  const services = new Set(ports.map(serviceName));
+  const healthChecks = (scene.side.services?.cluster.healthChecks ?? []).filter(({ namespace, service }) =>
+    services.has(`${namespace}/${service}`),
+  );
+  const values = [
+    scene.side.services?.node.name ?? '',
+    ...names,
+    ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
+    ...healthChecks.map(({ port }) => String(port)),
+  ];
+  const doubts = cells.flatMap(({ fate, target }) =>
+    fate.reasons.map((reason) => `unknown: ${reasonSentence(reasonWords(reason, target.address.family, scene))}`),
+  );
+  return {
+    senders: names,
+    cells,
+    healthChecks: healthChecks.map((check) => healthCheckWords(check, scene.side)),
+    doubts: [...new Set(doubts)],
+    assumed: assumedLine(values, scene.side),
+  };
+}
+
+/** The addresses at which the rules of a dump serve a node port, as far as they name them. */
+function listenersOf({ family, protocol }: ShownPort, port: number, state: KernelState): readonly Address[] {
+  const listeners = findNodePortListeners(state)({ family, protocol, port });
+  return listeners.kind === 'listed' ? [...listeners.addresses].flatMap((text) => parseAddress(text) ?? []) : [];
+}
+
+/**
+ * Finds whether an endpoint may be on the node, by its "ip:port". The sets for packets of endpoints to themselves list those that
+ * are in a dump; without such a set, any may be.
+ */
+function findEndpointsHere({ kind, state: { nftables, sets } }: Side): (label: string) => boolean {
+  const ofTables = nftables.flatMap(({ name, sets: own }) => {
+    const set = isKubeProxyTable(name) ? own.get(nftSets.hairpinConnections) : undefined;
+    return set ? [set.elements.map(({ key }) => socketOfKey(key))] : [];
+  });
+  const ofSets = sets.flatMap(({ name, entries }) => {
+    if (parseSetName(name)?.set !== 'loopBack') return [];
+    return [
+      entries.map(({ address, port }) => address && port !== undefined && formatSocketAddress({ address, port })),
+    ];
+  });
+  const lists = [...ofTables, ...ofSets];
+  const here = new Set(lists.flat());
+  return (label) => kind !== 'dump' || lists.length === 0 || here.has(label);
+}
+
+/** `ADDRESS . ADDRESS . PROTOCOL . PORT`: the endpoint's. */
+function socketOfKey(key: readonly Value[]): string | undefined {
+  const [address, port] = [key[0], key.at(-1)];
+  if (address?.kind !== 'address' || port?.kind !== 'number') return undefined;
+  return formatSocketAddress({ address: address.address, port: port.value });
+}
+
+function targetsOf(shown: ShownPort, { links, side }: Scene) {
+  const { family, port, nodePort } = shown;
+  const protocol = shown.protocol.toLowerCase() as PacketProtocol;
+  const target = (kind: string, address: Address, number: number | undefined) =>
+    number ? [{ kind, address, port: number, protocol, label: undefined }] : [];
+  const known = links
+    .flatMap((link) => link.addresses)
+    .filter((each) => each.family === family && each.scope !== 'link')
+    .map(({ address }) => address);
+  const own = known.length > 0 || !nodePort ? known : listenersOf(shown, nodePort, side.state);
+  return [
+    ...portAddresses(shown).flatMap(({ kind, address }) => target(addressWords[kind], address, port)),
+    ...own.flatMap((address) => target('node port', address, nodePort)),
+    // The node has some address, if the dump does not show which.
+    ...(own.length === 0 && side.kind === 'dump' ? target('node port', unknownOwn[family], nodePort) : []),
+  ];
+}

@@ -1,0 +1,360 @@
+import { serviceName } from '../cluster/model.ts';
+import { nodeAddresses } from '../cluster/node-context.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import {
+  fullName,
+  type ContainerPort,
+  type NetworkPolicy,
+  type PodSelection,
+  type PolicyAction,
+  type PolicyPeer,
+  type PolicyPort,
+  type PolicyRule,
+  type Sourced,
+} from '../cluster/objects.ts';
+import { contains, isLoopback, parseNetwork, type Address, type Network } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Location } from '../kernel/place.ts';
+import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
+import { all, anyOf, type Maybe } from '../packet/maybe.ts';
+import type { PacketProtocol } from '../packet/packet.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
+import { labelsOfNamespace, matches, type KnownLabels } from './known-labels.ts';
+import type { Trace } from './question.ts';
+import { isLocalEndpoint, type Scene } from './scene.ts';
+
+type Direction = 'ingress' | 'egress';
+
+export interface PolicyFinding {
+  /** ingress: at the endpoints' Pods; egress: at the sender's. */
+  readonly direction: Direction;
+  /**
+   * - refused: whatever the network plugin sees as the client
+   * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
+   * - unknown: the input does not hold all labels that they ask for
+   * - ambiguous: policies of one priority differ, and which of them decides is up to the plugin
+   */
+  readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'unknown' | 'ambiguous';
+  /** None if the cluster's could not be read, or the Pods that they ask for. */
+  readonly policies: readonly { readonly name: string; readonly place: Location }[];
+  /** By "ip:port". */
+  readonly endpoints: Map<string, SocketAddress>;
+}
+
+interface Connection {
+  readonly client: Address | undefined;
+  readonly server: SocketAddress;
+  readonly protocol: PacketProtocol;
+}
+
+/** What the input's policies make of a packet that gets to Pods: nothing if they allow it. */
+export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
+  const { policies, unread } = scene.objects;
+  const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
+  const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
+  const reached = isUnknown ? trace.fate.endpoints : [];
+  const endpoints = new Map(reached.map((endpoint) => [formatSocketAddress(endpoint), endpoint]));
+  return reached.length === 0
+    ? found
+    : [...found, { direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
+}
+
+interface Judgement {
+  readonly allowed: Maybe;
+  readonly policies: readonly Sourced<NetworkPolicy>[];
+  /** Whether it is unknown only because policies of one priority differ. */
+  readonly isAmbiguous?: boolean;
+}
+
+const allowed: Judgement = { allowed: true, policies: [] };
+
+/** The verdict for the client that the plugin sees. If that may be the client or the node, both count. */
+function sumUp([first = allowed, asNode = first]: readonly Judgement[]): readonly [
+  PolicyFinding['verdict'] | undefined,
+  Judgement['policies'],
+] {
+  const doubtful = [first, asNode].find((each) => each.allowed === undefined);
+  if (doubtful) return [doubtful.isAmbiguous ? 'ambiguous' : 'unknown', doubtful.policies];
+  if (asNode.allowed === first.allowed) return [first.allowed ? undefined : 'refused', first.policies];
+  return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
+}
+
+type Decision = PolicyAction | 'none';
+
+/** What a policy may decide about a packet: one thing if all it depends on is known. */
+interface Opinion {
+  readonly policy: Sourced<NetworkPolicy>;
+  readonly may: ReadonlySet<Decision>;
+}
+
+/**
+ * What comes of the opinions of one tier after the other, each as groups that are asked in order. Of a group, any policy may be
+ * the one that decides: it holds those of one priority, of which plugins take whichever they like.
+ */
+function decide(tiers: Iterable<Iterable<readonly Opinion[]>>): Judgement {
+  const ends = new Set<'accept' | 'deny'>();
+  const asked: Opinion[] = [];
+  for (const groups of tiers) {
+    let goesOn = false;
+    let isOpen = true;
+    for (const group of groups) {
+      const deciding = group.filter(({ may }) => !(may.size === 1 && may.has('none')));
+      for (const opinion of deciding) asked.push(opinion);
+      for (const decision of deciding.flatMap(({ may }) => [...may])) {
+        if (decision === 'accept' || decision === 'deny') ends.add(decision);
+        if (decision === 'pass') goesOn = true;
+      }
+      isOpen = group.every(({ may }) => may.has('none'));
+      if (!isOpen) break;
+    }
+    if (!isOpen && !goesOn) return judgementOf(ends, asked);
+  }
+  return judgementOf(ends.add('accept'), asked);
+}
+
+function judgementOf(ends: ReadonlySet<'accept' | 'deny'>, asked: readonly Opinion[]): Judgement {
+  if (!ends.has('deny')) return allowed;
+  const denying = asked.filter(({ may }) => may.has('deny'));
+  if (ends.size === 1) return { allowed: false, policies: denying.map(({ policy }) => policy) };
+  const doubtful = asked.filter(({ may }) => may.size > 1 || may.has('deny'));
+  const isAmbiguous = doubtful.every(({ may }) => may.size === 1);
+  return { allowed: undefined, policies: (isAmbiguous ? asked : doubtful).map(({ policy }) => policy), isAmbiguous };
+}
+
+/** What is known of a Pod, or of what may be one. */
+interface KnownPod extends KnownLabels {
+  /** Undefined if it is not known. */
+  readonly namespace: string | undefined;
+  /** Its named ports; undefined if they are not known. */
+  readonly ports: readonly ContainerPort[] | undefined;
+  readonly nodeName: string;
+}
+
+const unknown: KnownPod = { namespace: undefined, labels: {}, isWhole: false, ports: undefined, nodeName: '' };
+
+class PolicyJudge {
+  readonly #scene: Scene;
+  readonly #pods: ReadonlyMap<string, KnownPod>;
+  /** The policies of each tier, in groups of one priority, of which the first is asked first. */
+  readonly #tiers: Readonly<Record<NetworkPolicy['tier'], readonly (readonly Sourced<NetworkPolicy>[])[]>>;
+  /** Networks whose addresses are Pods'. */
+  readonly #networks: readonly Network[];
+
+  constructor(scene: Scene) {
+    const { nodes } = scene.objects;
+    const own = scene.side.services?.settings.clusterCIDRs ?? [];
+    const cidrs = [...own, ...nodes.flatMap(({ object }) => object.podCIDRs)];
+    this.#scene = scene;
+    this.#pods = knownPods(scene);
+    const groupsOf = (tier: NetworkPolicy['tier']) => {
+      const ofTier = scene.objects.policies.filter(({ object }) => object.tier === tier);
+      const sorted = ofTier.toSorted((a, b) => a.object.priority - b.object.priority);
+      return [...groupBy(sorted, ({ object }) => String(object.priority)).values()];
+    };
+    this.#tiers = { admin: groupsOf('admin'), namespace: groupsOf('namespace'), baseline: groupsOf('baseline') };
+    this.#networks = cidrs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  }
+
+  judge({ sender: { address: client }, target, fate }: Trace): readonly PolicyFinding[] {
+    const findings = new Map<string, PolicyFinding>();
+    const add = (direction: Direction, server: SocketAddress, judgements: readonly Judgement[]): void => {
+      const [verdict, policies] = sumUp(judgements);
+      if (!verdict) return;
+      const named = policies.map(({ object: { metadata, tier }, source }) => {
+        return { name: tier === 'namespace' ? fullName(metadata) : metadata.name, place: source.place([]).locate() };
+      });
+      const key = [direction, verdict, ...named.map(({ name }) => name)].join(' ');
+      const finding = findings.get(key) ?? { direction, verdict, policies: named, endpoints: new Map() };
+      findings.set(key, finding);
+      finding.endpoints.set(formatSocketAddress(server), server);
+    };
+    const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
+    for (const { address, port, source } of fate.verdict === 'delivered' ? fate.endpoints : forwarded) {
+      // No policy keeps a Pod from itself.
+      if (client?.text === address.text) continue;
+      const server = { address, port };
+      const judge = (direction: Direction, seen: Address | undefined, pod: KnownPod | undefined) =>
+        this.#judgePod(direction, pod, { client: seen, server, protocol: target.protocol });
+      if (client) add('egress', server, [judge('egress', client, this.#podAt(client))]);
+      const pod = this.#podAt(address);
+      // What comes from a Pod's own node always gets there.
+      const here = this.#scene.side.services?.node.name;
+      const isHere = pod?.nodeName ? pod.nodeName === here : isLocalEndpoint(this.#scene, server);
+      const ingress = this.#clientsSeen(source, client, address.family).map((seen) =>
+        (isHere ? this.#isOfNode(seen) : this.#isOfOtherNode(seen, pod?.nodeName))
+          ? allowed
+          : judge('ingress', seen, pod),
+      );
+      add('ingress', server, ingress);
+    }
+    return [...findings.values()];
+  }
+
+  /** The clients that the plugin may see: the sender, or the node if kube-proxy masquerades. */
+  #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
+    if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
+    const known = this.#scene.side.services?.node.nodeIPs[family];
+    // One that is not known is a loopback address there.
+    const node = known && isLoopback(known) ? undefined : known;
+    return this.#isOfNode(client) ? [node] : [client, node];
+  }
+
+  /** Whether an address is one of another node of the input. */
+  #isOfOtherNode(address: Address | undefined, name: string | undefined): boolean {
+    const node = this.#scene.objects.nodes.find(({ object }) => object.metadata.name === name);
+    return node !== undefined && nodeAddresses(node.object).some(({ text }) => text === address?.text);
+  }
+
+  #isOfNode(address: Address | undefined): boolean {
+    const own = this.#scene.links.flatMap(({ addresses }) => addresses);
+    return address === undefined || own.some((each) => each.address.text === address.text);
+  }
+
+  /** Asks the tiers in their order. */
+  #judgePod(direction: Direction, pod: KnownPod | undefined, connection: Connection): Judgement {
+    if (!pod) return allowed;
+    const { admin, namespace, baseline } = this.#tiers;
+    const ofRules = (groups: readonly (readonly Sourced<NetworkPolicy>[])[]) =>
+      groups.map((group) => group.map((policy) => this.#askRules(policy, direction, pod, connection)));
+    return decide([
+      ofRules(admin),
+      [this.#askNamespace(namespace.flat(), direction, pod, connection)],
+      ofRules(baseline),
+    ]);
+  }
+
+  /** A Pod that a NetworkPolicy selects has only the connections that one of those that select it allows. */
+  #askNamespace(
+    policies: readonly Sourced<NetworkPolicy>[],
+    direction: Direction,
+    pod: KnownPod,
+    connection: Connection,
+  ): readonly Opinion[] {
+    const selecting = policies.flatMap((policy) => {
+      const { object } = policy;
+      const selects = object[direction] !== undefined && this.#selectsSubject(object, pod);
+      if (selects === false) return [];
+      const allows = anyOf(object[direction] ?? [], (rule) => this.#matches(rule, object, direction, connection));
+      return [{ policy, selects, allows }];
+    });
+    const isAllowed = anyOf(selecting, (each) => all(each.selects, each.allows));
+    const may = new Set<Decision>(isAllowed === false ? [] : ['accept']);
+    if (isAllowed !== true) {
+      if (selecting.some(({ selects, allows }) => selects || allows !== true)) may.add('deny');
+      if (!selecting.some(({ selects }) => selects)) may.add('none');
+    }
+    return selecting.map(({ policy }) => ({ policy, may }));
+  }
+
+  /** The first rule of a cluster's policy that matches decides. */
+  #askRules(policy: Sourced<NetworkPolicy>, direction: Direction, pod: KnownPod, connection: Connection): Opinion {
+    const { object } = policy;
+    const may = new Set<Decision>();
+    const selects = this.#selectsSubject(object, pod);
+    for (const rule of selects === false ? [] : (object[direction] ?? [])) {
+      const matching = all(selects, this.#matches(rule, object, direction, connection));
+      if (matching !== false) may.add(rule.action);
+      if (matching === true) return { policy, may };
+    }
+    return { policy, may: may.add('none') };
+  }
+
+  /** Whether a policy is about a Pod. One that may be any Pod counts as the subject only of what every Pod is. */
+  #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
+    const selects = this.#selects(subject, pod, metadata.namespace);
+    return pod.namespace === undefined && selects === undefined ? false : selects;
+  }
+
+  #selects({ pods, namespaces }: PodSelection, pod: KnownPod, namespace: string): Maybe {
+    const isInNamespace = pod.namespace === undefined ? undefined : pod.namespace === namespace;
+    return all(
+      namespaces ? matches(namespaces, labelsOfNamespace(pod.namespace, this.#scene)) : isInNamespace,
+      matches(pods, pod),
+    );
+  }
+
+  #matches({ peers, ports }: PolicyRule, policy: NetworkPolicy, direction: Direction, connection: Connection): Maybe {
+    const peer = direction === 'ingress' ? connection.client : connection.server.address;
+    return all(
+      peers.length === 0 || anyOf(peers, (each) => this.#isPeer(each, peer, policy.metadata.namespace)),
+      ports.length === 0 || anyOf(ports, (each) => this.#isPort(each, connection, policy)),
+    );
+  }
+
+  #isPeer(peer: PolicyPeer, address: Address | undefined, namespace: string): Maybe {
+    if (!address) return undefined;
+    switch (peer.kind) {
+      case 'block': {
+        const { network, except } = peer;
+        return network !== undefined && contains(network, address) && !except.some((each) => contains(each, address));
+      }
+      case 'pods': {
+        const pod = this.#podAt(address);
+        return pod !== undefined && this.#selects(peer, pod, namespace);
+      }
+      case 'nodes': {
+        const { nodes } = this.#scene.objects;
+        const node = nodes.find(({ object }) => nodeAddresses(object).some(({ text }) => text === address.text));
+        if (node) return matches(peer.nodes, { labels: node.object.metadata.labels, isWhole: true });
+        return nodes.length === 0 && !this.#podAt(address) ? undefined : false;
+      }
+      // DNS says which addresses a name has, from time to time.
+      case 'domain-names':
+        return undefined;
+    }
+  }
+
+  /** Whether a NetworkPolicy's rule about ports is about pings, plugins see differently. */
+  #isPort({ protocol, port, endPort }: PolicyPort, { server, protocol: asked }: Connection, policy: NetworkPolicy) {
+    if (asked === 'icmp') return policy.tier === 'namespace' ? undefined : false;
+    if (protocol !== undefined && protocol.toLowerCase() !== asked) return false;
+    if (port === undefined) return true;
+    if (typeof port === 'number') return port <= server.port && server.port <= (endPort ?? port);
+    const pod = this.#podAt(server.address);
+    if (!pod) return false;
+    return pod.ports?.some((each) => {
+      const isOfProtocol = each.protocol.toLowerCase() === asked;
+      return each.name === port && isOfProtocol && each.port === server.port;
+    });
+  }
+
+  /** The Pod at an address, known or not; undefined if no Pod has the address. */
+  #podAt(address: Address): KnownPod | undefined {
+    const isPods = this.#networks.some((each) => contains(each, address));
+    return this.#pods.get(address.text) ?? (isPods ? unknown : undefined);
+  }
+}
+
+/**
+ * The Pods of the input by address. Of an endpoint whose Pod is not among them, its Service's selector says some of the
+ * labels. What runs in a host's network is no Pod to network plugins.
+ */
+function knownPods({ objects: { pods, services, nodes }, ports }: Scene): ReadonlyMap<string, KnownPod> {
+  const known = new Map<string, KnownPod>();
+  /** The addresses of nodes, as far as Nodes and Pods in a host's network say them. */
+  const hosts = new Set<string>();
+  const selectors = new Map(
+    services.map(({ object: { metadata, spec } }) => [`${metadata.namespace}/${metadata.name}`, spec.selector]),
+  );
+  for (const port of ports) {
+    const { namespace = '', endpoints = [] } = port;
+    const labels = selectors.get(serviceName(port));
+    if (!labels) continue;
+    const pod = { ...unknown, namespace, labels };
+    for (const { address } of endpoints) if (address) known.set(address.text, pod);
+  }
+  for (const { object } of pods) {
+    const { metadata, spec, status } = object;
+    if (!status || status.ended) continue;
+    if (spec.hostNetwork) {
+      for (const { text } of status.addresses) hosts.add(text);
+      continue;
+    }
+    const { namespace, labels } = metadata;
+    const pod = { namespace, labels, isWhole: true, ports: spec.ports, nodeName: spec.nodeName };
+    for (const { text } of status.addresses) known.set(text, pod);
+  }
+  for (const { object } of nodes) for (const { text } of nodeAddresses(object)) hosts.add(text);
+  for (const address of hosts) known.delete(address);
+  return known;
+}

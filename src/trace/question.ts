@@ -1,0 +1,381 @@
+import type { ArgumentsOf } from '../diagnostics/codes.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { detectLocalTraffic } from '../cluster/local-traffic.ts';
+import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../describe/parse-asked.ts';
+import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../cluster/model.ts';
+import type { SideServices } from '../dumps/side.ts';
+import { mostSuggestions, nearest } from '../base/find-nearest.ts';
+import {
+  addressAfter,
+  addressBits,
+  contains,
+  isLoopback,
+  joinHostPort,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
+import type { Fate, Packet, PacketProtocol } from '../packet/packet.ts';
+import { unknownOwn } from '../packet/own-address.ts';
+import { isIn } from './pod-networks.ts';
+import type { Scene } from './scene.ts';
+
+/** What is asked, as on the command line. */
+export interface Question {
+  readonly from: string;
+  readonly to: string;
+  readonly protocol: PacketProtocol | undefined;
+  readonly inInterface: string | undefined;
+  /** The namespace of Services and Pods that are named without one. */
+  readonly namespace: string | undefined;
+}
+
+/** The sender's address, and where its packets enter the node. */
+export interface Sender {
+  /** In words: "a pod on this node". */
+  readonly words: string;
+  /** Undefined for the node, which chooses one itself. */
+  readonly address: Address | undefined;
+  readonly enters: Packet['enters'];
+  /** Whether it is a pod of the node. */
+  readonly isPod?: boolean;
+}
+
+/** Where the packet goes: the question's destination as an address. */
+export interface Destination {
+  readonly address: Address;
+  readonly port: number;
+  readonly protocol: PacketProtocol;
+  /** The Service that was named. */
+  readonly label: string | undefined;
+}
+
+export interface Trace {
+  readonly sender: Sender;
+  readonly target: Destination;
+  readonly fate: Fate;
+}
+
+/** A value that was read, or the diagnostic that says why it could not be. */
+export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;
+
+interface Wrong {
+  readonly kind: 'wrong';
+  readonly diagnostic: Diagnostic;
+}
+
+const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
+
+export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
+  return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
+}
+
+/** The senders that need no name. */
+export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
+
+export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
+
+/** Finds the sender and its address of a family. */
+export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
+  const { services } = scene.side;
+  const sender = (words: string, address: Address, isPod: boolean): Read<Sender> => {
+    const usual = isPod ? podInterface(scene, family) : services && 'eth0';
+    return read({ words, address, enters: { interface: inInterface ?? usual }, isPod });
+  };
+  const kind = senderKinds.find((each) => each === from);
+  if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });
+  if (kind) {
+    const words = strangers[kind];
+    const found = findStranger(kind, family, scene);
+    if (found) return sender(words, found, kind === 'pod');
+    return nodesUnnamed(scene) ?? wrong({ problem: 'no-address-for', sender: words });
+  }
+  const address = parseAddress(from);
+  if (address) {
+    if (address.family !== family) return wrong({ problem: 'other-family', from });
+    const isOwn = [...scene.links, ...scene.side.state.links].some(({ addresses }) =>
+      addresses.some((each) => each.address.text === address.text),
+    );
+    if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
+    const isPod = services?.node.podCIDRs.some((network) => contains(network, address)) === true;
+    return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
+  }
+  if (dottedQuad.test(from)) return wrong({ problem: 'no-address', text: from });
+  const name = nameOfPod(from, namespace);
+  const pod = scene.pods.get(name);
+  if (!pod && scene.objects.unread.has('pods'))
+    return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
+  if (!pod) {
+    const near = nearest(name, [...scene.pods.keys()]);
+    return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+  }
+  const own = pod.status?.addresses.find((each) => each.family === family);
+  if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === services?.node.name;
+  return nodesUnnamed(scene) ?? sender(`Pod ${name}${isHere ? '' : ' on another node'}`, own, isHere);
+}
+
+const dottedQuad = /^\d+(\.\d+){3}$/;
+
+/** The "namespace/name" of a Pod that is named with or without its kind and namespace. */
+export function nameOfPod(words: string, namespace: string | undefined): string {
+  const name = words.replace(/^pods?\//, '');
+  return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+}
+
+/** Senders for which kpc finds an address. */
+const strangers = {
+  pod: 'a pod on this node',
+  'remote-pod': 'a pod on another node',
+  external: 'a client outside the cluster',
+} as const;
+
+/** Without a named node, no pod is on the node. */
+function nodesUnnamed({ side, objects }: Scene): Wrong | undefined {
+  const nodes = objects.nodes.length;
+  return side.services?.node.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
+}
+
+/** The interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
+function podInterface({ side: { services }, podTraffic }: Scene, family: Family): string | undefined {
+  const [seen] = podTraffic.interfaces;
+  if (!services) return seen?.replace(/[+*]$/, '0');
+  const local = detectLocalTraffic(services.settings, services.node, family);
+  if (local?.kind === 'from-interface') return local.name;
+  return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';
+}
+
+/** Addresses of documentation, which no cluster gives to anything (RFC 5737, RFC 3849). */
+const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
+
+/** A free address for a sender of that kind. */
+function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
+  if (kind === 'external') return firstFree(outside[family], scene);
+  return scene.side.services ? findPod(kind, family, scene, scene.side.services) : findPodOfDump(kind, family, scene);
+}
+
+function findPod(
+  kind: 'pod' | 'remote-pod',
+  family: Family,
+  scene: Scene,
+  { node: { podCIDRs }, settings }: SideServices,
+): Address | undefined {
+  const besideOf = (isLocal: boolean | undefined) => beside(family, scene, (each) => each.isLocal === isLocal);
+  if (kind === 'pod') {
+    const own = podCIDRs.find((network) => network.family === family);
+    return firstFree(own, scene) ?? besideOf(true);
+  }
+  const wide = settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  const network = wide.find((each) => each.family === family);
+  return besideOf(false) ?? firstFree(network, scene, podCIDRs) ?? besideOf(undefined);
+}
+
+/**
+ * A dump says of no endpoint where it is. Pods have addresses of the network that its rules name, and those of the node, addresses
+ * of a link's network in that. If the rules name none, an address beside an endpoint that is no host's.
+ */
+function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
+  const wide = scene.podTraffic.networks.filter((network) => network.family === family);
+  const ofLinks = scene.links
+    .flatMap(({ addresses }) => addresses)
+    .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? [])
+    .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
+  const here = ofLinks.filter(({ address }) => isIn(wide, address));
+  const isHost = ({ text }: Address): boolean =>
+    scene.ports.some((port) => {
+      const isServer = serviceName(port) === 'default/kubernetes';
+      return isServer && port.endpoints?.some(({ address }) => address?.text === text) === true;
+    });
+  const isPods = (address: Address): boolean => (wide.length > 0 ? isIn(wide, address) : !isHost(address));
+  const besideOf = (isHere: boolean | undefined) =>
+    beside(family, scene, ({ address }) => isPods(address) && (isHere === undefined || isIn(here, address) === isHere));
+  const [network] = wide;
+  if (kind === 'pod') return firstFree(here[0], scene) ?? besideOf(undefined) ?? firstFree(network, scene);
+  return besideOf(here.length > 0 ? false : undefined) ?? firstFree(network, scene, here);
+}
+
+/** An address beside that of an endpoint. */
+function beside(
+  family: Family,
+  scene: Scene,
+  isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
+): Address | undefined {
+  const own = [...scene.endpoints.values()].find((each) => each.address.family === family && isMeant(each));
+  return own && (firstFree(parseNetwork(`${own.address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? own.address);
+}
+
+/** firstFree starts at this host and counts down, because low ones are often routers and endpoints. */
+const tried = 250;
+
+function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
+  if (!network) return undefined;
+  const taken = new Set([
+    ...[...scene.endpoints.values()].map(({ address }) => address.text),
+    ...scene.ports.flatMap((port) => portAddresses(port).map(({ address }) => address.text)),
+    ...scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
+  ]);
+  const blocks = network.prefixLength <= 16 ? 256 : 1;
+  for (let block = 0; block < blocks; block++) {
+    for (let host = tried; host > 1; host--) {
+      const address = addressAfter(network.address, block * 256 + host);
+      if (!contains(network, address)) continue;
+      if (except.some((each) => contains(each, address))) break;
+      if (!taken.has(address.text)) return address;
+    }
+  }
+  return undefined;
+}
+
+/** The destination, and whether the sender is outside the cluster. */
+type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
+
+/** Reads a destination: an address with a port, or the name of a Service as kubectl or DNS writes it. */
+function readDestination(asked: Asked, family: Family | undefined, scene: Scene): Read<Destination> {
+  const { to, namespace } = asked;
+  const named = parseAskedAddress(to);
+  if (!named) {
+    const [, host = to] = /^(.*):\d+$/.exec(to) ?? [];
+    if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
+    if (dottedQuad.test(host)) return wrong({ problem: 'no-address', text: to });
+    const ports = findPorts(to, namespace, scene);
+    return ports.kind === 'wrong' ? ports : readService(asked, ports.value, family, scene);
+  }
+  const { address } = named;
+  const protocol = asked.protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
+  const own = scene.ports.filter((each) => hasAddress(each, address));
+  const [only, ...others] = new Set(own.filter((each) => isOf(each, protocol)).map(({ port }) => port));
+  const port = protocol === 'icmp' ? 0 : (named.port ?? (others.length === 0 ? only : undefined));
+  if (port !== undefined) return read({ address, port, protocol, label: undefined });
+  const ports = [...new Set(own.map(nameNumber))];
+  return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
+}
+
+function hasAddress(port: ShownPort, { text }: Address): boolean {
+  return portAddresses(port).some(({ address }) => address.text === text);
+}
+
+function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
+  return port.protocol.toLowerCase() === protocol;
+}
+
+/** "service:port", or the Service alone for a port without a name. */
+function joinNames(service: string, portName = ''): string {
+  return portName === '' ? service : `${service}:${portName}`;
+}
+
+function nameNumber({ port, protocol }: ShownPort): string {
+  return `${port}/${protocol}`;
+}
+
+function readService(
+  { to, protocol, isOutside }: Asked,
+  ports: readonly ShownPort[],
+  family: Family | undefined,
+  scene: Scene,
+): Read<Destination> {
+  const fitting = ports.filter(
+    (port) => (family ?? port.family) === port.family && (!protocol || protocol === 'icmp' || isOf(port, protocol)),
+  );
+  const [first] = fitting;
+  const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
+  if (!way) return wrong({ problem: 'no-such-port', to });
+  const names = new Map(fitting.map(({ label, service = label, portName }) => [label, joinNames(service, portName)]));
+  if (names.size > 1 && protocol !== 'icmp') return wrong({ problem: 'which-port', to, ports: [...names.values()] });
+  const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
+  return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
+}
+
+/** The names, each "namespace/name", that are spelled like one with or without its namespace. */
+export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
+  const bare = (name: string): string => (wanted.includes('/') ? name : name.slice(name.indexOf('/') + 1));
+  const near = [...new Set(names)].filter((name) => nearest(wanted, [bare(name)]).length > 0);
+  return near.slice(0, mostSuggestions);
+}
+
+/** Whether a "namespace/name" is the wanted name, which may lack the namespace. */
+export function isNamed(name: string, wanted: string): boolean {
+  return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
+}
+
+/** The ports of a Service that is named by its address, or as people, kubectl or DNS name it, each with a port or without. */
+export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
+  const asked = parseAskedAddress(what);
+  if (asked) {
+    const found = scene.ports.filter(
+      (each) =>
+        hasAddress(each, asked.address) &&
+        (asked.port ?? each.port) === each.port &&
+        (asked.protocol ?? each.protocol) === each.protocol,
+    );
+    return found.length > 0 ? read(found) : wrong({ problem: 'no-such', kind: 'Service', name: what, near: [] });
+  }
+  const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
+  const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
+  const own = scene.ports.filter((each) => isNamed(serviceName(each), wanted));
+  const services = [...new Set(own.map((each) => serviceName(each)))];
+  if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
+  if (own.length === 0) {
+    const others = scene.side.services?.cluster.services ?? [];
+    const idle = others.find((each) => each.skipped && isNamed(`${each.namespace}/${each.name}`, wanted));
+    if (idle?.skipped)
+      return wrong({ problem: 'skipped', service: `${idle.namespace}/${idle.name}`, why: idle.skipped });
+    const names = scene.ports.map((each) => serviceName(each));
+    return wrong({ problem: 'no-such', kind: 'Service', name: wanted, near: nearNames(wanted, names) });
+  }
+  if (port === undefined) return read(own);
+  const chosen = own.filter((each) => each.portName === port || String(each.port) === port);
+  if (chosen.length > 0) return read(chosen);
+  const known = [...new Set(own.map(nameNumber))];
+  return wrong({ problem: 'no-port', service: services.join(''), port, ports: known });
+}
+
+/** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */
+function wayTo(shown: ShownPort, isOutside: boolean, { links, side }: Scene) {
+  const { port, nodePort, family } = shown;
+  const addresses = portAddresses(shown);
+  const find = (kind: PortAddress['kind']) => addresses.find((each) => each.kind === kind)?.address;
+  const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
+  const own = links
+    .flatMap((link) => link.addresses)
+    .find((each) => each.family === family && !isLoopback(each.address));
+  if (isOutside && !outer && nodePort && (own || side.kind === 'dump'))
+    return { address: own?.address ?? unknownOwn[family], port: nodePort };
+  const address = outer ?? find('cluster-ip') ?? find('unknown');
+  return address && port !== undefined ? { address, port } : undefined;
+}
+
+export function packetOf(sender: Sender, target: Destination): Packet {
+  return {
+    source: sender.address,
+    destination: target.address,
+    protocol: target.protocol,
+    port: target.port,
+    enters: sender.enters,
+  };
+}
+
+/** Sends the packet of a question. Reports what is wrong with its sender and its destination, if anything is. */
+export function ask(
+  { from, to, protocol, inInterface, namespace }: Question,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: Trace }
+  | {
+      readonly kind: 'wrong';
+      readonly faults: readonly { readonly end: 'from' | 'to'; readonly diagnostic: Diagnostic }[];
+    } {
+  const asked = { to, protocol, namespace, isOutside: from === 'external' };
+  const target = readDestination(asked, parseAddress(from)?.family, scene);
+  // Without a target, a sender of either family will do.
+  const wanted = target.kind === 'read' ? [target.value.address.family] : families;
+  const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
+  const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
+  if (target.kind === 'read' && sender.kind === 'read') {
+    const fate = scene.evaluate(packetOf(sender.value, target.value));
+    return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };
+  }
+  const ends = [{ end: 'from', ...sender } as const, { end: 'to', ...target } as const];
+  return { kind: 'wrong', faults: ends.flatMap((each) => (each.kind === 'wrong' ? [each] : [])) };
+}

@@ -1,0 +1,618 @@
+import { count } from '../base/format-count.ts';
+import { joinWords } from '../base/join-words.ts';
+import { assignedTexts } from '../cluster/assign-addresses.ts';
+import { detectLocalTraffic } from '../cluster/local-traffic.ts';
+import { portAddresses, type PortAddress, type ServiceHealthCheck, type ShownPort } from '../cluster/model.ts';
+import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
+import { planNodePorts } from '../cluster/node-port-addresses.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { explainUnserved } from '../describe/find-subject.ts';
+import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
+import type { Side } from '../dumps/side.ts';
+import type { Location } from '../kernel/place.ts';
+import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { findLostJumps, lostJumpCause } from '../describe/lost-jumps.ts';
+import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
+import type { Hook, MarkChange, RouteDecision, RuleStep, Step } from '../packet/step.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
+import { percent } from './expectation.ts';
+import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
+import { judgePolicies, type PolicyFinding } from './network-policies.ts';
+import type { Sender, Destination, Trace } from './question.ts';
+import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
+import { isLocalEndpoint, type Scene, type ScenePort } from './scene.ts';
+import { knowsEndpoints } from './service-endpoints.ts';
+
+interface StepInWords {
+  readonly hook?: Hook;
+  /** "iptables nat KUBE-SERVICES rule 3". */
+  readonly where: string;
+  readonly what: string;
+  /** As the tool writes it. */
+  readonly rule?: string;
+  readonly servicePort?: string | undefined;
+  readonly place?: Location | undefined;
+}
+
+/** A trace in words: what comes out, then how, step by step. */
+export interface TraceInWords {
+  readonly heading: string;
+  readonly verdict: string;
+  readonly isGood: boolean;
+  /** Further reasons why it is unknown, and how the packet ends otherwise. */
+  readonly doubts: readonly string[];
+  readonly endpoints: readonly string[];
+  readonly notes: readonly string[];
+  readonly steps: readonly StepInWords[];
+  /** Names the values here that kpc chose because the input lacks them; empty if there are none. */
+  readonly assumed: readonly DescriptionLine[];
+}
+
+/** Puts a trace into words. Leaves out steps where nothing happens. */
+export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
+  const { sender, target, fate } = trace;
+  const { side, mode } = scene;
+  const name = side.services?.node.name ?? '';
+  const node = name === '' ? side.name : `node ${name}`;
+  const isPing = target.protocol === 'icmp';
+  const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
+  const to = target.label === undefined ? '' : ` (${target.label})`;
+  const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
+  const [verdict = '', ...doubts] =
+    fate.verdict === 'unknown' ? unknownWords(trace, scene) : [verdictWords(fate, trace)];
+  const { endpoints, steps } = fate.otherwise ?? fate;
+  return {
+    heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.services?.assumed.mode ? ` ${unnamedMode}` : ''}`,
+    verdict,
+    doubts,
+    isGood: fate.verdict === 'delivered' || fate.verdict === 'local' || fate.verdict === 'forwarded',
+    endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
+    notes: listNotes(trace, scene),
+    steps: steps
+      .filter((_, i) => leadsOn(steps, i, fate.verdict === 'unknown' && !fate.otherwise))
+      .map((step) => describeStep(step, scene))
+      .filter(isNews),
+    assumed: assumedLine(valuesOf(trace, scene), side),
+  };
+}
+
+/** An address and port; "the node, port 30080" where it is an address of the node's that is not known. */
+function socketWords({ address, port }: SocketAddress): string {
+  return isUnknownOwn(address) ? `the node, port ${port}` : joinHostPort(address.text, port);
+}
+
+export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] {
+  return [
+    line('heading', 0, trace.heading),
+    line(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
+    ...trace.doubts.map((doubt) => line('bad', 1, doubt)),
+    ...trace.endpoints.map((endpoint) => line('plain', 2, endpoint)),
+    ...trace.notes.map((note) => line('plain', 1, note)),
+    line('heading', 1, 'how'),
+    ...trace.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
+      const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
+      const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
+      const at = hook === undefined ? '' : `${hook}: `;
+      return [
+        line('plain', 2, `${String(i + 1).padStart(2)}. ${at}${what}${owner}${from}`),
+        line('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
+      ];
+    }),
+  ];
+}
+
+/** Drops a routing decision that repeats the one before: routing may run before and after a hook that does nothing. */
+function isNews({ hook, what }: StepInWords, index: number, steps: readonly StepInWords[]): boolean {
+  const before = steps[index - 1];
+  return hook !== undefined || before?.hook !== undefined || before?.what !== what;
+}
+
+/** Whether a jump leads to a rule that matches, or is the last step before an unknown end. */
+function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): boolean {
+  const [step, next] = [steps[index], steps[index + 1]];
+  if (step?.kind !== 'rule' || (step.action.kind !== 'jump' && step.action.kind !== 'goto')) return true;
+  if (!next) return endsInDoubt;
+  return next.kind === 'rule' && next.chain === step.action.chain && leadsOn(steps, index + 1, endsInDoubt);
+}
+
+function verdictWords({ verdict, endpoints, ways, steps }: KnownFate, { target }: Trace): string {
+  switch (verdict) {
+    case 'delivered': {
+      const reached = new Set(endpoints.map(formatSocketAddress)).size;
+      const lost = lostShare({ ways, verdict });
+      const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
+      return `delivered to ${count(reached, 'endpoint')}${rest}:`;
+    }
+    case 'local':
+      return `${endWords.local}${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
+    default: {
+      const others = lostShare({ ways, verdict });
+      const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
+      const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'proxy-port';
+      return `${isClosed ? closedByBalancer : endWords[verdict]}${rest}`;
+    }
+  }
+}
+
+/** What a balancer does that has no endpoint: the port is open, so that a check of the port alone passes. */
+const closedByBalancer = 'refused: the connection is taken, and closed at once';
+
+/** Why a verdict is unknown, one line a reason, and what it is otherwise. */
+function unknownWords(trace: Trace, scene: Scene): readonly string[] {
+  const { fate, target } = trace;
+  const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
+  const lines = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
+  return fate.otherwise ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace)}`] : lines;
+}
+
+const endWords = {
+  refused: 'refused: the sender gets an error at once',
+  dropped: 'dropped: the sender gets no answer, and waits until it times out',
+  local: 'reaches the node itself: no rule of a Service takes it, so a program on the node answers',
+  forwarded: 'left to routing: no rule of a Service changes it',
+  unknown: 'unknown',
+} as const;
+
+function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, scene: Scene): string {
+  const { source, probability } = endpoint;
+  const isLocal = isLocalEndpoint(scene, endpoint);
+  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+  const isNode = source === 'masqueraded' || isUnknownOwn(source);
+  const client = isNode ? "the node's address" : source.text === address?.text ? undefined : source.text;
+  const sees = client === undefined ? "sees the client's own address" : `sees ${client} as the client`;
+  return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}`;
+}
+
+/** Answers what an operator would ask next. */
+function listNotes(trace: Trace, scene: Scene): readonly string[] {
+  const { sender, target, fate } = trace;
+  const { services } = scene.side;
+  const port = portAt(trace, scene);
+  const strays = fate.endpoints.some((end) => end.source !== 'masqueraded' && isLocalEndpoint(scene, end) === false);
+  const notes = [
+    healthCheckNote(trace, scene),
+    ...skippedListings(scene),
+    services && explainUnserved(target, scene.objects, services),
+    port && (lostJump(trace, scene) ?? unservedNodePort(port, trace, scene)),
+    port && listenerNote(port, trace, scene),
+    port && localPolicy(port, trace, scene),
+    port && undetectedPods(port, trace, scene),
+    existingFlowNote(trace, scene, port),
+    routeNote(trace, scene),
+    ...choiceNotes(trace, port),
+    strays && sender.words === 'a client outside the cluster'
+      ? "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails"
+      : undefined,
+    ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
+  ];
+  return notes.filter((note) => note !== undefined);
+}
+
+/** Outputs that are of another node or time than the rest, and so are no part of the answer. */
+function skippedListings({ side: { doubts } }: Scene): readonly string[] {
+  return doubts.flatMap((doubt) =>
+    doubt.kind === 'second-listing'
+      ? [
+          `${doubt.file} holds ${doubt.output} of another node or another time, which is skipped: this answer is of the first`,
+        ]
+      : [],
+  );
+}
+
+/** Explains rules for a packet that no packet comes to, because what leads there is gone. */
+function lostJump({ sender, target, fate }: Trace, { mode, side }: Scene): string | undefined {
+  const { verdict } = fate.otherwise ?? fate;
+  if (!mode || !(verdict === 'local' || verdict === 'forwarded')) return undefined;
+  const from = sender.enters ? 'PREROUTING' : 'OUTPUT';
+  if (!findLostJumps(side, mode, target.address.family).includes(from)) return undefined;
+  return `chain ${baseChains.services} has rules for it, and nothing in ${from} jumps there: ${lostJumpCause}`;
+}
+
+/** Where flows of the same ends go that the dump lists. */
+function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefined): string | undefined {
+  const found = findExistingFlows(trace, scene);
+  const labels = port?.endpoints && new Set(port.endpoints.map(({ label }) => label));
+  return found && existingFlowWords(found, (endpoint) => labels?.has(endpoint));
+}
+
+/** A program's packet needs a route before any rule sees it; IPVS mode gives the node the address itself. */
+function routeNote({ sender, target, fate }: Trace, { mode, links }: Scene): string | undefined {
+  const { address } = target;
+  const own = links.flatMap(({ addresses }) => addresses);
+  const isOwn = isLoopback(address) || own.some((each) => each.address.text === address.text);
+  const { verdict } = fate.otherwise ?? fate;
+  const isServed = verdict === 'delivered' || verdict === 'refused';
+  if (sender.enters || isOwn || !mode || modeFacts[mode].kinds.has('links') || !isServed) return undefined;
+  return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
+}
+
+/** What the shares of connections mean for one client. */
+function choiceNotes({ fate }: Trace, port: ShownPort | undefined): readonly string[] {
+  const { steps, endpoints } = fate.otherwise ?? fate;
+  if (endpoints.length < 2) return [];
+  const server = steps.find((step) => step.kind === 'virtual-server')?.server;
+  const notes: string[] = [];
+  if (server) {
+    const { scheduler, schedulerFlags, address } = server;
+    // With the flag sh-port or mh-port, the client's port counts, too.
+    if (byClient.has(scheduler) && !schedulerFlags.includes('flag-2'))
+      notes.push(
+        `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are those of many clients`,
+      );
+    if (byDestination.has(scheduler))
+      notes.push(
+        `scheduler ${scheduler} chooses by the destination: all clients of ${address.text} get the same endpoint, and the shares are those of many addresses`,
+      );
+  }
+  if (port?.affinitySeconds) {
+    const keeps = server
+      ? `while it has connections, in TIME_WAIT too, and for ${port.affinitySeconds} s after them`
+      : `for ${port.affinitySeconds} s`;
+    notes.push(`session affinity: the chances are those of a new client, which then keeps its endpoint ${keeps}`);
+  }
+  return notes;
+}
+
+/** Schedulers of IPVS that hash one end of a connection. */
+const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
+const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
+
+function portAt({ target }: Trace, { ports }: Scene): ScenePort | undefined {
+  return ports.find((shown) => {
+    if (shown.family !== target.address.family || shown.protocol.toLowerCase() !== target.protocol) return false;
+    return (addressKind(shown, target) === undefined ? shown.nodePort : shown.port) === target.port;
+  });
+}
+
+/** The kind of a Service port's address; undefined if the destination is another address. */
+function addressKind(port: ShownPort, { address: { text } }: Destination): PortAddress['kind'] | undefined {
+  return portAddresses(port).find(({ address }) => address.text === text)?.kind;
+}
+
+/** Only kube-proxy itself delivers what comes to a loopback address in a mode without rules for that. */
+function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, { mode }: Scene) {
+  if (!mode || nodePort !== target.port || fate.verdict !== 'delivered' || !isLoopback(target.address))
+    return undefined;
+  if (modeFacts[mode].loopbackNodePorts.length > 0) return undefined;
+  return `kube-proxy itself listens for node port ${nodePort} of ${label} here, and forwards connections: no rule does this, so kube-proxy must be running`;
+}
+
+/** How the kernel loses packets with loopback addresses. */
+const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
+
+/** Why this address of the node serves no node port. */
+function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trace, { mode, side }: Scene) {
+  const { address, port } = target;
+  const { verdict, steps } = fate.otherwise ?? fate;
+  if (!mode || nodePort !== port) return undefined;
+  const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
+  if (isLoopback(address)) {
+    // What a rule drops or refuses has another cause.
+    const isLost = steps.some((step) => step.kind === 'route' && lostLoopbacks.has(step.decision.kind));
+    if (verdict !== 'local' && !isLost) return undefined;
+    const why = loopbackNodePorts.includes(address.family)
+      ? 'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet'
+      : `${title} serves no node port on this loopback address`;
+    return `${why}: use another address of the node instead`;
+  }
+  // What a dump's kube-proxy was started with, nothing shows.
+  if (verdict !== 'local' || (!side.services && !defaultNodePortAddresses.includes('primary'))) return undefined;
+  const named = (side.services?.settings.nodePortAddresses ?? []).join(', ');
+  const isUsual = named === '' || named === defaultNodePortAddresses.join(', ');
+  const why =
+    isUsual && defaultNodePortAddresses.includes('primary')
+      ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
+      : `nodePortAddresses is ${named}`;
+  return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
+}
+
+/** Explains policy Local on a node without an endpoint of the Service. */
+function localPolicy(port: ScenePort, { target, fate }: Trace, { mode, endpoints: known, side: { services } }: Scene) {
+  const { label, endpoints } = port;
+  if (services && !knowsEndpoints(services, port)) return undefined;
+  // A dump does not show where endpoints are, but what its rules do without one on the node.
+  if (!services && fate.verdict === 'dropped' && port.fallback === 'local-drops') {
+    const policy = addressKind(port, target) === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+    return `${policy} is Local, and ${label} has no endpoint on this node`;
+  }
+  if (!endpoints) return undefined;
+  if (endpoints.length === 0) return `${label} has no ready endpoint`;
+  const isInternal = addressKind(port, target) === 'cluster-ip';
+  const policy = isInternal ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  const isLocal = (isInternal ? internalPolicyOf(port) : externalPolicyOf(port)) === 'Local';
+  const isElsewhere = endpoints.every((endpoint) => known.get(endpoint.label)?.isLocal === false);
+  if (!mode || !isLocal || !isElsewhere) return undefined;
+  const does =
+    (fate.otherwise ?? fate).verdict === 'delivered'
+      ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes`
+      : '';
+  return `${policy} is Local, and ${label} has no endpoint on this node${does}`;
+}
+
+/** Where kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
+function undetectedPods(port: ShownPort, { sender, target }: Trace, { mode, side: { services } }: Scene) {
+  const { family } = target.address;
+  const detects = !services || detectLocalTraffic(services.settings, services.node, family) !== undefined;
+  const isInternal = addressKind(port, target) === 'cluster-ip';
+  if (!mode || !sender.isPod || isInternal || detects || externalPolicyOf(port) !== 'Local') return undefined;
+  const { title, localWithoutEndpoints } = modeFacts[mode];
+  if (localWithoutEndpoints === 'local-to-all') return undefined;
+  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${title} sends pods to all endpoints`;
+}
+
+function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
+  const names = policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`);
+  const isOne = policies.length === 1;
+  const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
+  const where = endpoints.size < all ? ` at ${joinWords([...endpoints.keys()], 'and')}` : '';
+  const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
+  const who = `${isOne ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
+  if (policies.length === 0)
+    return `${does}; whether a policy refuses it is not known: kpc could not read all policies and Pods of this cluster`;
+  if (verdict === 'unknown')
+    return `${does}; ${who} may refuse it${where}: ${isOne ? 'it depends' : 'they depend'} on facts about Pods or Namespaces that the input lacks`;
+  if (verdict === 'ambiguous')
+    return `${does}; ${who} have one priority and decide differently${where}: which of them counts is up to your network plugin`;
+  const seen = {
+    refused: '',
+    'refused-node': " and sees the node's address as the client",
+    'refused-client': ' and sees the client before masquerading',
+  };
+  return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
+}
+
+function describeStep(step: Step, { owners }: Scene): StepInWords {
+  switch (step.kind) {
+    case 'rule': {
+      const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;
+      return {
+        hook: step.hook,
+        where: whereOf(step),
+        what: actionWords(step),
+        rule: ruleText(step),
+        servicePort: step.origin?.servicePort ?? own,
+        place: step.origin?.place?.locate(),
+      };
+    }
+    case 'policy': {
+      const where = `${step.tool} ${step.table} ${step.chain}`;
+      return { hook: step.hook, where, what: 'no rule decides, and the policy of the chain is drop' };
+    }
+    case 'virtual-server': {
+      const { server, chosen, hook } = step;
+      const open = server.realServers.filter(({ weight }) => weight > 0).length;
+      return {
+        hook,
+        where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
+        what: chosen
+          ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
+          : 'IPVS has no real server for it, and refuses it',
+        servicePort: server.origin?.servicePort ?? owners.ofServer(server),
+        place: server.origin?.place?.locate(),
+      };
+    }
+    case 'proxy-port': {
+      const { server, chosen } = step;
+      return {
+        where: `proxy port ${server.protocol} ${formatSocketAddress(server)}`,
+        what: chosen
+          ? `the balancer connects to ${formatSocketAddress(chosen)}, one of ${server.endpoints.length}`
+          : 'the balancer has no endpoint for it, and closes the connection',
+        servicePort: server.origin?.servicePort,
+        place: server.origin?.place?.locate(),
+      };
+    }
+    case 'route':
+      return { where: 'routing', what: routeWords(step) };
+  }
+}
+
+function routeWords({ decision, destination }: Step & { readonly kind: 'route' }): string {
+  const { text } = destination;
+  switch (decision.kind) {
+    case 'local':
+      return isUnknownOwn(destination) ? 'it is for the node itself' : `${text} is an address of the node`;
+    case 'out':
+      return decision.interface === undefined
+        ? `it leaves the node towards ${text}`
+        : `it leaves towards ${text} by ${decision.interface}`;
+    case 'not-forwarding':
+      return 'the node does not forward packets (ip_forward is 0), and drops it';
+    case 'loopback-outside':
+      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
+    case 'own-address':
+      return `${text} gets a packet from its own address, and cannot answer`;
+    case 'loopback-source':
+      return `${text} gets a packet from a loopback address, and hosts discard such packets from others`;
+  }
+}
+
+/** What a rule does, as the end of a sentence. */
+function actionWords({ tool, rule, action }: RuleStep): string {
+  const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
+  const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;
+  switch (action.kind) {
+    case 'jump':
+    case 'goto':
+      return `goes on to ${action.chain}${by}`;
+    case 'goto-random':
+      return `goes on to one of ${count(action.chains.length, 'endpoint')}`;
+    case 'accept':
+      return tool === 'iptables' ? 'passes this table' : 'passes this chain';
+    case 'snat':
+      return `gets ${action.address.text} as its source`;
+    case 'dnat': {
+      const { address, port } = action.target;
+      return `goes to ${port === undefined ? address.text : joinHostPort(address.text, port)}${by}`;
+    }
+    case 'dnat-random':
+      return `goes to one of ${count(action.targets.length, 'endpoint')}`;
+    case 'redirect':
+      return `goes to the node itself${action.port === undefined ? '' : `, port ${action.port}`}`;
+    case 'write-set':
+      return `changes the set ${action.set}`;
+    case 'change-mark':
+      return action.of === 'connection' ? "changes the connection's mark" : markWords(action.change);
+    case 'unknown':
+      return tool === 'iptables' ? `meets ${action.text}` : 'meets a rule that kpc does not understand';
+    default:
+      return plainActions[action.kind];
+  }
+}
+
+const plainActions = {
+  return: 'leaves this chain',
+  continue: 'matches',
+  drop: 'is dropped',
+  reject: 'is refused',
+  masquerade: "gets the node's address as its source",
+  notrack: 'is not tracked as a connection',
+} as const;
+
+/** kube-proxy marks packets to masquerade by a bit of the mark, and flips it when that is done. */
+function markWords({ stays, start, flip }: MarkChange): string {
+  if (start === undefined && (stays ^ flip) >>> 0 === 0xffffffff) return 'is marked for masquerading';
+  return stays === 0xffffffff && flip !== 0 ? 'loses its mark' : 'has its mark changed';
+}
+
+/** A trace as --output json of kpc trace has it. */
+export function traceJson(trace: Trace, scene: Scene) {
+  const { fate } = trace;
+  const notes = listNotes(trace, scene);
+  const policies = judgePolicies(trace, scene).map(({ policies: own, endpoints, ...finding }) => ({
+    ...finding,
+    names: own.map(({ name }) => name),
+    endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
+  }));
+  return {
+    verdict: fate.verdict,
+    endpoints: endpointsJson(fate),
+    sourceAfter: sourceText(fate.source),
+    ...unknownJson(trace, scene),
+    notes: notes.length === 0 ? undefined : notes,
+    policies: policies.length === 0 ? undefined : policies,
+    existingFlows: findExistingFlows(trace, scene)?.ends.map(({ end, flows }) => {
+      return { address: end.address.text, port: end.port, flows };
+    }),
+    steps: fate.steps.map((each) => {
+      const { place, ...step } = describeStep(each, scene);
+      return { ...step, ...place };
+    }),
+  };
+}
+
+/** Why a verdict is unknown, and what it is otherwise, for programs; nothing for one that is known. */
+function unknownJson({ fate, target }: Trace, scene: Scene) {
+  if (fate.verdict !== 'unknown') return {};
+  const { otherwise } = fate;
+  return {
+    reasons: fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
+    otherwise: otherwise && {
+      condition: conditionWords(fate),
+      verdict: otherwise.verdict,
+      endpoints: endpointsJson(otherwise),
+      sourceAfter: sourceText(otherwise.source),
+    },
+  };
+}
+
+/** Endpoints may see different sources: a pod that reaches itself sees the node's address. */
+function endpointsJson({ endpoints }: KnownFate) {
+  return endpoints.map(({ address, port, probability, source }) => ({
+    address: address.text,
+    port,
+    probability: Number(probability.toFixed(6)),
+    sourceAfter: sourceText(source),
+  }));
+}
+
+/** The addresses, ports and node name of a trace, in the order in which its words name them. */
+function valuesOf({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
+  return [
+    ...socketValues(target),
+    ...addressValues(sender.address),
+    side.services?.node.name ?? '',
+    ...fate.endpoints.flatMap((each) => [
+      ...socketValues(each),
+      ...addressValues(each.source === 'masqueraded' ? undefined : each.source),
+    ]),
+    ...fate.steps.flatMap(valuesOfStep),
+  ];
+}
+
+function socketValues({ address, port }: { readonly address: Address; readonly port?: number | undefined }) {
+  return [address.text, ...(port === undefined ? [] : [String(port)])];
+}
+
+function addressValues(address: Address | undefined): readonly string[] {
+  return address ? [address.text] : [];
+}
+
+function valuesOfStep(step: Step): readonly string[] {
+  switch (step.kind) {
+    case 'virtual-server':
+    case 'proxy-port':
+      return [step.chosen, step.server].flatMap((at) => (at ? socketValues(at) : []));
+    case 'route':
+      return addressValues(step.destination);
+    case 'rule':
+      switch (step.action.kind) {
+        case 'snat':
+          return addressValues(step.action.address);
+        case 'dnat':
+          return socketValues(step.action.target);
+        case 'dnat-random':
+          return step.action.targets.flatMap(socketValues);
+        default:
+          return [];
+      }
+    case 'policy':
+      return [];
+  }
+}
+
+/** A line that names the values that kpc chose because the input lacks them; none if it chose none of these. */
+export function assumedLine(values: readonly string[], { services }: Side): readonly DescriptionLine[] {
+  if (!services) return [];
+  const { assumed, node } = services;
+  const chosen = new Set([
+    ...assumed.services.flatMap(assignedTexts),
+    ...assumed.pods,
+    ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
+  ]);
+  const named = [...new Set(values)].filter((value) => chosen.has(value));
+  return named.length === 0 ? [] : [line('dim', 1, `assumed: ${named.join(', ')}`)];
+}
+
+/** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
+export function healthCheckWords(
+  { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
+  { services }: Pick<Side, 'services'>,
+): string {
+  const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
+  if (services && !knowsEndpoints(services, { namespace, service }))
+    return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
+  const local = readyEndpoints.filter(({ nodeName }) => nodeName === services?.node.name).length;
+  const status = local > 0 ? 200 : 503;
+  return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
+}
+
+/** The health check node port that rules of a dump show. */
+function shownHealthCheck(port: number, fate: Fate, ports: Scene['ports']): string | undefined {
+  const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
+  if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
+  return `port ${port} is the health check of ${label}: kube-proxy answers 200 with a ready endpoint on this node, and 503 without`;
+}
+
+/** Answers for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
+function healthCheckNote({ target: { address, port }, fate }: Trace, { side, ports }: Scene): string | undefined {
+  const { services } = side;
+  if (!services) return shownHealthCheck(port, fate, ports);
+  const check = services.cluster.healthChecks.find((each) => each.port === port);
+  if (!check || fate.verdict !== 'local') return undefined;
+  const served = planNodePorts(services.settings, services.node, address.family).addresses;
+  const listens = !served || served.some(({ text }) => text === address.text);
+  return listens ? `this is the ${healthCheckWords(check, side)}` : undefined;
+}

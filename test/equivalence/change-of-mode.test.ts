@@ -1,0 +1,382 @@
+// What kpc migrate and kpc diff say of packets: of senders that exist, and with commands that show it.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kpc-change-of-mode-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(name: string, ...documents: readonly string[]): string {
+  const path = join(folder, name);
+  writeFileSync(path, documents.join('\n---\n'));
+  return path;
+}
+
+const service = (spec: string, status = '{}'): string =>
+  `{ apiVersion: v1, kind: Service, metadata: { name: web, namespace: shop }, spec: { clusterIP: 10.96.0.80, ${spec} }, status: ${status} }`;
+const endpoints = (...own: readonly string[]): string => `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, namespace: shop, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [${own.join(', ')}]`;
+const endpoint = (address: string, node: string, more = ''): string =>
+  `{ addresses: [${address}], nodeName: ${node}${more} }`;
+const node = (number: number, more = ''): string =>
+  `{ apiVersion: v1, kind: Node, metadata: { name: worker-${number} }, spec: { podCIDRs: [10.244.${number}.0/24] }, status: { addresses: [{ type: InternalIP, address: 192.168.50.1${number} }${more}] } }`;
+const nodes = [node(1), node(2)];
+const one = endpoint('10.244.1.10', 'worker-1');
+const other = endpoint('10.244.2.10', 'worker-2');
+
+describe('kpc diff', () => {
+  const plain = service('ports: [{ port: 80 }]');
+  const diff = async (before: readonly string[], after: readonly string[], ...flags: readonly string[]) => {
+    const [from, to] = [write('before.yaml', ...before), write('after.yaml', ...after)];
+    const mode = ['--proxy-mode', 'nftables', '--node', 'worker-1', '-q'];
+    return (await runKpc(['diff', from, to, ...mode, ...flags])).stdout;
+  };
+
+  test('counts endpoints and their shares, and no pod of another node', async () => {
+    const more = endpoints(one, other, endpoint('10.244.2.11', 'worker-2'));
+    const printed = await diff([plain, endpoints(one, other), ...nodes], [plain, more, ...nodes]);
+    expect(printed).toMatch(
+      /cluster IP of shop\/web .*, a pod on this node.* and the node itself: 2 → 3 endpoints, 33\.3% each/,
+    );
+    expect(printed).not.toMatch(/lost|another node/);
+  });
+
+  test('says how many endpoints are new where their number stays', async () => {
+    const moved = endpoints(one, endpoint('10.244.2.77', 'worker-2'));
+    const printed = await diff([plain, endpoints(one, other), ...nodes], [plain, moved, ...nodes]);
+    expect(printed).toContain('2 endpoints, 1 of them new, 50% each');
+  });
+
+  test('a new Service has no packets from endpoints elsewhere', async () => {
+    const printed = await diff(nodes, [plain, endpoints(other), ...nodes]);
+    expect(printed).toContain('left to routing → delivered');
+    expect(printed).not.toMatch(/an endpoint of the Service|→ dropped/);
+  });
+
+  test('names the source range that clients are in', async () => {
+    const balanced = (ranges: string): string =>
+      service(
+        `type: LoadBalancer, ports: [{ port: 80, nodePort: 30080 }], loadBalancerSourceRanges: [${ranges}]`,
+        '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }',
+      );
+    const slice = endpoints(one, other);
+    const printed = await diff(
+      [balanced('203.0.113.0/24'), slice, ...nodes],
+      [balanced('203.0.113.0/24, 192.0.2.0/25'), slice, ...nodes],
+    );
+    expect(printed).toContain('from a client in 192.0.2.0/25: dropped → delivered');
+  });
+
+  test('names no source range for node ports, which ranges do not bind', async () => {
+    const balanced = (fields: string): string =>
+      service(
+        `type: LoadBalancer, ports: [{ port: 80, nodePort: 30080 }]${fields}`,
+        '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }',
+      );
+    const local = ', externalTrafficPolicy: Local, loadBalancerSourceRanges: [203.0.113.0/24]';
+    const slice = endpoints(other);
+    const printed = await diff([balanced(''), slice, ...nodes], [balanced(local), slice, ...nodes]);
+    const [atNodePort] = /^.*node port of shop\/web.*$/m.exec(printed) ?? [];
+    expect(atNodePort).toMatch(/from a client outside the cluster\b.*: delivered → dropped/);
+    expect(atNodePort).not.toContain('203.0.113.0');
+    expect(printed).toMatch(/load balancer address of .*a client in 203\.0\.113\.0\/24/);
+  });
+
+  test('says in Markdown what becomes of packets, before the rules', async () => {
+    const balanced = service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]');
+    const printed = await diff(
+      [balanced, endpoints(one), ...nodes],
+      [plain, endpoints(one), ...nodes],
+      '--output',
+      'markdown',
+    );
+    const packets = printed.indexOf('### Packets on worker-1');
+    expect(printed.slice(packets)).toMatch(
+      /^- \*\*worse\*\*: node port of shop\/web .*: delivered → left to the node itself$/m,
+    );
+    expect(packets).toBeGreaterThan(0);
+    expect(printed.indexOf('<details>')).toBeGreaterThan(packets);
+  });
+
+  test('has the same packets in JSON', async () => {
+    const printed = await diff(
+      [plain, endpoints(one), ...nodes],
+      [plain, endpoints(one, other), ...nodes],
+      '--output',
+      'json',
+    );
+    const { packets } = JSON.parse(printed) as { readonly packets: readonly Record<string, unknown>[] };
+    expect(packets).toContainEqual(
+      expect.objectContaining({
+        services: ['shop/web'],
+        target: 'cluster-ip',
+        choice: expect.objectContaining({ kept: 1, to: { endpoints: 2, least: 0.5, most: 0.5 } }),
+        trace: expect.stringContaining('kpc trace '),
+      }),
+    );
+  });
+
+  test('says whose address endpoints see where that changes with their number', async () => {
+    const nodePort = (spec: string): string => service(`type: NodePort, ${spec}ports: [{ port: 80, nodePort: 30080 }]`);
+    const slice = endpoints(one, other);
+    const printed = await diff(
+      [nodePort(''), slice, ...nodes],
+      [nodePort('externalTrafficPolicy: Local, '), slice, ...nodes],
+    );
+    expect(printed).toContain(": 2 → 1 endpoint, with the client's address as source, before: the node's address");
+  });
+
+  test('prints commands that can be pasted, whatever the names of the files', async () => {
+    const path = write("it's $HOME.yaml", plain, endpoints(one, other), ...nodes);
+    const empty = write('empty.yaml', ...nodes);
+    const flags = ['--proxy-mode', 'nftables', '--nodeport-addresses', '10.0.0.0/8', '--nodeport-addresses', 'primary'];
+    const { stdout } = await runKpc(['diff', empty, path, '--node', 'worker-1', '-q', ...flags]);
+    const [command = ''] = /kpc trace .*/.exec(stdout) ?? [];
+    expect(command).toContain('--nodeport-addresses 10.0.0.0/8 --nodeport-addresses primary');
+    const words = execFileSync('bash', ['-c', `printf '%s\\0' ${command.replace(/^kpc /, '')}`], { encoding: 'utf8' });
+    const traced = await runKpc(words.split('\0').slice(0, -1));
+    expect(traced).toMatchObject({ status: 0 });
+    expect(traced.stdout).toContain('delivered to 2 endpoints');
+  });
+});
+
+interface Migration {
+  readonly summary: string;
+  readonly findings: readonly {
+    readonly cause: string;
+    readonly severity: string;
+    readonly advice: readonly string[];
+    readonly effects: readonly { readonly target: string; readonly severity: string; readonly classes: number }[];
+  }[];
+  readonly preparations: readonly {
+    readonly what: string;
+    readonly why: string;
+    readonly check: string;
+    readonly isRequired: boolean;
+  }[];
+}
+
+async function migrate(documents: readonly string[], ...flags: readonly string[]) {
+  const path = write('cluster.yaml', ...documents);
+  const { status, stdout, stderr } = await runKpc(['migrate', path, '--output', 'json', ...flags]);
+  return { status, stderr, migration: JSON.parse(stdout) as Migration };
+}
+
+const withPods = ['--cluster-cidr', '10.244.0.0/16'];
+
+describe('kpc migrate', () => {
+  test('is content where nothing breaks and nothing has to be set', async () => {
+    const balanced = service(
+      'type: LoadBalancer, ports: [{ port: 80 }]',
+      '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }',
+    );
+    const path = write('plain.yaml', balanced, endpoints(one, other), ...nodes);
+    const { status, stdout } = await runKpc(['migrate', path, ...withPods, '-q']);
+    expect(stdout).toMatch(/^ipvs → nftables on 2 nodes: (\d+) of \d+ classes of packets differ: \1 need no action\n/);
+    expect(status).toBe(0);
+    const blocks = stdout.split('\n\n');
+    expect(blocks.at(-2)).toMatch(/^No action needed, as it works on neither side\n {2}Other ports/);
+  });
+
+  test('counts each class once, by what it is to clients', async () => {
+    const local = service('type: NodePort, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]');
+    const { status, migration } = await migrate([local, endpoints(other), ...nodes], ...withPods);
+    const effects = migration.findings.flatMap((finding) => finding.effects);
+    const classesOf = (severity: string) =>
+      effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0);
+    expect(classesOf('breaks')).toBeGreaterThan(0);
+    expect(migration.summary).toContain(`: ${classesOf('breaks')} break`);
+    expect(status).toBe(1);
+  });
+
+  test('external IPs that every node answers ARP for come first, and are to be announced', async () => {
+    const external = service('externalIPs: [192.168.50.201, "2001:db8::5"], ports: [{ port: 80 }]');
+    const { status, migration } = await migrate([external, endpoints(one, other), ...nodes], ...withPods);
+    expect(status).toBe(1);
+    const [first] = migration.preparations;
+    expect(first).toMatchObject({ isRequired: true });
+    expect(first?.what).toContain('192.168.50.201');
+    expect(first?.what).not.toContain('2001:db8::5');
+    expect(first?.why).toContain('strictARP is false');
+    const strict = await migrate([external, endpoints(one, other), ...nodes], ...withPods, '--ipvs-strict-arp');
+    expect(strict.migration.preparations.filter(({ isRequired }) => isRequired)).toEqual([]);
+    const iptables = await migrate([external, endpoints(one, other), ...nodes], ...withPods, '--from', 'iptables');
+    expect(iptables.migration.preparations.filter(({ isRequired }) => isRequired)).toEqual([]);
+  });
+
+  test('advises to make pods known where policy Local drops them for want of it', async () => {
+    const local = service(
+      'type: LoadBalancer, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }], healthCheckNodePort: 30100',
+      '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }',
+    );
+    const input = [local, endpoints(other), ...nodes];
+    const adviceOf = ({ findings }: Migration): string =>
+      findings.flatMap(({ cause, advice }) => (cause === 'external-policy-local' ? advice : [])).join('\n');
+    expect(adviceOf((await migrate(input)).migration)).toContain('set clusterCIDR');
+    const known = adviceOf((await migrate(input, ...withPods)).migration);
+    expect(known).not.toContain('clusterCIDR');
+    expect(known).toContain('health check node port');
+  });
+
+  test('to iptables mode speaks of iptables mode', async () => {
+    const { migration } = await migrate(
+      [service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]'), endpoints(one), ...nodes],
+      ...withPods,
+      '--to',
+      'iptables',
+    );
+    const words = migration.preparations.map(({ what, why }) => `${what}: ${why}`).join('\n');
+    expect(words).toContain('iptables mode chooses endpoints at random');
+    expect(words).not.toContain('nftables');
+    const better = migration.findings.filter(({ severity }) => severity === 'opens' || severity === 'fails-otherwise');
+    expect(better.flatMap(({ advice }) => advice)).toEqual([]);
+  });
+
+  test('says what nodePortAddresses means in each mode, whichever comes first', async () => {
+    const input = [service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]'), endpoints(one), ...nodes];
+    const whyOf = async (...flags: readonly string[]) =>
+      (await migrate(input, ...withPods, ...flags)).migration.preparations.find(({ what }) =>
+        what.includes('nodePortAddresses'),
+      )?.why;
+    expect(await whyOf('--from', 'iptables')).toBe('without it, nftables mode means primary, and iptables mode all');
+    const back = await whyOf('--proxy-mode', 'nftables', '--to', 'iptables');
+    expect(back).toBe('without it, iptables mode means all, and nftables mode primary');
+  });
+
+  test('the mode that is named is the one before, and refused if it is the one afterwards', async () => {
+    const path = write('named.yaml', service('ports: [{ port: 80 }]'), ...nodes);
+    const { status, stderr } = await runKpc(['migrate', path, '--proxy-mode', 'nftables']);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('kube-proxy is in nftables mode already')]);
+  });
+
+  test('refuses a dump and a bundle by one sentence', async () => {
+    const dump = join(folder, 'iptables-save.txt');
+    writeFileSync(dump, '*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n');
+    const { status, stdout, stderr } = await runKpc(['migrate', dump]);
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('is a dump, and kpc migrate compiles manifests');
+  });
+
+  test.each([
+    ['policy Local', 'externalTrafficPolicy: Local, ', endpoints(other)],
+    ['no endpoints', '', endpoints()],
+  ])('node ports at a second address are a matter of addresses, with %s too', async (_, spec, slice) => {
+    const second = node(1, ', { type: ExternalIP, address: 203.0.113.11 }');
+    const nodePort = service(`type: NodePort, ${spec}ports: [{ port: 80, nodePort: 30080 }]`);
+    const { migration } = await migrate([nodePort, slice, second], '--node', 'worker-1', ...withPods);
+    const found = migration.findings.filter(({ effects }) => effects.some(({ target }) => target === 'node-port'));
+    expect(found.map(({ cause }) => cause)).toContain('node-port-addresses');
+  });
+
+  test('a Service whose endpoints are not ready has none', async () => {
+    const unready = endpoints(endpoint('10.244.2.10', 'worker-2', ', conditions: { ready: false }'));
+    const { migration } = await migrate([
+      service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]'),
+      unready,
+      ...nodes,
+    ]);
+    expect(migration.findings.map(({ cause }) => cause)).not.toContain('other');
+  });
+
+  test('asks the node that has the external address of a Service', async () => {
+    const external = service('externalIPs: [192.168.50.12], ports: [{ port: 80 }]');
+    const { migration, stderr } = await migrate([external, endpoints(one), ...nodes, node(3)], ...withPods);
+    expect(migration).toMatchObject({ nodes: 3, standIns: 3 });
+    expect(stderr).toContain('no other node can reach worker-2');
+    expect(stderr).toContain('[node-address]');
+  });
+});
+
+describe('kpc migrate --to-kubernetes-version', () => {
+  const plain = service('ports: [{ port: 80 }]');
+  const requiredOf = ({ preparations }: Migration): readonly string[] =>
+    preparations.flatMap(({ what, isRequired }) => (isRequired ? [what] : []));
+
+  test('a release that kpc follows changes no mode', async () => {
+    const { status, migration } = await migrate(
+      [plain, endpoints(one), ...nodes],
+      ...withPods,
+      '--to-kubernetes-version',
+      '1.37',
+    );
+    expect(migration.summary).toMatch(/^iptables → 1\.37 iptables on 2 nodes: \d+ classes of packets, no difference$/);
+    expect(migration.preparations).toEqual([]);
+    expect(status).toBe(0);
+  });
+
+  test('says that the default mode becomes nftables, and what that changes', async () => {
+    const nodePort = service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]');
+    const flags = [...withPods, '--to-kubernetes-version', '1.40'];
+    const input = [nodePort, endpoints(one), ...nodes];
+    const unnamed = await migrate(input, ...flags);
+    expect(unnamed.migration.summary).toContain('iptables → 1.40 nftables');
+    expect(unnamed.migration.preparations.map(({ why }) => why).join()).toContain('KEP-5343');
+    expect(unnamed.migration.findings.map(({ cause }) => cause)).toContain('node-port-loopback');
+    const named = await migrate(input, ...flags, '--proxy-mode', 'iptables');
+    expect(named.migration.summary).toContain('iptables → 1.40 iptables');
+    expect(named.status).toBe(0);
+  });
+
+  test.each([
+    ['1.39', [], undefined],
+    ['1.40', [], 'leave IPVS mode before the upgrade'],
+    ['1.40', ['--feature-gates', 'KubeProxyIPVS=true'], undefined],
+    ['1.43', ['--feature-gates', 'KubeProxyIPVS=true'], 'leave IPVS mode before the upgrade'],
+  ])('IPVS mode in %s with %j', async (release, gates, wanted) => {
+    const flags = [...withPods, '--proxy-mode', 'ipvs', '--to-kubernetes-version', release, ...gates];
+    const { migration } = await migrate([plain, endpoints(one), ...nodes], ...flags);
+    expect(requiredOf(migration).find((what) => what.includes('IPVS mode'))).toBe(wanted);
+    expect(migration.summary).toContain(wanted === undefined ? `${release} ipvs` : `${release} nftables`);
+  });
+
+  test('does not name a gate that no longer helps', async () => {
+    const external = service('externalIPs: [192.168.50.201], ports: [{ port: 80 }]');
+    const flags = ['--proxy-mode', 'ipvs', '--to-kubernetes-version'];
+    const whyOf = async (release: string) =>
+      (await migrate([external, endpoints(one), ...nodes], ...withPods, ...flags, release)).migration.preparations
+        .filter(({ isRequired }) => isRequired)
+        .map(({ why }) => why)
+        .join();
+    expect(await whyOf('1.40')).toContain('unless the feature gate KubeProxyIPVS is true');
+    expect(await whyOf('1.43')).not.toContain('is true');
+  });
+
+  test('names the Services whose external IPs go, and what breaks', async () => {
+    const external = service('externalIPs: [192.168.50.201], ports: [{ port: 80 }]');
+    const flags = [...withPods, '--proxy-mode', 'nftables', '--to-kubernetes-version'];
+    const input = [external, endpoints(one), ...nodes];
+    const { status, migration } = await migrate(input, ...flags, '1.40');
+    expect(status).toBe(1);
+    expect(requiredOf(migration)[0]).toMatch(/^give shop\/web another address/);
+    expect(migration.findings[0]).toMatchObject({ cause: 'external-ips', severity: 'breaks' });
+    const kept = await migrate(input, ...flags, '1.40', '--feature-gates', 'AllowServiceExternalIPs=true');
+    expect(kept.status).toBe(0);
+  });
+
+  test.each([
+    ['5.10.0-23-amd64', 1],
+    ['6.1.0', 0],
+    ['4.18.0-553.el8', 1],
+    ['5.13.0', 0],
+  ])('kernel %s of a Node', async (kernel, required) => {
+    const named = (number: number): string =>
+      node(number).replace('status: {', `status: { nodeInfo: { kernelVersion: ${kernel} },`);
+    const { migration } = await migrate([plain, endpoints(one), named(1), named(2)], ...withPods, '--from', 'iptables');
+    expect(requiredOf(migration).filter((what) => what.includes(`worker-1 (${kernel})`))).toHaveLength(required);
+    expect(migration.preparations.some(({ check }) => check === 'uname -r')).toBe(required === 1);
+  });
+
+  test.each(['1.44', '1.2', 'x'])('refuses %s', async (release) => {
+    const path = write('refused.yaml', plain);
+    const { status, stdout, stderr } = await runKpc(['migrate', path, '--to-kubernetes-version', release]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain('announced up to 1.43');
+  });
+});

@@ -1,0 +1,206 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const cluster = join(projectFolder, 'fixtures/cluster');
+const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join(cluster, name)]);
+const config = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${text}\n`);
+  return path;
+};
+
+interface Printed {
+  readonly findings: readonly {
+    readonly cause: string;
+    readonly severity: string;
+    readonly reasons: readonly string[];
+    readonly services: readonly string[];
+    readonly nodes: readonly string[];
+  }[];
+  readonly preparations: readonly { readonly what: string }[];
+}
+
+describe('kpc equivalence', () => {
+  test('says which rules a dump does not show', async () => {
+    const dump = join(folder, 'nat.txt');
+    const services = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES';
+    const chains = ':PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]';
+    writeFileSync(dump, `$ iptables-save -t nat\n*nat\n${chains}\n${services}\nCOMMIT\n`);
+    const { stderr } = await runKpc(['equivalence', dump, 'iptables', ...files, '--node', 'worker-1']);
+    expect(stderr).toContain('does not show table filter of IPv4');
+    expect(stderr).toContain('rules of IPv6');
+  });
+
+  describe('the command of a finding shows the side that explains it', () => {
+    const web = `apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { type: NodePort, clusterIP: 10.96.0.80, ports: [{ port: 80, nodePort: 30080 }] }
+---
+apiVersion: v1
+kind: Node
+metadata: { name: n1 }
+spec: { podCIDRs: [10.244.1.0/24] }
+status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] }
+---
+`;
+    const slice = (address: string) => `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [${address}], nodeName: n1 }]
+`;
+    const write = (name: string, text: string): string => {
+      const path = join(folder, name);
+      writeFileSync(path, text);
+      return path;
+    };
+    const manifests = write('web.yaml', web + slice('10.244.1.5'));
+    const effectsOf = async (from: string, to: string, stdin = '') => {
+      const { stdout } = await runKpc(['equivalence', from, to, '-q', '--output', 'json'], { stdin });
+      const { findings } = JSON.parse(stdout) as {
+        readonly findings: readonly { readonly effects: readonly Effect[] }[];
+      };
+      return findings.flatMap(({ effects }) => effects);
+    };
+    interface Effect {
+      readonly from: string;
+      readonly to: string;
+      readonly shownBy: 'old' | 'new';
+      readonly lacks?: string;
+      readonly trace: string;
+    }
+    const traced = async (command: string): Promise<string> =>
+      (await runKpc([...command.replace(/^kpc /, '').split(' '), '-q'])).stdout;
+
+    test('a dump with a gap, on either side', async () => {
+      const made = await runKpc(['compile', '-q', '-f', manifests, '--proxy-mode', 'iptables', '--print', 'iptables']);
+      const nat = made.stdout.slice(0, made.stdout.indexOf('*filter'));
+      const dump = write('part.txt', `$ iptables-save -t nat\n${nat.replace(/^-I (\w+) 1/gm, '-A $1')}`);
+      for (const sides of [
+        [dump, manifests],
+        [manifests, dump],
+      ] as const) {
+        const effects = await effectsOf(...sides);
+        const unknown = effects.filter((effect) => effect.lacks !== undefined);
+        expect(unknown.length).toBeGreaterThan(0);
+        for (const { shownBy, lacks = '', trace, ...ends } of unknown) {
+          expect(ends[shownBy === 'old' ? 'from' : 'to']).toBe('not known');
+          expect(sides[shownBy === 'old' ? 0 : 1]).toBe(dump);
+          expect(lacks).toMatch(new RegExp(`^${dump}: the dump lacks .*; add what iptables-save prints`));
+          const [reason = ''] = lacks.slice(dump.length + 2).split('; ');
+          expect(await traced(trace)).toContain(`unknown: ${reason}`);
+        }
+      }
+      const { stdout } = await runKpc(['equivalence', dump, manifests, '-q']);
+      expect(stdout).toContain(`${dump}: the dump lacks`);
+      const piped = await effectsOf(manifests, '-', readFileSync(dump, 'utf8'));
+      expect(piped.map(({ trace }) => trace)).toContainEqual(
+        expect.stringMatching(/^kpc trace - .* < THE-SAME-INPUT$/),
+      );
+      expect(piped.map(({ lacks }) => lacks)).toContainEqual(expect.stringMatching(/^stdin: the dump lacks/));
+    });
+
+    test('manifests beside a bundle, whose settings they follow', async () => {
+      const bundle = join(folder, 'bundle');
+      const flags = ['--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16', '--masquerade-all', 'true'];
+      await runKpc(['compile', '-q', '-f', manifests, ...flags, '-o', bundle]);
+      const changed = write('changed.yaml', web + slice('10.244.1.6'));
+      const [effect] = await effectsOf(bundle, changed);
+      expect(effect?.trace).toContain(`kpc trace ${changed} ${flags.join(' ')} --node n1`);
+      expect(await traced(effect?.trace ?? '')).toMatch(
+        /in nftables mode\n {2}delivered to 1 endpoint:\n.*the node's address/,
+      );
+    });
+  });
+
+  test('names the addresses on which a mode serves no node ports, and what to set', async () => {
+    const { status, stdout } = await runKpc(['equivalence', 'ipvs', 'nftables', ...files, '--node', 'worker-1']);
+    expect(status).toBe(1);
+    expect(stdout).toContain('Here only the old side serves them on 203.0.113.11.');
+    expect(stdout).toContain('To do: set nodePortAddresses');
+    const set = await runKpc([
+      'equivalence',
+      'ipvs',
+      'nftables',
+      ...files,
+      '--node',
+      'worker-1',
+      '--nodeport-addresses',
+      '0.0.0.0/0',
+    ]);
+    expect(set.stdout).not.toContain('Node ports');
+  });
+
+  test('compares configurations of kube-proxy', async () => {
+    const plain = config('plain.yaml', 'mode: nftables\nclusterCIDR: 10.244.0.0/16');
+    const all = config('all.yaml', 'mode: nftables\nclusterCIDR: 10.244.0.0/16\nnftables: { masqueradeAll: true }');
+    const { status, stdout } = await runKpc([
+      'equivalence',
+      plain,
+      all,
+      ...files,
+      '--node',
+      'worker-1',
+      '--output',
+      'json',
+    ]);
+    expect(status).toBe(1);
+    const { findings } = JSON.parse(stdout) as Printed;
+    expect(findings.map(({ cause, severity }) => `${cause} ${severity}`)).toContain('masquerade changes');
+    expect((await runKpc(['equivalence', plain, plain, ...files, '--node', 'worker-1'])).status).toBe(0);
+  });
+
+  test('prints Markdown, and JUnit with a case for each cause', async () => {
+    const args = ['equivalence', 'ipvs', 'nftables', ...files, '--node', 'worker-1'];
+    const markdown = await runKpc([...args, '--output', 'markdown']);
+    expect(markdown.stdout).toMatch(/^\*\*ipvs → nftables: /);
+    expect(markdown.stdout).toContain('### Node ports do not answer');
+    const junit = await runKpc([...args, '--output', 'junit']);
+    expect(junit.stdout).toContain('<failure message="Node ports do not answer on the same addresses of the node">');
+  });
+
+  test('refuses what it cannot compare, and says what to do', async () => {
+    const nothing = await runKpc(['equivalence', 'ipvs', 'nftables']);
+    expect(nothing).toMatchObject({ status: 2, stdout: '' });
+    expect(nothing.stderr).toContain('add the manifests that both sides are compiled from, with -f');
+    const noNodes = await runKpc(['equivalence', 'ipvs', 'nftables', ...files.slice(0, 2), '--all-nodes']);
+    expect(noNodes).toMatchObject({ status: 2, stdout: '' });
+  });
+});
+
+describe('kpc migrate', () => {
+  test('asks every node, and names those that a cause concerns', async () => {
+    const args = ['migrate', ...files, '--output', 'json'];
+    const { status, stdout } = await runKpc(args);
+    expect(status).toBe(1);
+    const { findings, preparations } = JSON.parse(stdout) as Printed;
+    const nodePorts = findings.find(({ cause }) => cause === 'node-port-addresses');
+    expect(nodePorts).toMatchObject({ severity: 'breaks', services: ['shop/storefront:https'], nodes: ['worker-1'] });
+    expect(preparations.map(({ what }) => what)).toContain(
+      'set net.ipv4.ip_forward to 1 on every node, and keep it across reboots',
+    );
+    const iptables = JSON.parse((await runKpc([...args, '--from', 'iptables'])).stdout) as Printed;
+    expect(iptables.preparations.map(({ what }) => what).join()).not.toMatch(/ip_forward|scheduler|kube-ipvs0/);
+    expect(iptables.findings.map(({ cause }) => cause)).toContain('node-port-loopback');
+  });
+
+  test('names each setting that has no successor', async () => {
+    const ipvs = 'scheduler: sh, strictARP: true, udpTimeout: 30s, excludeCIDRs: [10.97.0.0/24]';
+    const path = config(
+      'ipvs.yaml',
+      `mode: ipvs\niptables: { masqueradeAll: true, masqueradeBit: 11 }\nipvs: { ${ipvs} }`,
+    );
+    const { stdout } = await runKpc(['migrate', ...files, '--config', path, '--output', 'json']);
+    const words = (JSON.parse(stdout) as Printed).preparations.map(({ what }) => what).join('\n');
+    for (const word of ['masqueradeAll', 'masqueradeBit', 'scheduler sh', 'timeouts', 'strictARP', '10.97.0.0/24']) {
+      expect(words).toContain(word);
+    }
+  });
+});

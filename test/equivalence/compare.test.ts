@@ -1,0 +1,229 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { findOwners } from '../../src/changes/owners.ts';
+import { compareScenes, endsAlike, type Difference } from '../../src/equivalence/compare.ts';
+import { Findings, type Finding } from '../../src/equivalence/findings.ts';
+import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/equivalence/senders.ts';
+import type { KernelState } from '../../src/kernel/state.ts';
+import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
+import type { PacketProtocol } from '../../src/packet/packet.ts';
+import { packetOf, readSender } from '../../src/trace/question.ts';
+import { sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { labSide, lastReleaseWith, readAddress, senders, senders6 } from '../packet/lab.ts';
+import { portsOf } from '../packet/packets-of-side.ts';
+import { makeRandom, shuffle } from '../support/random.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+async function labScene(
+  mode: ProxyMode,
+  change: (state: KernelState) => KernelState = (state) => state,
+): Promise<Scene> {
+  const side = await labSide(mode);
+  return sceneOf({ ...side, state: change(side.state) }, findOwners([side.state]), mode, []);
+}
+
+function find(from: Scene, to: Scene): readonly Finding[] {
+  const findings = new Findings();
+  compareScenes(from, to, findings.collector(from, to));
+  return findings.list();
+}
+
+/** The same state, with all whose order means nothing in another one. */
+function shuffled(state: KernelState, seed: number): KernelState {
+  const random = makeRandom(seed);
+  return {
+    ...state,
+    virtualServers: shuffle(state.virtualServers, random).map((server) => ({
+      ...server,
+      realServers: shuffle(server.realServers, random),
+    })),
+    sets: shuffle(state.sets, random).map((set) => ({ ...set, entries: shuffle(set.entries, random) })),
+    nftables: state.nftables.map((table) => ({
+      ...table,
+      sets: new Map([...table.sets].map(([name, set]) => [name, { ...set, elements: shuffle(set.elements, random) }])),
+    })),
+  };
+}
+
+describe.each(proxyModes)('%s against itself', (mode) => {
+  test('all packets end alike, in whatever order its objects are', async () => {
+    const from = await labScene(mode);
+    expect(find(from, await labScene(mode))).toEqual([]);
+    expect(find(from, await labScene(mode, (state) => shuffled(state, 7)))).toEqual([]);
+  });
+
+  test('one rule, set entry or virtual server less is found', async () => {
+    const from = await labScene(mode);
+    const to = await labScene(mode, (state) => ({
+      ...state,
+      virtualServers: state.virtualServers.slice(1),
+      nftables: state.nftables.map((table) => ({
+        ...table,
+        sets: new Map(
+          [...table.sets].map(([name, set]) => [
+            name,
+            name === 'service-ips' ? { ...set, elements: set.elements.slice(1) } : set,
+          ]),
+        ),
+      })),
+      iptables: Object.fromEntries(
+        Object.entries(state.iptables).map(([family, tables]) => [
+          family,
+          {
+            ...tables,
+            nat: new Map(
+              [...(tables.nat ?? [])].map(([name, chain]) => [
+                name,
+                name === 'KUBE-SERVICES' || name === 'KUBE-PORTALS-CONTAINER'
+                  ? { ...chain, rules: chain.rules.slice(1) }
+                  : chain,
+              ]),
+            ),
+          },
+        ]),
+      ),
+    }));
+    expect(find(from, to).map(({ severity }) => severity)).toContain('breaks');
+  });
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const lab = join(projectFolder, 'test/kernel-lab/packets');
+const inputs = ['before', 'more', 'node.yaml'].flatMap((name) => ['-f', join(lab, name)]);
+const flags = [...inputs, '--config', join(lab, 'config.yaml')];
+
+/** The names that the tools' own output has in a dump. */
+const dumpNames: Readonly<Record<string, string>> = {
+  'iptables.restore': 'iptables-save',
+  'ip6tables.restore': 'ip6tables-save',
+  'ipset.restore': 'ipset-save',
+  'ipvsadm.restore': 'ipvsadm-save',
+  'nftables.nft': 'nft-list-ruleset',
+};
+
+/** The chains of the kernel in the tables of iptables, as iptables-save lists them; restore files name none. */
+function withPolicies(text: string): string {
+  const chains: Readonly<Record<string, readonly string[]>> = {
+    nat: ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'],
+    filter: ['INPUT', 'FORWARD', 'OUTPUT'],
+    mangle: ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'],
+  };
+  return text.replace(/^\*(\w+)$/gm, (line, table: string) =>
+    [line, ...(chains[table] ?? []).map((chain) => `:${chain} ACCEPT [0:0]`)].join('\n'),
+  );
+}
+
+describe.each(proxyModes)('%s, written and read again', (mode) => {
+  const ofMode = [...flags, '--kubernetes-version', lastReleaseWith(mode)];
+
+  test('a bundle is equal to what it was compiled from', async () => {
+    const bundle = join(folder, `bundle-${mode}`);
+    await runKpc(['compile', ...ofMode, '--proxy-mode', mode, '--out', bundle]);
+    const { status, stdout } = await runKpc(['equivalence', bundle, mode, ...ofMode]);
+    expect(stdout).toContain('no difference');
+    expect(status).toBe(0);
+  });
+
+  // No dump shows a balancer.
+  test.skipIf(programs(mode, 'proxyPorts'))('a bundle is equal to itself without its manifest, as a dump', async () => {
+    const bundle = join(folder, `again-${mode}`);
+    await runKpc(['compile', ...ofMode, '--proxy-mode', mode, '--out', bundle]);
+    const dump = join(folder, `dump-${mode}`);
+    cpSync(bundle, dump, { recursive: true });
+    for (const name of readdirSync(dump)) {
+      const text = readFileSync(join(dump, name), 'utf8');
+      rmSync(join(dump, name));
+      const as = dumpNames[name];
+      if (as !== undefined) writeFileSync(join(dump, as), withPolicies(text));
+    }
+    const { stdout } = await runKpc(['equivalence', bundle, dump]);
+    expect(stdout).toContain('no difference');
+  });
+});
+
+describe('between modes', () => {
+  test('IPVS and nftables differ as kernels do', async () => {
+    const findings = find(await labScene('ipvs'), await labScene('nftables'));
+    const causes = findings.map(({ cause, severity }) => `${cause} ${severity}`);
+    expect(causes).toEqual(expect.arrayContaining(['external-policy-local breaks', 'unserved-port fails-otherwise']));
+    const local = findings.find(({ cause }) => cause === 'external-policy-local');
+    expect(local?.services).toContain('default/external-local:main');
+    expect(local?.effects.map(({ from, to }) => `${from} → ${to}`)).toEqual(
+      expect.arrayContaining([
+        'delivered → dropped',
+        'delivered to endpoints on this node → delivered to endpoints on this and other nodes',
+      ]),
+    );
+  });
+
+  test('every difference over the packets that kernels were asked for is in a class that is reported', async () => {
+    let packets = 0;
+    let differing = 0;
+    for (const [a, b] of [
+      ['ipvs', 'nftables'],
+      ['iptables', 'nftables'],
+      ['ipvs', 'iptables'],
+    ] as const) {
+      const scenes = [await labScene(a), await labScene(b)] as const;
+      const reported = effectsOf(find(...scenes));
+      for (const difference of randomDifferences(scenes, 20_000, () => packets++)) {
+        differing++;
+        const alone = new Findings();
+        alone.collector(...scenes)(difference);
+        for (const effect of effectsOf(alone.list())) {
+          const { source, destination, port } = difference.packet;
+          const example = `${a} ${b} ${source?.text} to ${destination.text}:${port}: ${effect}`;
+          expect(reported.has(effect) ? 'reported' : example).toBe('reported');
+        }
+      }
+    }
+    expect(packets).toBeGreaterThan(30_000);
+    expect(differing).toBeGreaterThan(1000);
+  }, 120_000);
+});
+
+function effectsOf(findings: readonly Finding[]): ReadonlySet<string> {
+  return new Set(
+    findings.flatMap(({ cause, effects }) =>
+      effects.map(({ target, from, to }) => `${cause}: ${target}: ${from} → ${to}`),
+    ),
+  );
+}
+
+/** Random packets that end otherwise on the two sides: to known and unknown places, from known and unknown senders. */
+function* randomDifferences(
+  [from, to]: readonly [Scene, Scene],
+  count: number,
+  sent: () => void,
+): Generator<Difference> {
+  const random = makeRandom(29);
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+  const byte = (): number => Math.floor(random() * 254) + 1;
+  const asked = portsOf(from.side);
+  const nodes = ownAddresses([from, to]);
+  const places = placesOf([from, to]);
+  for (let i = 0; i < count; i++) {
+    const place = pick(asked);
+    const isV6 = place.address.includes(':');
+    const anyAddress = isV6 ? `fd00:96::${byte().toString(16)}` : `10.96.${pick([0, 3])}.${byte()}`;
+    const address = readAddress(random() < 0.85 ? place.address : anyAddress);
+    const protocol = random() < 0.8 ? place.protocol : pick<PacketProtocol>(['tcp', 'udp', 'sctp']);
+    const port = protocol === 'icmp' ? 0 : random() < 0.8 ? pick(asked).port || 80 : Math.floor(random() * 65535) + 1;
+    const known = pick(Object.values(isV6 ? senders6 : senders)) ?? 'node';
+    const strangers = isV6
+      ? [`fd00:1:1::${byte().toString(16)}`, `2001:db8::${byte().toString(16)}`]
+      : [`10.1.1.${byte()}`, `10.1.2.${byte()}`, `192.168.0.${byte()}`, `8.8.${byte()}.${byte()}`];
+    const text = random() < 0.6 ? known : pick(strangers);
+    const sender = readSender({ from: text, inInterface: undefined, namespace: undefined }, address.family, from);
+    if (sender.kind !== 'read') continue;
+    const placed = placeSender(text, sender.value, places, nodes);
+    if (!existsOn(nodes, placed, address)) continue;
+    const packet = packetOf(placed, { address, port, protocol, label: undefined });
+    sent();
+    const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
+    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: fates[0], to: fates[1] };
+  }
+}

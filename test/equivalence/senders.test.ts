@@ -1,0 +1,39 @@
+// Which senders exist: what no host sends, or what does not come by the node, is not compared.
+import { expect, test } from 'vitest';
+import { existsOn, type PlacedSender } from '../../src/equivalence/senders.ts';
+import type { Address } from '../../src/kernel/address.ts';
+import { readAddress } from '../packet/lab.ts';
+
+const nodes: ReadonlyMap<string, Address> = new Map(
+  ['192.168.0.1', '127.0.0.1'].map((text) => [text, readAddress(text)] as const),
+);
+
+function sender(place: PlacedSender['place'], address: string | undefined): PlacedSender {
+  return {
+    words: place,
+    place,
+    address: address === undefined ? undefined : readAddress(address),
+    enters: place === 'node' ? undefined : { interface: 'eth0' },
+  };
+}
+
+test.each([
+  // A pod elsewhere asks its own node for a Service, and comes here for this node's addresses alone.
+  ['other-node', '10.1.2.5', '10.96.0.1', false],
+  ['other-node', '10.1.2.5', '192.168.0.1', true],
+  ['pod', '10.1.1.5', '10.96.0.1', true],
+  ['outside', '198.51.100.1', '10.96.0.1', true],
+  // Loopback addresses are each host's own.
+  ['outside', '198.51.100.1', '127.0.0.1', false],
+  ['node', '127.0.0.1', '127.0.0.1', true],
+  ['node', '127.0.0.1', '10.96.0.1', false],
+  ['node', undefined, '127.0.0.1', true],
+  // No router forwards to a link-local address.
+  ['outside', '198.51.100.1', '169.254.20.10', false],
+  ['pod', '10.1.1.5', '169.254.20.10', true],
+  ['node', undefined, '169.254.20.10', true],
+  // An address that a mode gives the node for a Service is no client's.
+  ['node', '10.96.0.9', '10.96.0.1', false],
+] as const)('from %s (%s) to %s: %s', (place, from, to, wanted) => {
+  expect(existsOn(nodes, sender(place, from), readAddress(to))).toBe(wanted);
+});

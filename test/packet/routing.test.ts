@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import type { Link } from '../../src/kernel/link/link.ts';
+import { emptyState } from '../../src/kernel/state.ts';
+import { knowAll } from '../../src/packet/knowledge.ts';
+import { routingOf } from '../../src/packet/routing.ts';
+import { readAddress } from './lab.ts';
+
+const link = (name: string, address: string, prefixLength: number): Link => ({
+  name,
+  addresses: [{ family: 'ipv4', address: readAddress(address), prefixLength }],
+});
+
+describe('a node with a network within another', () => {
+  const links = [link('eth0', '10.0.0.1', 8), link('cni0', '10.244.1.1', 24), link('flannel.1', '10.244.0.1', 16)];
+
+  test.each([
+    ['10.244.1.7', 'cni0', '10.244.1.1'],
+    ['10.244.2.7', 'flannel.1', '10.244.0.1'],
+    ['10.1.0.7', 'eth0', '10.0.0.1'],
+  ])('reaches %s by the most specific of them: %s', (to, by, from) => {
+    const routing = routingOf(knowAll(links), emptyState, 'ipv4');
+    const address = readAddress(to);
+    expect([routing.interfaceOf(address), routing.sourceTo(address).address.text]).toEqual([by, from]);
+  });
+});
+
+test('the addresses of Services on kube-ipvs0 do not say which others are the node’s own', () => {
+  const state = { ...emptyState, links: [link('kube-ipvs0', '10.96.0.10', 32)] };
+  const { isLocal } = routingOf({ ...knowAll([]), hasAllAddresses: () => false }, state, 'ipv4');
+  expect(isLocal(readAddress('10.96.0.10'))).toBe(true);
+  expect(isLocal(readAddress('192.0.2.7'))).not.toBe(false);
+});
+
+describe('the source of packets of the node itself', () => {
+  const listed = (...links: readonly (readonly [name: string, ...addresses: string[]])[]): readonly Link[] =>
+    links.map(([name, ...texts]) => ({
+      name,
+      addresses: texts.map((text) => {
+        const [address = '', length] = text.split('/');
+        const parsed = readAddress(address);
+        const scope = address.startsWith('fe80') ? 'link' : undefined;
+        return { family: parsed.family, address: parsed, prefixLength: Number(length), scope };
+      }),
+    }));
+  const node = listed(
+    ['lo', '127.0.0.1/8', '169.254.20.10/32', '::1/128'],
+    ['eth0', '192.168.50.11/24', '192.168.50.200/24', 'fd00:192::11/64', '2001:db8:1::11/64', 'fe80::1/64'],
+  );
+  const bridged = [
+    ...node,
+    ...listed(['docker0', '172.17.0.1/16'], ['cni0', '10.244.1.1/24', 'fd00:244::1/64', 'fe80::2/64']),
+  ];
+  const twice = listed(['eth0', '10.0.0.5/24'], ['eth1', '10.0.0.6/24']);
+  const close = listed(['eth0', 'fd00:192::11/64', 'fd00:192::abcd/128', 'fd00:192:0:1::11/64']);
+
+  test.each([
+    ['the first address of the network', node, '192.168.50.99', ['192.168.50.11']],
+    [
+      'one of those on outward links, without a network',
+      bridged,
+      '10.96.0.1',
+      ['192.168.50.11', '192.168.50.200', '172.17.0.1', '10.244.1.1'],
+    ],
+    ['the address of the link', bridged, '10.244.1.7', ['10.244.1.1']],
+    ['one of each link, where two have the network', twice, '10.0.0.9', ['10.0.0.5', '10.0.0.6']],
+    ['IPv6: the longest prefix, of the one link', node, 'fd00:96::80', ['fd00:192::11']],
+    ['IPv6: the longest prefix, of the one link', node, '2001:db8:9::80', ['2001:db8:1::11']],
+    ['IPv6: of the link with the network', bridged, 'fd00:244::7', ['fd00:244::1']],
+    ['IPv6: any of several links', bridged, 'fd00:96::80', ['fd00:192::11', '2001:db8:1::11', 'fd00:244::1']],
+    ['IPv6: an address without a network counts all its bits', close, 'fd00:192::ab00', ['fd00:192::abcd']],
+    [
+      'IPv6: no bits past the prefix count',
+      listed(['eth0', 'fd00:192::11/64', 'fd00:192::12/64']),
+      'fd00:192::13',
+      ['fd00:192::11', 'fd00:192::12'],
+    ],
+    ['of a link alone', node, 'fe80::9', ['fe80::1']],
+  ])('is %s', (_, links, to, expected) => {
+    const address = readAddress(to);
+    const { address: source, candidates = [source] } = routingOf(knowAll(links), emptyState, address.family).sourceTo(
+      address,
+    );
+    expect(candidates.map(({ text }) => text)).toEqual(expected);
+  });
+});

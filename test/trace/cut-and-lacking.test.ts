@@ -1,0 +1,211 @@
+// A listing whose start is cut off, an object that the input lacks, a rule that is gone: no firm answer comes of them, and its cause is named.
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-cut-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const fixtures = new URL('../../fixtures/dumps/', import.meta.url);
+
+/** A copy of a dump in fixtures, with changed texts. */
+function dumpOf(name: string, changes: Readonly<Record<string, (text: string) => string>>): string {
+  const folder = mkdtempSync(join(scratch, 'dump-'));
+  cpSync(new URL(name, fixtures), folder, { recursive: true });
+  for (const [file, change] of Object.entries(changes)) {
+    writeFileSync(join(folder, file), change(readFileSync(join(folder, file), 'utf8')));
+  }
+  return folder;
+}
+
+function write(name: string, text: string): string {
+  const file = join(scratch, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+async function trace(input: string, from: string, to: string, ...flags: string[]): Promise<string> {
+  const { stdout } = await runKpc(['trace', '-q', input, '--from', from, '--to', to, ...flags]);
+  return stdout;
+}
+
+const nftables = 'kube-proxy-nftables-loadbalancer-source-ranges';
+const ipvs = 'kube-proxy-ipvs-loadbalancer-source-ranges';
+const iptables = 'kube-proxy-iptables-loadbalancer-local';
+const from = (line: number) => (text: string) =>
+  text
+    .split('\n')
+    .slice(line - 1)
+    .join('\n');
+
+describe('a listing of nft whose start is cut off', () => {
+  test.each([
+    ['in a map', from(40)],
+    [
+      'before the last bracket of its first table',
+      (text: string) => `\t}\n}\n${text.slice(text.indexOf('table ip6'))}`,
+    ],
+  ])('%s: what it lacks is not absent, whatever the file is called', async (_title, cut) => {
+    const dump = dumpOf(nftables, { 'nft-ruleset': cut });
+    expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toContain(
+      'unknown: the dump lacks what nft list ruleset prints; add it',
+    );
+    const diff = await runKpc(['diff', '-q', dump, dumpOf(nftables, {})]);
+    expect(diff.stdout).toMatch(/^No difference in what could be compared; not compared: .*IPv4 nftables rules/);
+  });
+
+  test('whole, it decides', async () => {
+    expect(await trace(dumpOf(nftables, {}), '198.51.100.9', '12.12.12.12:80')).toContain('dropped: ');
+  });
+});
+
+test('a list of ipvsadm without its titles is a part, whatever the file is called', async () => {
+  const list = 'TCP  12.12.12.12:80 rr\n  -> 10.244.1.2:80  Masq  1  0  0\n';
+  const dump = dumpOf(ipvs, { 'ipvsadm-save': () => list });
+  expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('unknown: the dump lacks what ipvsadm -Sn prints');
+});
+
+describe('virtual servers that sets name', () => {
+  const isOf = (address: string) => new RegExp(`^-[Aa] -t ${address}:.*\n`, 'gm');
+
+  test('and the list lacks: the verdict is unknown, and diff says so beside the difference', async () => {
+    const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replace(isOf('12.12.12.12'), '') });
+    const sentence =
+      'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, and the dump lists no virtual server of it: the list is cut off, or kube-proxy could not make all of them';
+    expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
+      `unknown: ${sentence}; add all that ipvsadm -Sn prints`,
+    );
+    const diff = await runKpc(['diff', '-q', dump, dumpOf(ipvs, {})]);
+    expect(diff.stdout).toContain('+ virtual server TCP 12.12.12.12:80 with 3 real servers');
+    expect(diff.stdout).toContain(sentence);
+  });
+
+  test('and the list ends before the real servers of the last one', async () => {
+    const dump = dumpOf(ipvs, {
+      'ipvsadm-save': (text) => {
+        const servers = text.split('\n').filter((line) => line.startsWith('-A '));
+        return `${servers.join('\n')}\n`;
+      },
+    });
+    expect(await trace(dump, 'pod', '10.98.154.163:80')).toMatch(
+      /unknown: KUBE-LOOP-BACK names 10\.244\.\S+, and the dump lists no real server of it/,
+    );
+  });
+});
+
+const service = (name: string, address: string, more: string): string => `apiVersion: v1
+kind: Service
+metadata: {name: ${name}, namespace: shop}
+spec: {clusterIP: ${address}, ${more}ports: [{port: 80}]}
+---
+`;
+const slice = (name: string, addresses: string): string => `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ${name}-1, namespace: shop, labels: {kubernetes.io/service-name: ${name}}}
+addressType: IPv4
+ports: [{port: 80}]
+endpoints: ${addresses}
+---
+`;
+
+describe('a Service whose EndpointSlices the input lacks', () => {
+  const web = service('web', '10.96.0.31', 'selector: {app: web}, ');
+  const lacks = 'the input holds no EndpointSlices of shop/web';
+
+  test.each(['iptables', 'ipvs', 'nftables'])('is not known to be refused, in mode %s', async (mode) => {
+    const flags = ['--proxy-mode', mode];
+    const input = write('lacking.yaml', web);
+    const text = await trace(input, 'external', 'web.shop', ...flags);
+    expect(text).toContain(`unknown: ${lacks}; add kubectl get endpointslices -A -o yaml`);
+    expect(text).not.toContain('no ready endpoint');
+    const json = JSON.parse(await trace(input, 'external', 'web.shop', ...flags, '--output', 'json')) as object;
+    expect(json).toMatchObject({ verdict: 'unknown', reasons: [{ text: lacks }] });
+    const all = await runKpc(['trace', '-q', input, '--all', 'web.shop', ...flags]);
+    expect(all.stdout).toMatch(/cluster IP 10\.96\.0\.31:80\/tcp .* unknown/);
+  });
+
+  test('is not known to be refused as the endpoint of another one', async () => {
+    const input = service('a', '10.96.0.2', '') + slice('a', '[{addresses: [10.96.0.31]}]') + web;
+    expect(await trace(write('chained.yaml', input), 'external', 'a.shop', '--proxy-mode', 'iptables')).toContain(
+      `unknown: ${lacks}`,
+    );
+  });
+
+  test('is known with a slice of its own, even if that is empty', async () => {
+    expect(await trace(write('empty.yaml', web + slice('web', '[]')), 'external', 'web.shop')).toContain('refused: ');
+  });
+
+  test('has a health check of which neither answer is known', async () => {
+    const balanced = web.replace(
+      'ports:',
+      'type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 32000, ports:',
+    );
+    const node = `apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {addresses: [{type: InternalIP, address: 192.168.50.11}]}\n`;
+    const text = await trace(write('health.yaml', balanced + node), 'external', '192.168.50.11:32000');
+    expect(text).toContain('kube-proxy answers 200 with a ready endpoint on this node, and 503 without');
+  });
+});
+
+test.each([
+  ['iptables', 'rules translate a packet once, so it leaves the node for an address that no pod has'],
+  ['ipvs', 'this node holds that address itself, and a program on it may answer'],
+])('an endpoint that is a cluster IP is none that packets are delivered to, in mode %s', async (mode, becomes) => {
+  const input =
+    service('a', '10.96.0.2', '') +
+    slice('a', '[{addresses: [10.96.0.3]}]') +
+    service('b', '10.96.0.3', '') +
+    slice('b', '[{addresses: [10.244.1.3]}]');
+  const text = await trace(write('behind.yaml', input), 'external', 'a.shop', '--proxy-mode', mode);
+  expect(text).toContain(`unknown: endpoint 10.96.0.3:80 is the cluster IP of shop/b: ${becomes}`);
+  expect(text).not.toContain('another node');
+});
+
+describe('rules of Services that nothing jumps to', () => {
+  const dump = dumpOf(iptables, { 'iptables-save': (text) => text.replace(/^-A PREROUTING .*\n/gm, '') });
+  const why = "something removed kube-proxy's jump; restart kube-proxy";
+
+  test.each(['192.168.10.11:30938', '10.98.154.163:80', '12.12.12.12:80'])('%s says so', async (to) => {
+    const text = await trace(dump, '198.51.100.9', to);
+    expect(text).toContain(`chain KUBE-SERVICES has rules for it, and nothing in PREROUTING jumps there: ${why}`);
+    expect(text).not.toContain('nodePortAddresses');
+  });
+
+  test('describe warns', async () => {
+    const { stderr } = await runKpc(['describe', dump]);
+    expect(stderr).toContain(`note: nothing in PREROUTING jumps to KUBE-SERVICES`);
+  });
+});
+
+describe('what describe knows of a dump', () => {
+  test('a health check node port is told, and makes the Service a LoadBalancer', async () => {
+    const dump = dumpOf(iptables, { 'iptables-save': (text) => text.replace(/^.* loadbalancer IP".*\n/gm, '') });
+    expect((await runKpc(['describe', dump])).stdout).toMatch(/default\/nginx +LoadBalancer /);
+    expect(await trace(dump, '198.51.100.9', '192.168.10.11:32100')).toContain(
+      'port 32100 is the health check of default/nginx: kube-proxy answers 200',
+    );
+  });
+});
+
+test('policy Local without an endpoint on the node is told of a dump, too', async () => {
+  const drop = `-A KUBE-EXTERNAL-SERVICES -d 12.12.12.12/32 -p tcp -m comment --comment "default/nginx has no local endpoints" -m tcp --dport 80 -j DROP`;
+  const dump = dumpOf(iptables, {
+    'iptables-save': (text) =>
+      text.replace(/^.*KUBE-SVL-.*\n/gm, '').replace('-A KUBE-FIREWALL', `${drop}\n-A KUBE-FIREWALL`),
+  });
+  expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toContain(
+    'externalTrafficPolicy is Local, and default/nginx has no endpoint on this node',
+  );
+});
+
+test('an answer of a dump of two hosts says that it is of the first', async () => {
+  const folder = join(scratch, 'hosts');
+  mkdirSync(folder);
+  const rules = readFileSync(new URL(`${iptables}/iptables-save`, fixtures), 'utf8');
+  writeFileSync(join(folder, 'a.txt'), `root@n1:~# iptables-save\n${rules}`);
+  writeFileSync(join(folder, 'b.txt'), `root@n2:~# iptables-save\n${rules.replaceAll('10.244.1.2', '10.244.9.9')}`);
+  const note = 'b.txt holds iptables of another node or another time, which is skipped: this answer is of the first';
+  expect(await trace(folder, '10.244.1.77', '10.98.154.163:80')).toContain(note);
+  const json = JSON.parse(await trace(folder, '10.244.1.77', '10.98.154.163:80', '--output', 'json')) as object;
+  expect(json).toMatchObject({ notes: expect.arrayContaining([note]) as unknown });
+});

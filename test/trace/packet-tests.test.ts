@@ -1,0 +1,347 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { lastReleaseWith } from '../packet/lab.ts';
+import { proxyModes } from '../../src/kube-proxy/modes.ts';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-test-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const flows = join(fixturesFolder, 'kube-proxy-flows');
+
+interface Result {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly mode: string;
+  readonly faults: readonly string[];
+}
+
+async function resultsOf(args: readonly string[], cwd: string): Promise<readonly Result[]> {
+  const run = await runKpc(['test', ...args, '-q', '--output', 'json'], { cwd });
+  expect([0, 1], run.stderr).toContain(run.status);
+  return JSON.parse(run.stdout) as readonly Result[];
+}
+
+/** Packets of each folder that kube-proxy's own unit tests send, in iptables and in nftables mode. */
+const packetCounts: Readonly<Record<string, number>> = {
+  'cluster-ip': 19,
+  'cluster-ip-and-node-port-ipv6': 3,
+  'external-policy-cluster': 14,
+  'external-policy-local': 14,
+  'health-check-node-port': 2,
+  'internal-policy': 12,
+  'load-balancer': 26,
+  masquerade: 220,
+  'no-endpoints': 12,
+  'node-ports': 51,
+  'several-services': 15,
+  'terminating-policy-cluster': 20,
+  'terminating-policy-local': 20,
+};
+
+describe("the packets of kube-proxy's unit tests", () => {
+  test.each(Object.entries(packetCounts))('%s: %i', async (name, count) => {
+    const results = await resultsOf(['flows.yaml'], join(flows, name));
+    expect(results.filter(({ passed }) => !passed)).toEqual([]);
+    expect(results.length).toBe(count);
+  });
+
+  test('all folders are here', () => {
+    const folders = readdirSync(flows, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders.map(({ name }) => name).toSorted()).toEqual(Object.keys(packetCounts).toSorted());
+  });
+
+  test.each(Object.keys(packetCounts))('%s: none passes where something else is expected', async (name) => {
+    const copy = mkdtempSync(join(scratch, 'flows-'));
+    cpSync(flows, copy, { recursive: true });
+    const file = join(copy, name, 'flows.yaml');
+    const others: Readonly<Record<string, string>> = {
+      'source: kept': 'source: masqueraded',
+      'source: masqueraded': 'source: kept',
+      'expect: refused': 'expect: dropped',
+      'expect: dropped': 'expect: refused',
+      'expect: local': 'expect: forwarded',
+      'expect: forwarded': 'expect: delivered',
+    };
+    const changed = readFileSync(file, 'utf8').replaceAll(
+      /(?:source|expect): [a-z]+/g,
+      (found) => others[found] ?? found,
+    );
+    writeFileSync(file, changed);
+    const results = await resultsOf(['flows.yaml'], join(copy, name));
+    expect(results.filter(({ passed }) => passed)).toEqual([]);
+  });
+});
+
+const packets = join(projectFolder, 'test/kernel-lab/packets');
+const input = ['-f', 'before', '-f', 'more', '-f', 'node.yaml', '--config', 'config.yaml'];
+const node2 = join(scratch, 'node2.yaml');
+writeFileSync(
+  node2,
+  '{apiVersion: v1, kind: Node, metadata: {name: node2}, spec: {podCIDRs: [10.1.2.0/24]}, status: {addresses: [{type: InternalIP, address: 192.168.0.2}]}}\n',
+);
+
+describe('kpc test --init writes what passes', () => {
+  test.each(proxyModes)('in %s mode, whatever the order of the input', async (mode) => {
+    const folder = mkdtempSync(join(scratch, 'init-'));
+    cpSync(packets, folder, { recursive: true });
+    const init = (args: readonly string[]) =>
+      runKpc(['test', '--init', ...args, '--proxy-mode', mode, '--kubernetes-version', lastReleaseWith(mode), '-q'], {
+        cwd: folder,
+      });
+    const written = await init(input);
+    const turned = await init(['-f', 'node.yaml', '-f', 'more', '-f', 'before', '--config', 'config.yaml']);
+    const testsOf = (text: string): string => text.slice(text.indexOf('\ntests:'));
+    expect(testsOf(turned.stdout)).toBe(testsOf(written.stdout));
+    writeFileSync(join(folder, 'expectations.yaml'), written.stdout);
+    const results = await resultsOf(['expectations.yaml'], folder);
+    expect(results.filter(({ passed }) => !passed)).toEqual([]);
+    expect(results.length).toBeGreaterThan(200);
+    expect(new Set(results.map((result) => result.mode))).toEqual(new Set([mode]));
+  });
+
+  test('on all nodes, one test for those that agree', async () => {
+    const folder = mkdtempSync(join(scratch, 'init-'));
+    cpSync(packets, folder, { recursive: true });
+    cpSync(node2, join(folder, 'node2.yaml'));
+    const args = [...input, '-f', 'node2.yaml', '--proxy-mode', 'nftables', '--all-nodes', '-q'];
+    const { stdout } = await runKpc(['test', '--init', ...args], { cwd: folder });
+    expect(stdout).toContain('\nnode: all\n');
+    expect(stdout).toContain('    node: node2\n');
+    writeFileSync(join(folder, 'expectations.yaml'), stdout);
+    const results = await resultsOf(['expectations.yaml'], folder);
+    expect(results.filter(({ passed }) => !passed)).toEqual([]);
+    expect(results.some(({ name }) => name.endsWith('(node1, nftables)'))).toBe(true);
+    expect(results.some(({ name }) => name.endsWith('(node2, nftables)'))).toBe(true);
+  });
+
+  test('of a bundle and of a dump', async () => {
+    const bundle = join(scratch, 'bundle');
+    await runKpc(['compile', ...input, '--proxy-mode', 'iptables', '-o', bundle], { cwd: packets });
+    const dump = join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity');
+    for (const path of [bundle, dump]) {
+      const { stdout } = await runKpc(['test', '--init', path, '-q']);
+      const file = join(scratch, 'of-a-node.yaml');
+      writeFileSync(file, stdout);
+      const results = await resultsOf([file], scratch);
+      expect(results.filter(({ passed }) => !passed)).toEqual([]);
+      expect(results.length).toBeGreaterThan(3);
+    }
+  });
+});
+
+/** Runs tests in a file of their own, over a Service with two Pods. */
+async function runFile(text: string, ...flags: readonly string[]) {
+  const folder = mkdtempSync(join(scratch, 'file-'));
+  cpSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), join(folder, 'svc.yaml'));
+  const pod = (name: string, address: string): string =>
+    `{apiVersion: v1, kind: Pod, metadata: {name: ${name}, labels: {app: nginx}}, spec: {nodeName: worker-1}, status: {podIPs: [{ip: ${address}}]}}\n`;
+  writeFileSync(join(folder, 'pods.yaml'), `${pod('nginx-a', '10.244.1.10')}---\n${pod('nginx-b', '10.244.2.10')}`);
+  writeFileSync(join(folder, 't.yaml'), text);
+  return runKpc(['test', 't.yaml', '-q', ...flags], { cwd: folder });
+}
+
+const head = 'inputs: [svc.yaml, pods.yaml]\nmode: nftables\ntests:\n';
+
+describe('expectations', () => {
+  test.each([
+    ['Pods by their names', 'expect: [nginx-a, pod/default/nginx-b]', 0],
+    ['a Pod with its port', 'expect: ["nginx-a:8080", "nginx-b:8080"]', 0],
+    ['a Pod with another port', 'expect: ["nginx-a:8081", "nginx-b:8080"]', 1],
+    ['too few', 'expect: [nginx-a]', 1],
+    ['too many', 'expect: [nginx-a, nginx-b, "10.244.2.11:8080"]', 1],
+    ['shares', 'expect: {nginx-a: 0.5, nginx-b: 0.5}', 0],
+    ['other shares', 'expect: {nginx-a: 0.4, nginx-b: 0.6}', 1],
+    ['any endpoint', 'expect: delivered', 0],
+    ['the address that they see', 'expect: delivered\n    source: 10.244.1.99', 0],
+    ['another address', 'expect: delivered\n    source: 10.244.1.98', 1],
+    ['a source that is kept', 'expect: delivered\n    source: kept', 0],
+    ['a source that is not', 'expect: delivered\n    source: mixed', 1],
+    ['another verdict', 'expect: forwarded', 1],
+  ])('%s', async (_, expectation, status) => {
+    const run = await runFile(`${head}  - from: 10.244.1.99\n    to: svc/nginx\n    ${expectation}\n`);
+    expect(run, run.stderr + run.stdout).toMatchObject({ status });
+  });
+
+  test('a Pod that reaches itself is masqueraded, and sees others as they are', async () => {
+    const run = await runFile(`${head}  - {from: nginx-a, to: svc/nginx, expect: [nginx-a, nginx-b], source: mixed}\n`);
+    expect(run, run.stderr + run.stdout).toMatchObject({
+      status: 0,
+      stdout: '1 packet as expected, on worker-1, nftables, 1.37\n',
+    });
+  });
+
+  test('several modes and releases', async () => {
+    const text = head.replace('nftables', '[iptables, ipvs, nftables]\nrelease: ["1.36", "1.37"]');
+    const run = await runFile(`${text}  - {from: pod, to: svc/nginx, expect: [nginx-a, nginx-b]}\n`);
+    expect(run, run.stderr).toMatchObject({
+      status: 0,
+      stdout: '6 packets as expected, on worker-1, iptables, ipvs and nftables, 1.36 and 1.37\n',
+    });
+  });
+});
+
+describe('a flag wins over the file', () => {
+  const text = `${head}  - {from: pod, to: svc/nginx, mode: ipvs, release: "1.36", node: worker-1, expect: delivered}\n`;
+
+  test.each([
+    [[], 'on worker-1, ipvs, 1.36'],
+    [['--proxy-mode', 'iptables'], 'on worker-1, iptables, 1.36'],
+    [['--kubernetes-version', '1.34'], 'on worker-1, ipvs, 1.34'],
+    [['--proxy-mode', 'nftables', '--kubernetes-version', '1.35'], 'on worker-1, nftables, 1.35'],
+  ])('%j', async (flags, where) => {
+    const run = await runFile(text, ...flags);
+    expect(run, run.stderr).toMatchObject({ status: 0, stdout: `1 packet as expected, ${where}\n` });
+  });
+
+  test('also the namespace, the addresses of the node and the nodes', async () => {
+    const named = text.replace('inputs:', 'namespace: else\ninputs:');
+    expect((await runFile(named, '-n', 'default')).status).toBe(0);
+    const addresses = await runFile(`hostAddresses: gone.json\n${text}`, '--host-addresses', 'svc.yaml');
+    expect(addresses.stderr).toContain('svc.yaml');
+    expect((await runFile(text, '--node', 'worker-9')).stderr).toContain(
+      '--node "worker-9": the input holds no such Node',
+    );
+    const other = text.replace('node: worker-1', 'node: worker-9');
+    expect((await runFile(other, '--all-nodes')).stdout).toBe('1 packet as expected, on worker-1, ipvs, 1.36\n');
+  });
+});
+
+const failing = `${head}  - name: 'a & "b" # c'
+    from: node
+    to: 127.0.0.1:30080
+    expect: [nginx-a]
+  - {from: node, to: 127.0.0.1:30080, expect: local}
+`;
+
+describe('a test that fails', () => {
+  test('says where and why, and how it comes', async () => {
+    const { status, stdout } = await runFile(failing);
+    expect(status).toBe(1);
+    expect(stdout).toContain('t.yaml:4:5: a & "b" # c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)\n');
+    expect(stdout).toContain('  expected nginx-a, but it is local\n');
+    expect(stdout).toContain('1. 127.0.0.1 is an address of the node\n');
+    expect(stdout.endsWith('\n1 failed, 1 as expected, on worker-1, nftables, 1.37\n')).toBe(true);
+  });
+
+  test('as TAP', async () => {
+    const { stdout } = await runFile(failing, '--output', 'tap');
+    const [version, plan, first] = stdout.split('\n');
+    expect([version, plan]).toEqual(['TAP version 14', '1..2']);
+    expect(first).toBe('not ok 1 - a & "b" \\# c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)');
+    const [, block = ''] = /^ {2}---\n([^]*?)^ {2}\.\.\.$/m.exec(stdout) ?? [];
+    expect(parse(block)).toEqual({
+      at: 't.yaml:4:5',
+      message: expect.stringContaining('expected nginx-a, but it is local\n'),
+    });
+    expect(stdout.split('\n').at(-2)).toBe('ok 2 - tcp from node to 127.0.0.1:30080 (worker-1, nftables)');
+  });
+
+  test('as JUnit', async () => {
+    const { stdout } = await runFile(failing, '--output', 'junit');
+    expect(stdout).toContain('<testsuite name="kpc test" tests="2" failures="1">');
+    expect(stdout).toContain('name="a &amp; &quot;b&quot; # c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)"');
+    expect(stdout).toContain('file="t.yaml" line="4"');
+    expect(stdout).toContain('<failure message="expected nginx-a, but it is local">');
+  });
+
+  test('as JSON', async () => {
+    const { stdout } = await runFile(failing, '--output', 'json');
+    expect(JSON.parse(stdout)).toMatchObject([
+      { passed: false, file: 't.yaml', line: 4, node: 'worker-1', trace: { verdict: 'local' } },
+      { passed: true, faults: [] },
+    ]);
+  });
+});
+
+test('all that is wrong with a file is reported in one run', async () => {
+  const { status, stdout, stderr } = await runFile(`inputs: svc.yaml
+mode: nftables
+nodse: all
+tests:
+  - from: [pod, externl]
+    to: svc/nginxx
+    expect: refuse
+  - from: pod
+    to: [svc/nginx, 10.0.0.1]
+    proto: tpc
+    expect: [10.0.0.1]
+    source: kep
+  - from: pod
+    to: svc/nginx
+    expect: {10.244.1.10:8080: 1.5, 10.244.2.10:8080: half}
+  - from: pod
+    to: svc/nginx
+    expect: dropped
+    source: kept
+    node: worker-1
+    nodes: all
+  - from: pod
+  - hello
+`);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  const errors = [...stderr.matchAll(/^t\.yaml:(\d+:\d+): error: (.*) \[.*\n.*\n +\^\n(?: {2}help: (.*)\n)?/gm)].map(
+    ([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`,
+  );
+  expect(errors).toEqual([
+    '3:1 a file of kpc test has no field "nodse" -> did you mean node?',
+    '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external -> name an address, or one of these words',
+    '6:9 to: no Service nginxx here -> did you mean default/nginx?',
+    '7:13 expect: refuse is none of delivered, refused, dropped, forwarded, local, unknown: did you mean refused?',
+    '9:21 to: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
+    '10:12 proto cannot be "tpc" -> write tcp, udp, sctp or icmp',
+    '11:13 expect: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
+    '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
+    '15:32 10.244.1.10:8080 cannot be 1.5 -> write a share of connections, from 0 to 1',
+    '15:55 10.244.2.10:8080 cannot be "half" -> write a share of connections, from 0 to 1',
+    '19:13 source: only an endpoint sees a source: expect delivered, or endpoints',
+    '21:12 node and nodes mean the same -> keep one of them',
+    '22:5 a test has no expect -> write expect: it needs from, to and expect',
+    '22:5 a test has no to -> write to: it needs from, to and expect',
+    '23:5 tests[5] cannot be "hello" -> write a mapping of fields',
+  ]);
+});
+
+test.each([
+  ['a bundle', 'mode: ipvs', 'mode: the input is a bundle of iptables, and only manifests can be compiled for another'],
+  [
+    'a bundle',
+    'release: "1.36"',
+    'release: the input is a bundle of 1.37, and only manifests can be compiled for another',
+  ],
+  ['a bundle', 'node: other', 'node: the input is a bundle of node1, and only manifests can be compiled for another'],
+])('%s has one node, mode and release: %s', async (_, setting, text) => {
+  const bundle = mkdtempSync(join(scratch, 'bundle-'));
+  await runKpc(['compile', ...input, '--proxy-mode', 'iptables', '-o', join(bundle, 'b')], { cwd: packets });
+  writeFileSync(
+    join(bundle, 't.yaml'),
+    `inputs: b\n${setting}\ntests: [{from: node, to: svc/web, expect: delivered}]\n`,
+  );
+  const run = await runKpc(['test', 't.yaml'], { cwd: bundle });
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr).toContain(text);
+});
+
+test.each([
+  ['', 'no tests here'],
+  ['inputs: svc.yaml\n', 'no tests here'],
+  ['tests: [{from: pod, to: svc/nginx, expect: refused}]\n', 'the tests name no cluster'],
+  ['- from: pod\n', 'help: write a mapping of fields'],
+  ['inputs: svc.yaml\ntests: [{from: a b\n', 'error: '],
+])('a file without tests, or without a cluster: %j', async (text, words) => {
+  const run = await runFile(text);
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr).toContain(words);
+});
+
+test('a file of another program is one error', async () => {
+  const run = await runFile('apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\nkind: Node\n');
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr.match(/error: .*/g)).toEqual([
+    'error: no file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
+  ]);
+});
